@@ -1,0 +1,27 @@
+"""What imapce raises: one clear sentence that names the argument, the rule, the value got and the way out."""
+
+from __future__ import annotations
+
+
+class ImapceError(Exception):
+    """Every error raised on purpose by imapce; each subclass is also a built-in error, so old handlers work."""
+
+
+class InvalidValueError(ImapceError, ValueError):
+    """An argument has the right type and a value that cannot be used."""
+
+
+class InvalidTypeError(ImapceError, TypeError):
+    """An argument is of a kind that cannot be used."""
+
+
+class FileFormatError(InvalidValueError):
+    """A file is empty, cut short, of another version or not what it says it is."""
+
+
+class DataNotFoundError(ImapceError, OSError):
+    """A data set is neither on disk nor within reach; the sentence says which file to put where."""
+
+
+class MissingExtraError(ImapceError, ImportError):
+    """A feature needs a package that is not installed; the sentence gives the pip line."""
