@@ -1,0 +1,496 @@
+"""IMAPCE as a scikit-learn transformer: checks the input, wires rows, priors, objective and solver; no formula."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from imapce import storage, tables
+from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
+from imapce.objective import Objective, paper_mu, stacked_product
+from imapce.priors import as_list, prior_terms
+from imapce.rows import ENGINES, DenseRows, QuadraticForm, Rows, SparseRows, StandardizedRows, open_rows
+from imapce.solver import Progress, Solution, minimize
+from imapce.starts import contrastive_axes, starting_frames
+from imapce.stiefel import canonical_frame
+from imapce.tables import Encoding
+
+Array = NDArray[np.float64]
+
+MODEL_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """One distinct solution of a fit: its axes (k, d), objective, kurtosis and the number of starts that reached it."""
+
+    components: Array
+    objective: float
+    kurtosis: float
+    starts: int
+
+
+class IMAPCE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A linear view that keeps variance, drops what is known and pulls apart the clusters of the rest.
+
+    Minimises ‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² + μ·κ(ZV) over orthonormal V (d, k): X the data, Y what is known, Z the rows
+    that are not known yet, κ Mardia's kurtosis.
+
+    Parameters
+    ----------
+    n_components : axes of the view, usually 2 or 3.
+    alpha : weight of the known structure; 0 or no prior ignores it.
+    mu : weight of the kurtosis; a number, or "paper" for the paper's rule (one to two orders of magnitude below the
+        reconstruction error of contrastive PCA). "auto" is the same rule.
+    standardize : scale every column to unit variance (a categorical column as a whole); False only centres.
+    n_starts : starting points tried at once; the first four are closed-form, the rest random.
+    tol : relative size of the gradient at which a start has converged.
+    max_iter : iterations after which a start is stopped.
+    engine : "auto", "dense", "sparse" or "moment_tensor"; how rows are reduced, never what comes out.
+    random_state : seed of the random starts.
+    verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
+
+    Examples
+    --------
+    >>> from imapce import IMAPCE, Attributes
+    >>> view = IMAPCE(random_state=0).fit_transform(X, prior=Attributes(["batch"]))   # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        alpha: float = 1.0,
+        mu: float | str = "auto",
+        standardize: bool = True,
+        n_starts: int = 10,
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        engine: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool | Callable[[Progress], None] = False,
+    ):
+        self.n_components = n_components
+        self.alpha = alpha
+        self.mu = mu
+        self.standardize = standardize
+        self.n_starts = n_starts
+        self.tol = tol
+        self.max_iter = max_iter
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
+        """Find the view of `X` given what is known.
+
+        `prior` is None, Attributes(columns), Samples(background), Subset(rows) or a list of them. X may be an array,
+        a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed.
+        """
+        self._check_parameters()
+        priors = as_list(prior)
+        matrix, encoding = self._read(X, fitting=True)
+        n_rows, n_features = matrix.shape
+        self._check_shape(n_rows, n_features)
+        groups = None if encoding is None else encoding.groups
+        self._encoding = encoding
+
+        def standardized(rows: Rows) -> StandardizedRows:
+            return StandardizedRows(rows, groups=groups, standardize=self.standardize)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = open_rows(matrix, engine=self.engine, n_components=self.n_components)
+            Xs = standardized(rows)
+        self._check_range(Xs)
+        terms = prior_terms(
+            priors,
+            Xs,
+            columns_of=lambda column: self._columns_of(column, n_features),
+            open_background=lambda table: open_rows(self._read_background(table, n_features)),
+            standardized=standardized,
+            min_unexplored=self.n_components + 1,
+        )
+        Z = Xs if terms.known is None else standardized(rows.subset(~terms.known))
+        self.alpha_ = float(self.alpha) if terms.any_known else 0.0
+        known = [(-self.alpha_ * weight, form) for weight, form in terms.second_moments]
+        M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
+        solution = self._solve(M, Xs.second_moment, Z)
+        self._keep(solution, Xs, Z)
+        return self
+
+    def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:
+        axes = contrastive_axes(M, self.n_components)
+        self.mu_ = paper_mu(M, C_X, axes) if isinstance(self.mu, str) else float(self.mu)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        # Without kurtosis the closed form is the answer and no other start can add to it.
+        n_starts = 1 if self.mu_ == 0 else self.n_starts
+        starts = starting_frames(axes, Z, n_starts, np.random.default_rng(seed))
+        objective = Objective(M, Z, self.mu_)
+        solution = minimize(
+            objective,
+            starts,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            preconditioner=objective.preconditioner(self.n_components),
+            callback=self._callback(),
+        )
+        if not np.isfinite(solution.optima[0].objective):
+            raise InvalidValueError(
+                f"X must vary in at least n_components={self.n_components} directions among the rows to explore, and "
+                "it does not: columns repeat each other or rows are too few; lower n_components or add data."
+            )
+        frames = np.stack([optimum.V for optimum in solution.optima])
+        self._kurtoses = objective.kurtosis(frames)
+        self.n_evaluations_ = objective.n_evaluations
+        return solution
+
+    def _keep(self, solution: Solution, Xs: StandardizedRows, Z: StandardizedRows) -> None:
+        """Fitted attributes, in the canonical rotation and sign."""
+        self.optima_ = []
+        for optimum, kurtosis in zip(solution.optima, self.__dict__.pop("_kurtoses"), strict=True):
+            V = canonical_frame(optimum.V, Xs.second_moment @ optimum.V)
+            self.optima_.append(Optimum(V.T.copy(), optimum.objective, float(kurtosis), optimum.starts))
+        best = self.optima_[0]
+        self.components_ = best.components
+        self.objective_, self.kurtosis_ = best.objective, best.kurtosis
+        self.mean_, self.scale_ = Xs.mean, Xs.scale
+        V = best.components.T
+        CV = stacked_product(Xs.second_moment, V[None])[0]
+        axis_variance = np.einsum("dk,dk->k", V, CV) / Xs.n_rows
+        spread = np.sqrt(np.outer(axis_variance, Xs.variance))
+        self.axis_correlation_ = np.divide(CV.T / Xs.n_rows, spread, out=np.zeros_like(spread), where=spread > 0)
+        self.explained_variance_ratio_ = axis_variance * Xs.n_rows / Xs.second_moment.trace
+        self.n_iter_ = max(1, solution.n_iterations)
+        self.stop_reason_ = solution.stop_reason
+        self.trace_ = solution.trace
+        self.encoded_feature_names_ = self._encoded_names(len(self.mean_))
+        self._n_features_out = len(best.components)
+        if not solution.converged:
+            warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=3)
+
+    def transform(self, X: Any) -> Array:
+        """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row."""
+        check_is_fitted(self)
+        matrix, _ = self._read(X, fitting=False)
+        inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
+        W = (self.components_ * inverse).T
+        if sparse.issparse(matrix):
+            return SparseRows(matrix).project(W, self.mean_ @ W)
+        return DenseRows(matrix, origin=self.mean_).project(W, np.zeros(W.shape[1]))
+
+    def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
+        """`fit`, then the view of the same rows."""
+        return self.fit(X, y, prior=prior).transform(X)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
+        check_is_fitted(self)
+        embedding = np.asarray(X, dtype=np.float64)
+        if embedding.ndim != 2 or embedding.shape[1] != len(self.components_):
+            raise InvalidValueError(
+                f"X must have one column per axis ({len(self.components_)}); got an array of shape {embedding.shape}."
+            )
+        return (embedding @ self.components_) * self.scale_ + self.mean_
+
+    def loadings(self) -> Any:
+        """A table of features, those that shape the view most first.
+
+        `axis_j` is the weight in the view, `correlation_j` the correlation of the feature with that axis, and
+        `contribution` the feature's share of the view (the weights squared, averaged over the axes).
+        """
+        check_is_fitted(self)
+        share = np.mean(self.components_**2, axis=0)
+        order = np.argsort(-share, kind="stable")
+        columns: dict[str, NDArray] = {"feature": np.asarray(self.encoded_feature_names_, dtype=object)[order]}
+        for j, (axis, correlation) in enumerate(zip(self.components_, self.axis_correlation_, strict=True)):
+            columns[f"axis_{j}"] = axis[order]
+            columns[f"correlation_{j}"] = correlation[order]
+        columns["contribution"] = share[order]
+        return tables.frame(columns)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `load_model` reads it."""
+        check_is_fitted(self)
+        parameters = self.get_params()
+        parameters["verbose"] = bool(parameters["verbose"])
+        if isinstance(parameters["random_state"], np.random.RandomState):
+            parameters["random_state"] = None
+        header = {
+            "parameters": {name: _plain(value) for name, value in parameters.items()},
+            "alpha_": self.alpha_,
+            "mu_": self.mu_,
+            "n_iter_": self.n_iter_,
+            "n_evaluations_": self.n_evaluations_,
+            "stop_reason_": self.stop_reason_,
+            "n_features_in_": self.n_features_in_,
+            "feature_names_in_": [str(n) for n in self.feature_names_in_] if self._named() else None,
+            "encoding": None if self._encoding is None else self._encoding.to_json(),
+            "optima": [{"objective": o.objective, "kurtosis": o.kurtosis, "starts": o.starts} for o in self.optima_],
+            "outcomes": self.trace_.outcomes,
+        }
+        arrays = {
+            "components": np.stack([optimum.components for optimum in self.optima_]),
+            "mean": self.mean_,
+            "scale": self.scale_,
+            "axis_correlation": self.axis_correlation_,
+            "explained_variance_ratio": self.explained_variance_ratio_,
+        }
+        storage.write_archive(path, "model", MODEL_VERSION, header, arrays)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # --- input ---------------------------------------------------------------------------------------------------
+
+    def _read(self, X: Any, *, fitting: bool) -> tuple[Any, Encoding | None]:
+        """X as a finite matrix and, for a table, how its columns were encoded."""
+        if not tables.is_table(X):
+            return self._read_array(X, fitting=fitting), None
+        encoding = None if fitting else self._encoding
+        if type(X).__module__.startswith("pandas"):
+            validate_data(self, X, reset=fitting, skip_check_array=True)
+        else:
+            self._check_names(tables.column_names(X), fitting=fitting)
+        encoded = tables.encode(X, encoding=encoding)
+        if not fitting and encoded.matrix.shape[1] != len(self.mean_):
+            raise InvalidValueError(
+                f"X must have the {len(self.mean_)} numeric columns of fit; got {encoded.matrix.shape[1]}."
+            )
+        return encoded.matrix, encoded.encoding
+
+    def _read_array(self, X: Any, *, fitting: bool) -> Any:
+        if not fitting and self._encoding is not None and "category" in self._encoding.kinds:
+            raise InvalidTypeError(
+                "X must be a table with the columns of fit, because some of them are categories; "
+                f"got {type(X).__name__}."
+            )
+        matrix = validate_data(
+            self,
+            X,
+            reset=fitting,
+            accept_sparse=("csr", "csc"),
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=2 if fitting else 1,
+        )
+        _require_finite(matrix, "X", self._encoded_names(matrix.shape[1]))
+        return matrix
+
+    def _read_background(self, table: Any, n_features: int) -> Any:
+        """The rows of Samples(background) in the encoding of X, columns matched by name where both have names."""
+        name = "Samples(background)"
+        if tables.is_table(table):
+            matrix = tables.encode(table, encoding=self._encoding, name=name, extra="ignore").matrix
+        elif sparse.issparse(table):
+            matrix = table
+        else:
+            matrix = np.asarray(table)
+            if matrix.dtype == object:
+                matrix = matrix.astype(np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != n_features:
+            raise InvalidValueError(
+                f"{name} must have the {n_features} columns of X; got an array of shape {matrix.shape}."
+            )
+        if matrix.shape[0] < 2:
+            raise InvalidValueError(f"{name} must have at least 2 rows; got {matrix.shape[0]}.")
+        _require_finite(matrix, name, self._encoded_names(n_features))
+        return matrix
+
+    def _check_names(self, names: list[str], *, fitting: bool) -> None:
+        """Column names of a table scikit-learn does not know, held to its rules."""
+        if fitting:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+            self.n_features_in_ = len(names)
+        elif self._named() and list(self.feature_names_in_) != names:
+            raise InvalidValueError(
+                "The feature names should match those that were passed during fit, in the same order; "
+                f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
+            )
+
+    def _named(self) -> bool:
+        return hasattr(self, "feature_names_in_")
+
+    def _encoded_names(self, n_features: int) -> list[str]:
+        if getattr(self, "_encoding", None) is not None:
+            return list(self._encoding.feature_names)
+        return [f"x{i}" for i in range(n_features)]
+
+    def _columns_of(self, column: Any, n_features: int) -> NDArray[np.intp]:
+        """The encoded columns of an attribute given by name or position."""
+        if self._encoding is not None:
+            return self._encoding.columns_of(column)
+        if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+            if not -n_features <= column < n_features:
+                raise InvalidValueError(
+                    f"Attributes(columns) must lie within the {n_features} columns of X; got {int(column)}."
+                )
+            return np.array([int(column) % n_features])
+        raise InvalidValueError(
+            f"Attributes(columns) must be positions, since X has no column names; got {column!r}. Pass X as a table "
+            "to use names."
+        )
+
+    # --- checks --------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        for name in ("n_components", "n_starts", "max_iter"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise InvalidTypeError(f"{name} must be a whole number; got {value!r}.")
+            if value < 1:
+                raise InvalidValueError(f"{name} must be at least 1; got {value}.")
+        _require_number("alpha", self.alpha)
+        _require_number("tol", self.tol)
+        if isinstance(self.mu, str):
+            if self.mu not in ("auto", "paper"):
+                raise InvalidValueError(f'mu must be a number, "auto" or "paper"; got {self.mu!r}.')
+        else:
+            _require_number("mu", self.mu)
+        if self.engine not in ENGINES:
+            raise InvalidValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {self.engine!r}.")
+
+    def _check_shape(self, n_rows: int, n_features: int) -> None:
+        if self.n_components > n_features:
+            raise InvalidValueError(
+                f"n_components must be at most the number of columns; got n_components={self.n_components} and "
+                f"{n_features} feature(s)."
+            )
+        if n_rows <= self.n_components:
+            raise InvalidValueError(
+                f"X must have more rows than n_components={self.n_components}; got {n_rows} sample(s)."
+            )
+
+    def _check_range(self, Xs: StandardizedRows) -> None:
+        # Fourth powers of the raw deviations must fit in a float: 1e75 is far beyond any unit of measurement.
+        with np.errstate(over="ignore", invalid="ignore"):
+            too_large = ~(np.abs(Xs.mean) + Xs.scale < 1e75) | ~np.isfinite(Xs.variance)
+        if too_large.any():
+            names = self._encoded_names(Xs.n_features)
+            raise InvalidValueError(
+                f"X must have values below about 1e75, or their squares overflow; column {_listed(names, too_large)} "
+                "has larger ones. Rescale it."
+            )
+        if int(Xs.informative.sum()) < self.n_components:
+            raise InvalidValueError(
+                f"X must have at least n_components={self.n_components} columns that vary; "
+                f"got {int(Xs.informative.sum())}, the others are constant."
+            )
+
+    def _callback(self) -> Callable[[Progress], None] | None:
+        if callable(self.verbose):
+            return self.verbose
+        return _print_progress if self.verbose else None
+
+
+def _print_progress(progress: Progress) -> None:
+    if progress.round % 10 == 1:
+        print(f"round {progress.round:4d}  {progress.running:3d} starts running  best objective {progress.best:.8g}")
+
+
+def _require_number(name: str, value: Any) -> None:
+    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidTypeError(f"{name} must be a number; got {value!r}.")
+    if not (np.isfinite(value) and value >= 0):
+        raise InvalidValueError(f"{name} must be finite and not negative; got {value!r}.")
+
+
+def _require_finite(matrix: Any, name: str, names: list[str]) -> None:
+    """NaN and inf in one sentence that names the columns; looks closely only where a cheap sum is not finite."""
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    if values.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    if sparse.issparse(matrix):
+        indices = sparse.coo_array(matrix).col
+        missing = np.bincount(indices[np.isnan(sparse.coo_array(matrix).data)], minlength=len(names)) > 0
+        endless = np.bincount(indices[np.isinf(sparse.coo_array(matrix).data)], minlength=len(names)) > 0
+    else:
+        missing, endless = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=bool)
+        for start in range(0, len(matrix), 4096):
+            missing |= np.isnan(matrix[start : start + 4096]).any(axis=0)
+            endless |= np.isinf(matrix[start : start + 4096]).any(axis=0)
+    if missing.any():
+        raise InvalidValueError(
+            f"{name} must have no missing values, and column {_listed(names, missing)} has NaN; drop those rows or "
+            'fill them, e.g. for a table with imapce.tables.encode(X, missing="mean").'
+        )
+    if endless.any():
+        raise InvalidValueError(
+            f"{name} must be finite, and column {_listed(names, endless)} has infinity (inf); replace these values."
+        )
+
+
+def _listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
+    found = [repr(names[i]) for i in np.flatnonzero(chosen)]
+    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def load_model(path: str | os.PathLike[str]) -> IMAPCE:
+    """A model written by `IMAPCE.save`; damaged, foreign and hostile files are refused with one sentence.
+
+    >>> load_model("view.imapce").transform(new_rows)         # doctest: +SKIP
+    """
+    header, arrays = storage.read_archive(path, "model", MODEL_VERSION)
+    try:
+        return _restored(header, arrays)
+    except FileFormatError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise FileFormatError(f"{str(path)!r} does not hold a whole imapce model ({reason}); save it again.") from error
+
+
+def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
+    model = IMAPCE(**header["parameters"])
+    model._check_parameters()
+    components = arrays["components"].astype(np.float64)
+    n_optima, k, d = components.shape
+    shapes = {"mean": (d,), "scale": (d,), "axis_correlation": (k, d), "explained_variance_ratio": (k,)}
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"array {name!r} has shape {arrays[name].shape}, not {shape}")
+    if k != model.n_components or n_optima != len(header["optima"]) or n_optima == 0:
+        raise ValueError("the components do not fit the parameters")
+    model.optima_ = [
+        Optimum(frame, float(one["objective"]), float(one["kurtosis"]), int(one["starts"]))
+        for frame, one in zip(components, header["optima"], strict=True)
+    ]
+    model.components_ = components[0]
+    model.objective_, model.kurtosis_ = model.optima_[0].objective, model.optima_[0].kurtosis
+    model.mean_, model.scale_ = arrays["mean"].astype(np.float64), arrays["scale"].astype(np.float64)
+    model.axis_correlation_ = arrays["axis_correlation"]
+    model.explained_variance_ratio_ = arrays["explained_variance_ratio"]
+    model.alpha_, model.mu_ = float(header["alpha_"]), float(header["mu_"])
+    model.n_iter_, model.n_evaluations_ = int(header["n_iter_"]), int(header["n_evaluations_"])
+    model.stop_reason_ = str(header["stop_reason_"])
+    model._encoding = None if header["encoding"] is None else Encoding.from_json(header["encoding"])
+    model.n_features_in_ = int(header["n_features_in_"])
+    names = header["feature_names_in_"]
+    if names is not None:
+        if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
+            raise ValueError("the feature names do not fit the number of features")
+        model.feature_names_in_ = np.asarray(names, dtype=object)
+    model.encoded_feature_names_ = model._encoded_names(d)
+    if len(model.encoded_feature_names_) != d:
+        raise ValueError("the encoding does not fit the components")
+    model._n_features_out = k
+    return model

@@ -1,0 +1,190 @@
+"""What is already known, in its three kinds: attributes (columns), samples (a background table), a subset (rows).
+
+Each prior turns into a second moment YᵀY that the view should not keep; a subset also leaves the rows whose clusters
+are looked for. Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.rows import QuadraticForm, Rows, StandardizedRows
+
+Mask = NDArray[np.bool_]
+
+
+def _checked_weight(weight: float, kind: str) -> None:
+    if isinstance(weight, bool) or not isinstance(weight, (int, float, np.integer, np.floating)):
+        raise InvalidTypeError(f"{kind}(weight=...) must be a number; got {weight!r}.")
+    if not (np.isfinite(weight) and weight > 0):
+        raise InvalidValueError(f"{kind}(weight=...) must be positive and finite; got {weight!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Attributes:
+    """Known columns, by name or position: Y is X with every other column set to zero.
+
+    >>> Attributes(["batch"], weight=2.0)
+    Attributes(columns=['batch'], weight=2.0)
+    """
+
+    columns: Any
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        _checked_weight(self.weight, "Attributes")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """A background table with X's columns (matched by name where both have names); its rows need not be in X.
+
+    >>> Samples(np.zeros((3, 2))).weight
+    1.0
+    """
+
+    background: Any
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        _checked_weight(self.weight, "Samples")
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Rows of X that are already understood, as a boolean mask or as positions; the rest is pulled apart.
+
+    >>> Subset([0, 1, 2]).weight
+    1.0
+    """
+
+    rows: Any
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        _checked_weight(self.weight, "Subset")
+
+
+Prior = Attributes | Samples | Subset
+
+
+def as_list(prior: Any) -> list[Prior]:
+    """None, one prior or a sequence of priors, as a list."""
+    if prior is None:
+        return []
+    candidates = list(prior) if isinstance(prior, (list, tuple)) else [prior]
+    for one in candidates:
+        if not isinstance(one, (Attributes, Samples, Subset)):
+            raise InvalidTypeError(
+                "prior must be None, Attributes(columns), Samples(background), Subset(rows) or a list of them; "
+                f"got {type(one).__name__}."
+            )
+    return candidates
+
+
+def known_rows(subset: Subset, n_rows: int) -> Mask:
+    """The subset as a boolean mask over the n rows of X."""
+    values = np.asarray(subset.rows)
+    if values.ndim != 1:
+        raise InvalidValueError(
+            f"Subset(rows) must be one-dimensional, a mask or positions; got an array of shape {values.shape}."
+        )
+    if values.dtype == bool:
+        if len(values) != n_rows:
+            raise InvalidValueError(
+                f"Subset(rows) as a mask must have one entry per row of X ({n_rows}); got {len(values)}."
+            )
+        mask = values.copy()
+    elif np.issubdtype(values.dtype, np.integer) or values.size == 0:
+        outside = values[(values < -n_rows) | (values >= n_rows)]
+        if outside.size:
+            raise InvalidValueError(
+                f"Subset(rows) as positions must lie within the {n_rows} rows of X; got {int(outside[0])}."
+            )
+        mask = np.zeros(n_rows, dtype=bool)
+        mask[values.astype(np.intp)] = True
+    else:
+        raise InvalidTypeError(
+            f"Subset(rows) must be a boolean mask or integer positions; got values of type {values.dtype}."
+        )
+    if not mask.any():
+        raise InvalidValueError("Subset(rows) is empty, so nothing is known; pass prior=None or name some rows.")
+    return mask
+
+
+def known_columns(
+    attributes: Attributes, n_features: int, columns_of: Callable[[Any], NDArray[np.intp]]
+) -> Mask:
+    """The attributes as a boolean mask over the encoded columns of X."""
+    listed = attributes.columns
+    if isinstance(listed, (str, int, np.integer)) and not isinstance(listed, bool):
+        listed = [listed]
+    values = np.asarray(listed)
+    if values.ndim == 1 and values.dtype == bool:
+        if len(values) != n_features:
+            raise InvalidValueError(
+                f"Attributes(columns) as a mask must have one entry per column ({n_features}); got {len(values)}."
+            )
+        listed = np.flatnonzero(values).tolist()
+    mask = np.zeros(n_features, dtype=bool)
+    for column in listed:
+        mask[columns_of(column)] = True
+    if not mask.any():
+        raise InvalidValueError(
+            "Attributes(columns) is empty, so nothing is known; pass prior=None or name some columns."
+        )
+    if mask.all():
+        raise InvalidValueError(
+            f"Attributes(columns) names all {n_features} columns, so nothing is left to show; leave some out."
+        )
+    return mask
+
+
+@dataclass(frozen=True)
+class PriorTerms:
+    """The priors as the objective needs them: weighted second moments of Y, and the rows left to pull apart."""
+
+    second_moments: list[tuple[float, QuadraticForm]]
+    known: Mask | None
+
+    @property
+    def any_known(self) -> bool:
+        return bool(self.second_moments)
+
+
+def prior_terms(
+    priors: Sequence[Prior],
+    X: StandardizedRows,
+    *,
+    columns_of: Callable[[Any], NDArray[np.intp]],
+    open_background: Callable[[Any], Rows],
+    standardized: Callable[[Rows], StandardizedRows],
+    min_unexplored: int,
+) -> PriorTerms:
+    """Second moments of every Y, each standardised on its own, and the union of the known rows.
+
+    The callables belong to the estimator: how a column is named, how a background is read, how rows are scaled.
+    """
+    moments: list[tuple[float, QuadraticForm]] = []
+    known: Mask | None = None
+    for prior in priors:
+        if isinstance(prior, Attributes):
+            moments.append((prior.weight, X.with_columns(known_columns(prior, X.n_features, columns_of))))
+        elif isinstance(prior, Samples):
+            moments.append((prior.weight, standardized(open_background(prior.background)).second_moment))
+        else:
+            rows = known_rows(prior, X.n_rows)
+            known = rows if known is None else known | rows
+            moments.append((prior.weight, standardized(X.rows.subset(rows)).second_moment))
+    if known is not None and X.n_rows - int(known.sum()) < min_unexplored:
+        raise InvalidValueError(
+            f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
+            f"{min_unexplored} are needed for this many components; name fewer rows as known."
+        )
+    return PriorTerms(moments, known)

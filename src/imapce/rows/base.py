@@ -1,0 +1,95 @@
+"""The contract between the mathematics and the data: a few reductions over rows.
+
+Whoever can answer `moments`, `quartic`, `scatter_product` and `project` is an engine. The solver sees only small
+matrices and never learns whether the rows sit in memory, in a sparse matrix or were folded into a tensor once.
+
+Rows are read as ``z − origin``. The origin is zero unless the columns lie so far from it that sums would cancel
+(a column of years, say: mean 2000, spread 5); every result of the contract is in these coordinates.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+AnyArray = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """First and second moments of the rows: n, m, the column variances and Σ(z−m)(z−m)ᵀ.
+
+    `scatter` is None where a d×d matrix would outweigh the data; then `Rows.scatter_product` takes its place.
+    """
+
+    n_rows: int
+    mean: Array
+    variance: Array
+    scatter: Array | None
+
+
+@dataclass(frozen=True)
+class Quartic:
+    """What one pass over Z leaves behind, for R frames W at once, with u = Wᵀz − offset and s = ‖u‖².
+
+    `weighted` (R, d, k) is Σ s z uᵀ and `total` (R, k) is Σ s u. The kurtosis needs no more: Σ s uuᵀ is
+    Wᵀ·weighted − offset·total, and Σ s² is its trace.
+    """
+
+    weighted: Array
+    total: Array
+
+
+class Rows(ABC):
+    """Rows of a table that can only be reduced, never looked at.
+
+    >>> rows = DenseRows(X)                                   # doctest: +SKIP
+    >>> rows.quartic(W, offset).weighted.shape                # doctest: +SKIP
+    (R, d, k)
+    """
+
+    n_rows: int
+    n_features: int
+    origin: Array
+
+    @cached_property
+    def _cached_moments(self) -> Moments:
+        return self._compute_moments()
+
+    def moments(self) -> Moments:
+        """n, column means and variances and, where it is affordable, the d×d scatter matrix; computed once."""
+        return self._cached_moments
+
+    @abstractmethod
+    def _compute_moments(self) -> Moments: ...
+
+    @abstractmethod
+    def quartic(self, W: Array, offset: Array) -> Quartic:
+        """One pass: Σ s z uᵀ and Σ s u for every frame of W (R, d, k) with its offset (R, k)."""
+
+    @abstractmethod
+    def scatter_product(self, W: Array, offset: Array) -> Array:
+        """Σ z uᵀ (d, c) with u = Wᵀz − offset, for W (d, c): a product with the scatter matrix that was not formed."""
+
+    @abstractmethod
+    def project(self, W: Array, offset: Array) -> Array:
+        """The n × c matrix of Wᵀz − offset."""
+
+    @abstractmethod
+    def subset(self, mask: NDArray[np.bool_]) -> Rows:
+        """The rows where `mask` is true, with the same origin."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Array]:
+        """The rows as float64 blocks that fit in cache, in order; for engines that digest another's rows once."""
+
+
+def scatter_is_affordable(n_features: int, n_bytes: int) -> bool:
+    """Whether to form d×d: when it stays under 64 MiB or an eighth of the data, whichever is more."""
+    return 8 * n_features**2 <= max(64 << 20, n_bytes // 8)

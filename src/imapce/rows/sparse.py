@@ -1,0 +1,89 @@
+"""Rows in a SciPy sparse matrix: centring and scaling happen on the small side, so zeros stay zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from imapce.rows.base import Array, Moments, Quartic, Rows
+
+BLOCK_BYTES = 4_000_000
+# Above this width even the matrix of second moments would be the largest thing in memory (1,024² × 8 B = 8 MiB).
+SCATTER_LIMIT = 1024
+
+
+class SparseRows(Rows):
+    """CSR or CSC rows with implicit centring: u = Wᵀz − offset never needs z − m.
+
+    >>> SparseRows(sparse.eye_array(3, format="csr")).moments().variance
+    array([0.22222222, 0.22222222, 0.22222222])
+    """
+
+    def __init__(self, matrix: Any):
+        self._csr = sparse.csr_array(matrix)
+        self.n_rows, self.n_features = self._csr.shape
+        self.origin = np.zeros(self.n_features)
+
+    def _pieces(self, n_columns: int) -> Iterator[tuple[int, Any]]:
+        """Row slices as views of the CSR arrays, so that a pass over n rows needs no n × Rk matrix."""
+        csr = self._csr
+        size = max(256, BLOCK_BYTES // (8 * n_columns))
+        for start in range(0, self.n_rows, size):
+            pointers = csr.indptr[start : start + size + 1]
+            first, last = int(pointers[0]), int(pointers[-1])
+            piece = sparse.csr_array(
+                (csr.data[first:last], csr.indices[first:last], pointers - first),
+                shape=(len(pointers) - 1, self.n_features),
+            )
+            yield start, piece
+
+    def blocks(self) -> Iterator[Array]:
+        for _, piece in self._pieces(self.n_features):
+            yield piece.toarray().astype(np.float64, copy=False)
+
+    def _compute_moments(self) -> Moments:
+        csr, n, d = self._csr, self.n_rows, self.n_features
+        stored = np.bincount(csr.indices, minlength=d)
+        mean = np.bincount(csr.indices, weights=csr.data, minlength=d) / n
+        # Deviations of the stored values plus m² for each zero: no difference of two large sums.
+        deviations = csr.data - mean[csr.indices]
+        squares = np.bincount(csr.indices, weights=deviations * deviations, minlength=d)
+        variance = (squares + (n - stored) * mean**2) / n
+        scatter = None
+        if d <= SCATTER_LIMIT:
+            data = csr.astype(np.float64, copy=False)
+            scatter = (data.T @ data).toarray() - n * np.outer(mean, mean)
+        return Moments(n, mean, variance, scatter)
+
+    def quartic(self, W: Array, offset: Array) -> Quartic:
+        n_frames, d, k = W.shape
+        frames = np.ascontiguousarray(W.transpose(1, 0, 2)).reshape(d, n_frames * k)
+        weighted = np.zeros((d, n_frames * k))
+        total = np.zeros(n_frames * k)
+        for _, piece in self._pieces(n_frames * k):
+            u = piece @ frames
+            u -= offset.reshape(-1)
+            per_frame = u.reshape(-1, n_frames, k)
+            per_frame *= np.einsum("irk,irk->ir", per_frame, per_frame)[:, :, None]
+            weighted += piece.T @ u
+            total += u.sum(axis=0)
+        return Quartic(weighted.reshape(d, n_frames, k).transpose(1, 0, 2), total.reshape(n_frames, k))
+
+    def scatter_product(self, W: Array, offset: Array) -> Array:
+        result = np.zeros((self.n_features, W.shape[1]))
+        for _, piece in self._pieces(W.shape[1]):
+            result += piece.T @ (piece @ W - offset)
+        return result
+
+    def project(self, W: Array, offset: Array) -> Array:
+        result = np.empty((self.n_rows, W.shape[1]))
+        for start, piece in self._pieces(W.shape[1]):
+            result[start : start + piece.shape[0]] = piece @ W - offset
+        return result
+
+    def subset(self, mask: NDArray[np.bool_]) -> SparseRows:
+        return SparseRows(self._csr[np.flatnonzero(mask)])

@@ -1,0 +1,121 @@
+"""Standardised rows that are never written: ((z − m)/σ)ᵀV = zᵀ(V/σ) − mᵀ(V/σ).
+
+X, Y and Z are each standardised with their own mean and standard deviation, and all of it happens on d×k matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.rows.base import Array, Rows
+
+
+@dataclass(frozen=True)
+class QuadraticForm:
+    """A symmetric d×d matrix M as the solver needs it: `M @ V`, its trace and, where it was formed, its entries.
+
+    >>> QuadraticForm.of_matrix(np.eye(3)).trace
+    3.0
+    """
+
+    size: int
+    trace: float
+    product: Callable[[Array], Array]
+    matrix: Array | None = None
+
+    @classmethod
+    def of_matrix(cls, matrix: Array) -> QuadraticForm:
+        return cls(len(matrix), float(np.trace(matrix)), lambda V: matrix @ V, matrix)
+
+    def __matmul__(self, V: Array) -> Array:
+        return self.product(V)
+
+    def restricted_to(self, columns: NDArray[np.bool_], trace: float) -> QuadraticForm:
+        """ΠMΠ with Π keeping `columns`: the second moment of the rows whose other columns are zero."""
+        keep = columns.astype(np.float64)
+        if self.matrix is not None:
+            return QuadraticForm.of_matrix(self.matrix * np.outer(keep, keep))
+        return QuadraticForm(self.size, trace, lambda V: keep[:, None] * (self @ (keep[:, None] * V)))
+
+    @staticmethod
+    def combine(terms: Sequence[tuple[float, QuadraticForm]]) -> QuadraticForm:
+        """Σ wⱼMⱼ, as one matrix when every term has one."""
+        terms = [(weight, form) for weight, form in terms if weight != 0.0] or [(0.0, terms[0][1])]
+        if len(terms) == 1 and terms[0][0] == 1.0:
+            return terms[0][1]
+        matrices = [(weight, form.matrix) for weight, form in terms if form.matrix is not None]
+        if len(matrices) == len(terms):
+            total = matrices[0][0] * matrices[0][1]
+            for weight, matrix in matrices[1:]:
+                total += weight * matrix
+            return QuadraticForm.of_matrix(total)
+
+        def product(V: Array) -> Array:
+            result = terms[0][0] * (terms[0][1] @ V)
+            for weight, form in terms[1:]:
+                result += weight * (form @ V)
+            return result
+
+        return QuadraticForm(terms[0][1].size, sum(weight * form.trace for weight, form in terms), product)
+
+
+def column_scales(mean: Array, variance: Array, groups: NDArray[np.intp] | None, *, standardize: bool) -> Array:
+    """σ of every column, 0 for a constant one; the columns of one group (a one-hot category) share √Σ variance.
+
+    A spread below 64 rounding errors of the mean counts as constant: a column of 0.1 has no information in its
+    last bit.
+    """
+    spread = np.sqrt(variance)
+    constant = spread <= 64 * np.finfo(np.float64).eps * np.abs(mean)
+    if not standardize:
+        return np.where(constant, 0.0, 1.0)
+    if groups is not None:
+        spread = np.sqrt(np.bincount(groups, weights=variance))[groups]
+    return np.where(constant, 0.0, spread)
+
+
+class StandardizedRows:
+    """Z = (rows − m)/σ, reduced only through the engine below; a column with σ = 0 reads as zeros.
+
+    >>> Z = StandardizedRows(DenseRows(X))                    # doctest: +SKIP
+    >>> Z.second_moment @ V                                   # doctest: +SKIP
+    """
+
+    def __init__(self, rows: Rows, *, groups: NDArray[np.intp] | None = None, standardize: bool = True):
+        self.rows = rows
+        self.n_rows, self.n_features = rows.n_rows, rows.n_features
+        moments = rows.moments()
+        self._mean = moments.mean
+        # The constant-column rule needs the true location, which is the engine's mean plus its origin.
+        self.mean = moments.mean + rows.origin
+        self.scale = column_scales(self.mean, moments.variance, groups, standardize=standardize)
+        self.informative = self.scale > 0
+        self._inverse = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.informative)
+        self.variance = moments.variance * self._inverse**2
+        self.second_moment = self._second_moment(moments.scatter)
+
+    def _second_moment(self, scatter: Array | None) -> QuadraticForm:
+        """C = ZᵀZ, or where d×d is too large two products with the rows whenever it is used."""
+        if scatter is not None:
+            return QuadraticForm.of_matrix(scatter * np.outer(self._inverse, self._inverse))
+        trace = float(self.n_rows * self.variance.sum())
+
+        def product(V: Array) -> Array:
+            W = self._inverse[:, None] * V
+            return self._inverse[:, None] * self.rows.scatter_product(W, self._mean @ W)
+
+        return QuadraticForm(self.n_features, trace, product)
+
+    def with_columns(self, columns: NDArray[np.bool_]) -> QuadraticForm:
+        """The second moment of the rows whose columns outside `columns` are set to zero."""
+        return self.second_moment.restricted_to(columns, float(self.n_rows * self.variance[columns].sum()))
+
+    def quartic(self, W: Array) -> Array:
+        """Zᵀ diag(s) U (R, d, k) with U = ZW and s its squared row norms."""
+        scaled = self._inverse[:, None] * W
+        result = self.rows.quartic(scaled, self._mean @ scaled)
+        return self._inverse[:, None] * (result.weighted - self._mean[:, None] * result.total[:, None, :])
