@@ -109,8 +109,7 @@ def _dictionary_and_codes(series: nw.Series[Any]) -> tuple[list[Any], np.ndarray
     """The distinct values of a column and for each row the position of its value, -1 where it is missing."""
     array = series.to_arrow()
     if not pa.types.is_dictionary(array.type):
-        # Arrow cannot dictionary-encode its string views, which polars and newer files hold.
-        array = (array.cast(pa.large_string()) if series.dtype == nw.String else array).dictionary_encode()
+        array = array.dictionary_encode()
     values = array.dictionary.to_pylist()
     codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     gone = [position for position, value in enumerate(values) if value is None or value != value]
