@@ -1,4 +1,4 @@
-"""Tables and matrices from files and to files: read whole or refused in one sentence, written whole or not at all.
+"""Tables and matrices in files: read whole or refused in one sentence, written whole or not at all.
 
 write_table({"x": np.zeros(3)}, "points.parquet")
 read_table("points.parquet").column_names  # ["x"]
@@ -36,8 +36,8 @@ _CSV_BLOCK_BYTES = 1 << 24
 def read_table(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
     """The contents of a file: a pyarrow Table, or for .npy and .npz a 2-D array or a scipy sparse matrix.
 
-    In .csv and .tsv files the first row holds the names, and empty cells, NA and NaN are missing values, quoted
-    or not. ``max_bytes`` limits the file and what it unpacks to.
+    In .csv and .tsv files the first row holds the names, and empty cells, NA and NaN are missing values,
+    quoted or not. ``max_bytes`` limits the file and what it unpacks to.
 
     >>> read_table("points.csv").column_names  # doctest: +SKIP
     ['x', 'y']
@@ -70,8 +70,8 @@ def read_table(path: str | os.PathLike[str], *, max_bytes: int | None = None) ->
     except Exception as problem:
         reason = " ".join(str(problem).split())[:300] or type(problem).__name__
         raise FileFormatError(
-            f"path must name a whole {suffix} file, got {str(path)!r}, which cannot be read ({reason}): write it "
-            "again or correct its suffix."
+            f"path must name a whole {suffix} file, got {str(path)!r}, which cannot be read ({reason}): "
+            "write it again or correct its suffix."
         ) from problem
 
 
@@ -88,8 +88,8 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     suffix = _suffix(file, WRITE_SUFFIXES)
     if not file.parent.is_dir():
         raise InvalidValueError(
-            f"path must be in a folder that exists, got {str(path)!r}: make the folder {str(Path(path).parent)!r} "
-            "first."
+            f"path must be in a folder that exists, got {str(path)!r}: make the folder "
+            f"{str(Path(path).parent)!r} first."
         )
     if file.is_dir():
         raise InvalidValueError(f"path must name a file, got the folder {str(path)!r}: add a file name.")
@@ -105,8 +105,8 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     except (OSError, pa.ArrowException) as problem:
         reason = " ".join(str(getattr(problem, "strerror", None) or problem).split())
         raise InvalidValueError(
-            f"path must be a place where the table can be written as {suffix}, got {str(path)!r} ({reason}): free "
-            "the place or choose another file or suffix."
+            f"path must be a place where the table can be written as {suffix}, got {str(path)!r} ({reason}): "
+            "free the place or choose another file or suffix."
         ) from problem
     finally:
         temporary.unlink(missing_ok=True)
@@ -126,8 +126,8 @@ def _suffix(file: Path, allowed: tuple[str, ...]) -> str:
 def _check_size(size: int, max_bytes: int | None, file: Path) -> None:
     if max_bytes is not None and size > max_bytes:
         raise FileFormatError(
-            f"path must name a file of at most {max_bytes} bytes, got {file.name!r}, which has or unpacks to more: "
-            "take a part of it or raise max_bytes."
+            f"path must name a file of at most {max_bytes} bytes, got {file.name!r}, which has or unpacks to "
+            "more: take a part of it or raise max_bytes."
         )
 
 
@@ -157,7 +157,7 @@ def _read_text(file: Path, suffix: str, max_bytes: int | None) -> pa.Table:
 
 
 def _looks_like_data(names: list[str]) -> bool:
-    """Whether a header is a row of numbers, other than the 0, 1, 2, ... that pandas writes for lack of names."""
+    """Whether a header is a row of numbers, other than the 0, 1, 2, ... pandas writes for lack of names."""
     try:
         numbers = [float(name) for name in names]
     except ValueError:
@@ -203,9 +203,7 @@ def _read_npz(file: Path, max_bytes: int | None) -> Any:
     with np.load(file, allow_pickle=False) as arrays:
         if not {"format", "shape", "data"} <= set(arrays.files):
             if len(arrays.files) != 1:
-                raise ValueError(
-                    f"it must hold one array, and it holds {listing(map(repr, arrays.files), 10)}"
-                )
+                raise ValueError(f"it must hold one array, not {listing(map(repr, arrays.files), 10)}")
             return _numeric_matrix(arrays[arrays.files[0]])
     sparse = scipy.sparse.load_npz(file)
     if sparse.dtype.kind not in "biuf":
@@ -218,12 +216,12 @@ def _read_npz(file: Path, max_bytes: int | None) -> Any:
 
 def _numeric_matrix(values: np.ndarray) -> np.ndarray:
     if values.ndim != 2 or values.dtype.kind not in "biuf":
-        raise ValueError(f"it must hold a 2-D array of numbers, and it holds {values.ndim}-D {values.dtype}")
+        raise ValueError(f"it must hold a 2-D array of numbers, not {values.ndim}-D {values.dtype}")
     return values
 
 
 def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
-    """What writes the table to an open file; everything that can be refused is refused before one is opened."""
+    """What writes the table to an open file; what can be refused is refused before one is opened."""
     if isinstance(table, np.ndarray) and suffix == ".npy":
         matrix = table
     else:
@@ -242,7 +240,8 @@ def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
         ]
         if words:
             raise InvalidValueError(
-                f"table must hold numbers only for .npy, got {listing(map(repr, words))}: drop them or write .parquet."
+                f"table must hold numbers only for .npy, got {listing(map(repr, words))}: drop them or "
+                "write .parquet."
             )
         columns = [column.to_numpy() for column in arrow.columns]
         matrix = np.column_stack(columns) if columns else np.empty((arrow.num_rows, 0))
@@ -272,11 +271,12 @@ def _arrow(table: Any) -> pa.Table:
             raise
         reason = " ".join(str(problem).split())
         raise InvalidValueError(
-            f"table must hold columns of one length and of one type each, got others ({reason}): convert them."
+            f"table must hold columns of one length and of one type each, got others ({reason}): convert "
+            "them."
         ) from problem
     raise InvalidTypeError(
-        f"table must be a pandas, polars or Arrow table or a dict of columns, got {type(table).__name__}: name its "
-        "columns in a dict."
+        f"table must be a pandas, polars or Arrow table or a dict of columns, got {type(table).__name__}: "
+        "name its columns in a dict."
     )
 
 
