@@ -35,6 +35,8 @@ from imapce.plotting.style import (
 # Arrows shorter than this part of the longest one say little, and their names would only fill the page.
 _LONG = 0.15
 _LABEL_GAP_POINTS = 3.0
+# A name this close to its tip is seen to belong to it; farther away it gets a line.
+_LEAD_POINTS = 9.0
 
 
 def plot_loadings(
@@ -84,8 +86,8 @@ def plot_loadings(
     named = [int(i) for i in ranked[:max_labels] if lengths[i] >= _LONG * longest]
     _draw_arrows(panel, tips, named)
     quiet_axes(panel, f"axis {axes[0] + 1}", f"axis {axes[1] + 1}", title="feature weights")
-    _note_scale(panel, stretch, len(named), len(tips), scaled=embedding is not None)
-    _place_names(panel, tips, named, names)
+    placed = _place_names(panel, tips, named, names)
+    _note_scale(panel, stretch, placed, len(tips), scaled=embedding is not None)
     return root_figure(panel)
 
 
@@ -115,11 +117,11 @@ def _read_weights(model: Any, axes: tuple[int, int]) -> tuple[NDArray[np.float64
 
 def _draw_arrows(ax: Axes, tips: NDArray[np.float64], named: list[int]) -> None:
     others = np.delete(tips, named, axis=0)
-    strength = float(np.clip(12.0 / max(len(others), 1), 0.25, 0.9))
+    strength = float(np.clip(60.0 / max(len(others), 1), 0.25, 0.9))
     ax.add_collection(
         LineCollection(
             list(np.stack([np.zeros_like(others), others], axis=1)),
-            colors="#8C959F",
+            colors=SOFT_INK,
             linewidths=0.7,
             alpha=strength,
             zorder=2.0,
@@ -143,9 +145,10 @@ def _draw_arrows(ax: Axes, tips: NDArray[np.float64], named: list[int]) -> None:
     )
     ax.axhline(0.0, color=HAIRLINE, linewidth=0.8, zorder=1.0)
     ax.axvline(0.0, color=HAIRLINE, linewidth=0.8, zorder=1.0)
-    # Half as much again on every side leaves a rim in which names find a place.
-    reach = 1.3 * float(np.abs(tips).max())
-    ax.update_datalim([(-reach, -reach), (reach, reach)])
+    # A rim around the arrows and their common root, in which names find a place.
+    corners = np.vstack([tips, [[0.0, 0.0]]])
+    rim = 0.25 * float(np.ptp(corners, axis=0).max())
+    ax.update_datalim([corners.min(axis=0) - rim, corners.max(axis=0) + rim])
     ax.autoscale_view()
     ax.set_aspect("equal", adjustable="datalim")
 
@@ -157,16 +160,17 @@ def _note_scale(ax: Axes, stretch: float, n_named: int, n_features: int, *, scal
     ax.set_title(text, fontsize=TICK_SIZE, color=SOFT_INK, loc="right", pad=10)
 
 
-def _place_names(ax: Axes, tips: NDArray[np.float64], named: list[int], names: list[str]) -> None:
-    """Put each name, longest arrow first, at the nearest place to its tip that is still free."""
+def _place_names(ax: Axes, tips: NDArray[np.float64], named: list[int], names: list[str]) -> int:
+    """Put each name, longest arrow first, at the nearest free place to its tip; return how many found one."""
     # The layout has to be final before distances on the page mean anything.
     root_figure(ax).draw_without_rendering()
-    page = ax.get_window_extent()
+    to_data = ax.transData.inverted()
     point = root_figure(ax).dpi / 72.0
     origin = ax.transData.transform((0.0, 0.0))
     ends = ax.transData.transform(tips[named]) if named else np.empty((0, 2))
-    taken: list[Bbox] = [Bbox.from_extents(*(end - 2 * point), *(end + 2 * point)) for end in ends]
-    for number, (feature, end) in enumerate(zip(named, ends, strict=True)):
+    free = _FreeSpace(ax.get_window_extent(), [_dotted(origin, end, point) for end in ends])
+    placed = 0
+    for feature, end in zip(named, ends, strict=True):
         text = ax.text(
             0.0,
             0.0,
@@ -181,17 +185,51 @@ def _place_names(ax: Axes, tips: NDArray[np.float64], named: list[int], names: l
         size = text.get_window_extent()
         half = np.array([size.width, size.height]) / 2 + point
         for center in _candidates(origin, end, half, point):
-            box = Bbox.from_extents(*(center - half), *(center + half))
-            inside = page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1
-            if inside and not any(box.overlaps(other) for other in taken):
+            edge = np.clip(end, center - half, center + half)
+            lead = _dotted(end, edge, point) if np.hypot(*(edge - end)) >= _LEAD_POINTS * point else None
+            if free.take(Bbox([center - half, center + half]), lead):
+                x, y = to_data.transform(center)
+                text.set_position((float(x), float(y)))
+                if lead is not None:
+                    line = to_data.transform([end, edge])
+                    ax.plot(*line.T, color=SOFT_INK, linewidth=0.6, zorder=2.5, scalex=False, scaley=False)
+                placed += 1
                 break
         else:
             text.remove()
-            continue
-        taken.append(box)
-        x, y = ax.transData.inverted().transform(center)
-        text.set_position((float(x), float(y)))
-        _lead(ax, ends[number], center, half, point)
+    return placed
+
+
+class _FreeSpace:
+    """The part of the page that no name, no named arrow and no leading line has taken yet, in pixels."""
+
+    def __init__(self, page: Bbox, lines: list[NDArray[np.float64]]) -> None:
+        self._page = page
+        self._names: list[Bbox] = []
+        self._ink = np.concatenate([np.empty((0, 2)), *lines])
+
+    def take(self, box: Bbox, lead: NDArray[np.float64] | None) -> bool:
+        """Take the place of a name and of the line that leads to it, or tell that it is not free."""
+        inside = self._page.x0 <= box.x0 and box.x1 <= self._page.x1
+        inside = inside and self._page.y0 <= box.y0 and box.y1 <= self._page.y1
+        if not inside or any(box.overlaps(other) for other in self._names) or _any_within(self._ink, box):
+            return False
+        if lead is not None:
+            if any(_any_within(lead, other) for other in self._names):
+                return False
+            self._ink = np.concatenate([self._ink, lead[:-1]])
+        self._names.append(box)
+        return True
+
+
+def _any_within(points: NDArray[np.float64], box: Bbox) -> bool:
+    return bool(((points > box.min) & (points < box.max)).all(axis=1).any())
+
+
+def _dotted(start: NDArray[np.float64], end: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Give points along a line, close enough together that no name fits between two of them."""
+    count = int(np.hypot(*(end - start)) / (3.0 * step)) + 2
+    return np.linspace(start, end, count)
 
 
 def _candidates(
@@ -199,19 +237,9 @@ def _candidates(
 ) -> Iterator[NDArray[np.float64]]:
     """Give centres for a name: beyond the tip first, then ever farther away and turned to both sides."""
     start = np.arctan2(*(end - origin)[::-1])
-    for distance in np.arange(_LABEL_GAP_POINTS, 150.0, 7.0) * point:
-        for turn in np.deg2rad([0, 15, -15, 30, -30, 50, -50, 75, -75, 100, -100]):
+    turns = np.deg2rad([side * angle for angle in range(0, 141, 10) for side in (1, -1)][1:])
+    for distance in np.arange(_LABEL_GAP_POINTS, 260.0, 6.0) * point:
+        for turn in turns:
             direction = np.array([np.cos(start + turn), np.sin(start + turn)])
             # The edge of the name, not its centre, keeps the distance.
             yield end + direction * (distance + half)
-
-
-def _lead(
-    ax: Axes, end: NDArray[np.float64], center: NDArray[np.float64], half: NDArray[np.float64], point: float
-) -> None:
-    """Draw a hairline from the tip to the nearest edge of a name that had to move away from it."""
-    edge = np.clip(end, center - half, center + half)
-    if np.hypot(*(edge - end)) < 9.0 * point:
-        return
-    line = ax.transData.inverted().transform([end, edge])
-    ax.plot(*line.T, color=SOFT_INK, linewidth=0.6, zorder=2.5, scalex=False, scaley=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import pickle
 import secrets
 import threading
 from collections.abc import Iterator
@@ -57,12 +58,25 @@ def figure_bytes(figure: Figure, suffix: str, dpi: float) -> bytes:
         raise InvalidValueError(
             f"dpi must be between 10 and 1200, got {dpi!r}; 150 suits a screen, 300 print."
         )
-    # The first layout of a figure moves its parts by rounding errors against the second one.
-    figure.draw_without_rendering()
+    drawn = _undrawn_copy(figure)
     buffer = io.BytesIO()
     with _fixed_svg_ids() if suffix == ".svg" else contextlib.nullcontext():
-        figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=_UNDATED[suffix])
+        drawn.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=_UNDATED[suffix])
     return buffer.getvalue()
+
+
+def _undrawn_copy(figure: Figure) -> Figure:
+    """Give a copy to draw: every drawing shifts the layout a little, so the next file would differ.
+
+    A figure that pyplot manages is drawn itself, because its copy would turn up in pyplot as a new figure; so
+    is one that holds something that cannot be copied.
+    """
+    if figure.canvas.manager is not None:
+        return figure
+    try:
+        return pickle.loads(pickle.dumps(figure))
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return figure
 
 
 def check_folder(target: Path) -> None:

@@ -1,7 +1,7 @@
 """The key of a scatter plot: what each colour and marker means, beside the data and never on top of it.
 
->>> Entries.read(color=species, marker=island, n_rows=344).colors(known=None)[:2]
-array([[0. , 0.44705882, 0.69803922, 1. ], ...])
+>>> key = Key.read(species, island, "species", "island", len(species))
+>>> key.draw(ax, known)
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Key:
 
     def _draw_color_bar(self, ax: Any, *, shared: bool) -> None:
         """Draw the bar in the lower half when a legend takes the upper one."""
-        place = ax.inset_axes((1.04, 0.0, 0.04, 0.42 if shared else 0.9))
+        place = ax.inset_axes((_beside(ax) + 0.02, 0.0, 0.04, 0.42 if shared else 0.9))
         bar = ax.figure.colorbar(ScalarMappable(self.normalize(), continuous_colormap()), cax=place)
         bar.outline.set_visible(False)
         place.tick_params(labelsize=TICK_SIZE, labelcolor=SOFT_INK, color=HAIRLINE, length=3)
@@ -172,7 +172,7 @@ def _draw_legend(ax: Any, sections: list[list[tuple[str, Any]]], *, room: float)
         [nothing if handle is _HEADING else handle for _, handle in stacked],
         ["label"] * len(stacked),
         loc="upper left",
-        bbox_to_anchor=(1.02, 1.0),
+        bbox_to_anchor=(_beside(ax), 1.0),
         borderaxespad=0.0,
         frameon=False,
         fontsize=LABEL_SIZE,
@@ -187,6 +187,11 @@ def _draw_legend(ax: Any, sections: list[list[tuple[str, Any]]], *, room: float)
         text.set_text(shorten(name) if name else "")
         if handle is _HEADING:
             text.set_fontweight("bold")
+
+
+def _beside(ax: Any) -> float:
+    """Give where the key begins, in widths of the axes; the name of a third axis stands in between."""
+    return 1.12 if ax.name == "3d" else 1.02
 
 
 def _is_page(ax: Any) -> bool:

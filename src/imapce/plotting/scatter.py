@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.key import MARKERS, Key
 from imapce.plotting.style import (
+    HAIRLINE,
     INK,
     KNOWN_GREY,
     LABEL_SIZE,
@@ -68,6 +69,8 @@ def plot_embedding(
     _draw_rows(panel, points, key, greyed)
     _dress(panel, names, title)
     key.draw(panel, greyed)
+    if ax is None and three_d:
+        _settle(root_figure(panel))
     return root_figure(panel)
 
 
@@ -111,7 +114,13 @@ def plot_comparison(
         panel = figure.add_subplot(1, len(drawn), place, projection="3d" if three_d else None)
         _draw_rows(panel, points, key, greyed)
         _dress(panel, _read_axis_names(axis_names, points.shape[1]), title)
+        if three_d:
+            # Smaller within its panel, since the name of the third axis reaches into the next one.
+            panel.set_box_aspect(panel.get_box_aspect(), zoom=0.85)
+            panel.locator_params(nbins=4)
     key.draw(panel, greyed)
+    if any(points.shape[1] == 3 for _, points in drawn):
+        _settle(figure)
     return figure
 
 
@@ -152,7 +161,7 @@ def point_look(points: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]
     low, high = points.min(axis=0), points.max(axis=0)
     cells = np.minimum(((points - low) / np.where(high > low, high - low, 1.0) * bins).astype(int), bins - 1)
     _, cell, counts = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
-    return area, np.clip(3.0 / np.sqrt(counts[cell.reshape(-1)]), 0.18, 0.8)
+    return area, np.clip(2.5 / counts[cell.reshape(-1)] ** 0.75, 0.05, 0.8)
 
 
 def _draw_rows(ax: Any, points: NDArray[np.float64], key: Key, known: NDArray[np.bool_]) -> None:
@@ -208,11 +217,20 @@ def _dress(ax: Any, axis_names: Sequence[str], title: str | None) -> None:
     if ax.name == "3d":
         ax.set_zlabel(axis_names[2], fontsize=LABEL_SIZE, color=INK, parse_math=False)
         ax.set_aspect("equal")
-        # The third name stands outside the box that the layout knows of.
-        ax.set_box_aspect(ax.get_box_aspect() if hasattr(ax, "get_box_aspect") else None, zoom=0.9)
+        for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+            axis.set_pane_color(to_rgba("white"))
+            axis.line.set_color(HAIRLINE)
+            # matplotlib has no public way to a paler 3-D grid; should this one go, the grid is only darker.
+            getattr(axis, "_axinfo", {}).get("grid", {}).update(color=HAIRLINE, linewidth=0.6)
     else:
         # Widening the limits instead of shrinking the box keeps panels of one row equally large.
         ax.set_aspect("equal", adjustable="datalim")
+
+
+def _settle(figure: Figure) -> None:
+    """Repeat the layout: a 3-D box and the room for its key depend on each other."""
+    for _ in range(3):
+        figure.draw_without_rendering()
 
 
 def _read_known(known: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:

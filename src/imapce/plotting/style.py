@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from imapce.errors import InvalidTypeError, InvalidValueError
 
 # The eight Okabe-Ito colours and four more, chosen so that the closest pair stays 17 CIELAB units apart for
-# readers with deuteranopia, 19 with protanopia and 26 without either. The brown comes last because it is the
-# one that stands for "other" when there are more categories than colours.
+# readers with deuteranopia, 19 with protanopia and 26 without either. The two that are pale on white come
+# late, and the brown last because it stands for "other" when there are more categories than colours.
 PALETTE = (
     "#0072B2",
     "#D55E00",
@@ -27,14 +27,14 @@ PALETTE = (
     "#56B4E9",
     "#CC79A7",
     "#000000",
-    "#F0E442",
     "#882255",
-    "#9BE564",
     "#332288",
+    "#9BE564",
+    "#F0E442",
     "#5A2D00",
 )
-KNOWN_GREY = "#DEDEDE"
-MISSING_GREY = "#B4B4B4"
+KNOWN_GREY = "#D6D6D6"
+MISSING_GREY = "#A8A8A8"
 INK = "#24292F"
 SOFT_INK = "#6A737D"
 HAIRLINE = "#D0D7DE"
@@ -107,10 +107,10 @@ def shorten(name: object, longest: int = 24) -> str:
     """Give a name on one line and at most so long; both ends stay, since encoded names differ at the end.
 
     >>> shorten("marital-status=Married-civ-spouse", 20)
-    'marital-st…iv-spouse'
+    'marital-statu…spouse'
     """
     text = " ".join(str(name).split()) or "(empty)"
     if len(text) <= longest:
         return text
-    tail = (longest - 1) // 2
+    tail = (longest - 1) // 3
     return text[: longest - 1 - tail] + "…" + text[len(text) - tail :]

@@ -20,8 +20,6 @@ from imapce.plotting.style import (
     INK,
     LABEL_SIZE,
     PALETTE,
-    SOFT_INK,
-    TICK_SIZE,
     check_axes,
     new_figure,
     quiet_axes,
@@ -86,17 +84,7 @@ def plot_trace(model: Any, *, ax: Axes | None = None) -> Figure:
         "gap to the best objective (log scale)",
         title=_title(model, outcomes),
     )
-    _draw_outcomes(panel, outcomes, winner, looks)
-    panel.annotate(
-        f"best objective {best:.6g}",
-        (1.0, 1.0),
-        xycoords="axes fraction",
-        xytext=(0, 10),
-        textcoords="offset points",
-        ha="right",
-        fontsize=TICK_SIZE,
-        color=SOFT_INK,
-    )
+    _draw_outcomes(panel, outcomes, winner, looks, best)
     return root_figure(panel)
 
 
@@ -156,7 +144,7 @@ def _outcome_looks(outcomes: list[str]) -> dict[str, tuple[str, Any, str]]:
 
 
 def _draw_outcomes(
-    ax: Axes, outcomes: list[str], winner: int, looks: dict[str, tuple[str, Any, str]]
+    ax: Axes, outcomes: list[str], winner: int, looks: dict[str, tuple[str, Any, str]], best: float
 ) -> None:
     others = Counter(outcome for start, outcome in enumerate(outcomes) if start != winner)
     handles = [Line2D([], [], color=PALETTE[0], linewidth=2.8, marker="*", markersize=12, markeredgewidth=0)]
@@ -179,6 +167,9 @@ def _draw_outcomes(
         fontsize=LABEL_SIZE,
         labelcolor=INK,
         handlelength=3.0,
+        title=f"best objective {best:.6g}",
+        title_fontproperties={"size": LABEL_SIZE, "weight": "bold"},
+        alignment="left",
     )
 
 
