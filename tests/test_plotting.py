@@ -240,6 +240,10 @@ def test_the_trace_shows_gaps_and_counts_outcomes(sign: float) -> None:
     assert all((line.get_ydata() > 0).all() for line in ax.lines)
     assert int(np.argmax([line.get_linewidth() for line in ax.lines])) == 3
     assert ax.lines[0].get_ydata()[-1] == pytest.approx(2.5, rel=0.01)
+    model = model_with_trace(sign)
+    model.objective_ -= sign
+    polished = plot_trace(model).axes[0].lines[3].get_ydata()
+    assert polished[-1] == pytest.approx(1.0)
     assert legend_names(figure) == ["best start (converged)", "converged (1)", "gave up (1)", "joined (1)"]
 
 

@@ -82,7 +82,7 @@ def plot_trace(model: Any, *, ax: Axes | None = None) -> Figure:
         panel,
         "evaluations of the objective",
         "gap to the best objective (log scale)",
-        title=_title(model, outcomes),
+        title=f"search from {len(outcomes)} start{'s' if len(outcomes) != 1 else ''}",
     )
     _draw_outcomes(panel, outcomes, winner, looks, best)
     return root_figure(panel)
@@ -115,7 +115,7 @@ def _last_finite(objectives: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def _best_objective(objectives: NDArray[np.float64], finals: NDArray[np.float64], reported: float) -> float:
-    """Give the end of the range at which the search aimed: the one nearer to the objective it reported.
+    """Give the end of the range at which the search aimed: the one nearer to the reported objective.
 
     The starts move towards the goal, so without a reported objective the goal is where they moved.
     """
@@ -125,7 +125,8 @@ def _best_objective(objectives: NDArray[np.float64], finals: NDArray[np.float64]
     else:
         first = objectives[np.argmax(np.isfinite(objectives), axis=0), np.arange(objectives.shape[1])]
         downwards = float(np.sum(finals - first)) <= 0.0
-    return lowest if downwards else highest
+    # A last polish of the winner can go beyond what the trace has seen.
+    return float(np.nanmin([lowest, reported]) if downwards else np.nanmax([highest, reported]))
 
 
 def _log_gaps(objectives: NDArray[np.float64], best: float) -> tuple[NDArray[np.float64], float]:
@@ -171,9 +172,3 @@ def _draw_outcomes(
         title_fontproperties={"size": LABEL_SIZE, "weight": "bold"},
         alignment="left",
     )
-
-
-def _title(model: Any, outcomes: list[str]) -> str:
-    starts = f"{len(outcomes)} start{'s' if len(outcomes) != 1 else ''}"
-    reason = getattr(model, "stop_reason_", None)
-    return f"search from {starts}: {reason}" if reason else f"search from {starts}"
