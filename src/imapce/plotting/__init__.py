@@ -1,0 +1,24 @@
+"""Figures and reports of what a view shows: they read finished results and never compute a view.
+
+Everything is built on matplotlib `Figure` objects. No function touches pyplot or the global rcParams, so
+figures can be made in servers, in threads and in notebooks alike.
+
+>>> from imapce.plotting import plot_embedding, save_figure
+>>> save_figure(plot_embedding(embedding, color=species), "view.png")
+"""
+
+from imapce.plotting.biplot import plot_loadings
+from imapce.plotting.files import save_figure
+from imapce.plotting.report import Section, write_report
+from imapce.plotting.scatter import plot_comparison, plot_embedding
+from imapce.plotting.trace import plot_trace
+
+__all__ = [
+    "Section",
+    "plot_comparison",
+    "plot_embedding",
+    "plot_loadings",
+    "plot_trace",
+    "save_figure",
+    "write_report",
+]

@@ -1,0 +1,118 @@
+"""Files appear whole or not at all: written beside their place first, then moved into it.
+
+>>> save_figure(figure, "view.pdf")
+PosixPath('view.pdf')
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+import secrets
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from imapce.errors import InvalidTypeError, InvalidValueError
+
+# Dates are left out of the files, so that the same figure gives the same bytes.
+_UNDATED: dict[str, dict[str, Any]] = {
+    ".png": {},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}
+_svg_lock = threading.Lock()
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) -> Path:
+    """Save a figure as PNG, PDF or SVG, by the suffix of `path`, and return the path.
+
+    >>> save_figure(plot_embedding(embedding), "view.png", dpi=200)
+    PosixPath('view.png')
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in _UNDATED:
+        raise InvalidValueError(
+            f"path must end in .png, .pdf or .svg, got {target.name!r}; the suffix chooses the format."
+        )
+    check_folder(target)
+    write_whole(target, figure_bytes(figure, suffix, dpi))
+    return target
+
+
+def figure_bytes(figure: Figure, suffix: str, dpi: float) -> bytes:
+    """Give the bytes of a figure in the format of a suffix; equal figures give equal bytes."""
+    if not isinstance(figure, Figure):
+        raise InvalidTypeError(
+            f"figure must be a matplotlib Figure, got {type(figure).__name__}; pass what a plot_ function "
+            "returned."
+        )
+    if not 10 <= dpi <= 1200:
+        raise InvalidValueError(
+            f"dpi must be between 10 and 1200, got {dpi!r}; 150 suits a screen, 300 print."
+        )
+    drawn = _undrawn_copy(figure)
+    buffer = io.BytesIO()
+    with _fixed_svg_ids() if suffix == ".svg" else contextlib.nullcontext():
+        drawn.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=_UNDATED[suffix])
+    return buffer.getvalue()
+
+
+def _undrawn_copy(figure: Figure) -> Figure:
+    """Give a copy to draw: every drawing shifts the layout a little, so the next file would differ.
+
+    A figure that pyplot manages is drawn itself, because its copy would turn up in pyplot as a new figure; so
+    is one that holds something that cannot be copied.
+    """
+    if figure.canvas.manager is not None:
+        return figure
+    try:
+        return pickle.loads(pickle.dumps(figure))
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return figure
+
+
+def check_folder(target: Path) -> None:
+    """Refuse a path whose folder is missing or that is a folder itself, before any work is done for it."""
+    if not target.parent.is_dir():
+        raise InvalidValueError(
+            f"path must lie in an existing folder, got {str(target)!r}; create {str(target.parent)!r} first."
+        )
+    if target.is_dir():
+        raise InvalidValueError(
+            f"path must name a file, got the folder {str(target)!r}; add a file name to it."
+        )
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Put a file in place in one step, so that nobody ever reads half of it."""
+    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _fixed_svg_ids() -> Iterator[None]:
+    """Hold the one setting that matplotlib reads from its globals for SVG ids, and put it back afterwards.
+
+    Only SVG files depend on this setting. Not rc_context, which would put back every other setting too and
+    so undo what another thread changed meanwhile.
+    """
+    with _svg_lock:
+        before = matplotlib.rcParams["svg.hashsalt"]
+        matplotlib.rcParams["svg.hashsalt"] = "imapce"
+        try:
+            yield
+        finally:
+            matplotlib.rcParams["svg.hashsalt"] = before

@@ -1,0 +1,106 @@
+"""From a column of labels to what is drawn: which rows share a colour or a marker, and which have none.
+
+>>> Labels.read(["a", "b", None], "color", 3, most=12).names
+['a', 'b']
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from imapce.errors import InvalidValueError
+
+MISSING = -1
+MOST_DISTINCT_NUMBERS = 12
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a label stands for nothing: None, NaN, NaT or pandas' NA, which cannot be compared."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return isinstance(value, numbers.Number) and bool(value != value)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One label per row: either `values` on a scale (then `names` is empty) or `codes` into `names`.
+
+    `codes` holds `MISSING` where a row has no label; `values` holds NaN there.
+    """
+
+    names: list[str]
+    codes: NDArray[np.intp]
+    values: NDArray[np.float64] | None
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the labels are numbers on a scale rather than categories."""
+        return self.values is not None
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which rows have no label."""
+        return np.isnan(self.values) if self.values is not None else self.codes == MISSING
+
+    @classmethod
+    def read(cls, labels: ArrayLike, argument: str, n_rows: int, *, most: int) -> Labels:
+        """Read labels of any kind; beyond `most` categories the largest keep their name, the rest is 'other'.
+
+        More than 12 distinct numbers are read as a scale, where an infinite value counts as missing.
+        """
+        column = _one_column(labels, argument, n_rows)
+        absent = np.fromiter((is_missing(value) for value in column), dtype=bool, count=n_rows)
+        numeric = all(
+            isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+            for value in column[~absent]
+        )
+        # A count before any sorting: labels of mixed kinds can be counted but not ordered.
+        counts = Counter(column[~absent].tolist())
+        if numeric and len(counts) > MOST_DISTINCT_NUMBERS:
+            values = np.full(n_rows, np.nan)
+            values[~absent] = column[~absent].astype(float)
+            values[~np.isfinite(values)] = np.nan
+            return cls([], np.full(n_rows, MISSING, dtype=np.intp), values)
+        ordered = sorted(counts) if numeric else sorted(counts, key=lambda label: (str(label), repr(label)))
+        names = [_label_name(label) for label in ordered]
+        if len(ordered) > most:
+            kept = set(sorted(ordered, key=lambda label: -counts[label])[: most - 1])
+            names = [_label_name(label) for label in ordered if label in kept]
+            names.append(f"other ({len(ordered) - len(kept)} more)")
+            ordered = [label for label in ordered if label in kept]
+        position = {label: code for code, label in enumerate(ordered)}
+        codes = np.full(n_rows, MISSING, dtype=np.intp)
+        codes[~absent] = [position.get(label, len(ordered)) for label in column[~absent].tolist()]
+        return cls(names, codes, None)
+
+
+def _one_column(labels: ArrayLike, argument: str, n_rows: int) -> NDArray[np.object_]:
+    """Give the labels as one Python object per row, or say what is wrong with their shape."""
+    if isinstance(labels, str) or not hasattr(labels, "__len__"):
+        raise InvalidValueError(
+            f"{argument} must hold one label per row, got {labels!r}; pass the column itself, not its name."
+        )
+    array = np.asarray(labels, dtype=object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or len(array) != n_rows:
+        raise InvalidValueError(
+            f"{argument} must hold one label for each of the {n_rows} rows, got shape {array.shape}; "
+            "pass the labels of exactly the rows that are drawn."
+        )
+    return array
+
+
+def _label_name(label: object) -> str:
+    """Write whole numbers without a decimal point: class labels often went through a float column."""
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)

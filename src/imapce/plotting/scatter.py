@@ -1,0 +1,255 @@
+"""Scatter plots of an embedding: one colour and one marker per row, known rows in grey behind the rest.
+
+>>> plot_embedding(embedding, color=species, marker=island, known=island == "Dream")
+>>> plot_comparison([("PCA", pca), ("view", view)], color=species)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.markers import MarkerStyle
+from numpy.typing import ArrayLike, NDArray
+
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.plotting.key import MARKERS, Key
+from imapce.plotting.style import (
+    HAIRLINE,
+    INK,
+    KNOWN_GREY,
+    LABEL_SIZE,
+    blank_figure,
+    check_axes,
+    new_figure,
+    quiet_axes,
+    root_figure,
+)
+
+CROWDED = 50_000
+_DRAW_ORDER_SEED = 0
+
+
+def plot_embedding(
+    embedding: ArrayLike,
+    *,
+    color: ArrayLike | None = None,
+    marker: ArrayLike | None = None,
+    known: ArrayLike | None = None,
+    title: str | None = None,
+    color_name: str | None = None,
+    marker_name: str | None = None,
+    axis_names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the rows of a 2-D or 3-D embedding and return the figure.
+
+    `color` and `marker` hold one label per row. More than 12 distinct numbers in `color` are drawn on a scale
+    with a colour bar, anything else as categories: at most 12 colours and 8 markers, beyond which the largest
+    categories keep theirs and the rest is "other". Rows in the boolean mask `known` are drawn first, in light
+    grey. All rows are drawn, in an order shuffled with a fixed seed, so that no category hides another one.
+
+    >>> plot_embedding(model.transform(table), color=table["species"], title="what else is there")
+    <Figure size 720x520 with 1 Axes>
+    """
+    points = read_embedding(embedding, "embedding")
+    key = Key.read(color, marker, color_name, marker_name, len(points))
+    greyed = _read_known(known, len(points))
+    three_d = points.shape[1] == 3
+    names = _read_axis_names(axis_names, points.shape[1])
+    if ax is None:
+        _, panel = new_figure(7.6, 5.6, three_d=three_d)
+    else:
+        check_axes(ax, three_d=three_d)
+        panel = ax
+    _draw_rows(panel, points, key, greyed)
+    _dress(panel, names, title)
+    key.draw(panel, greyed)
+    if ax is None and three_d:
+        _settle(root_figure(panel))
+    return root_figure(panel)
+
+
+def plot_comparison(
+    panels: Sequence[tuple[str, ArrayLike]],
+    *,
+    color: ArrayLike | None = None,
+    marker: ArrayLike | None = None,
+    known: ArrayLike | None = None,
+    color_name: str | None = None,
+    marker_name: str | None = None,
+    axis_names: Sequence[str] | None = None,
+) -> Figure:
+    """Draw several embeddings of the same rows side by side, with one legend that holds for all of them.
+
+    >>> plot_comparison([("PCA", pca), ("t-SNE", tsne), ("view", view)], color=species)
+    <Figure size 1180x390 with 3 Axes>
+    """
+    if isinstance(panels, str) or not isinstance(panels, Sequence) or not panels:
+        raise InvalidValueError(
+            f"panels must be a list of (title, embedding) pairs with at least one pair, got {panels!r}."
+        )
+    if not all(isinstance(panel, tuple | list) and len(panel) == 2 for panel in panels):
+        raise InvalidTypeError(
+            "panels must be a list of (title, embedding) pairs, got another kind of item; "
+            'write [("PCA", pca), ("view", view)].'
+        )
+    drawn = [(str(title), read_embedding(values, f"embedding of {title!r}")) for title, values in panels]
+    rows = {title: len(points) for title, points in drawn}
+    if len(set(rows.values())) > 1:
+        raise InvalidValueError(
+            f"panels must show the same rows, got {rows} rows; transform one table for all of them."
+        )
+    n_rows = len(drawn[0][1])
+    key = Key.read(color, marker, color_name, marker_name, n_rows)
+    greyed = _read_known(known, n_rows)
+    figure = blank_figure(3.3 * len(drawn) + 1.9, 3.9)
+    panel: Any = None
+    for place, (title, points) in enumerate(drawn, start=1):
+        three_d = points.shape[1] == 3
+        panel = figure.add_subplot(1, len(drawn), place, projection="3d" if three_d else None)
+        _draw_rows(panel, points, key, greyed)
+        _dress(panel, _read_axis_names(axis_names, points.shape[1]), title)
+        if three_d:
+            # Smaller within its panel, since the name of the third axis reaches into the next one.
+            panel.set_box_aspect(panel.get_box_aspect(), zoom=0.85)
+            panel.locator_params(nbins=4)
+    key.draw(panel, greyed)
+    if any(points.shape[1] == 3 for _, points in drawn):
+        _settle(figure)
+    return figure
+
+
+def read_embedding(embedding: ArrayLike, argument: str) -> NDArray[np.float64]:
+    """Give an embedding as a table of finite numbers with 2 or 3 columns, or say what is wrong with it."""
+    try:
+        points = np.asarray(embedding, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidTypeError(
+            f"{argument} must be a table of numbers, got a {type(embedding).__name__} that is none; "
+            "pass what transform returned."
+        ) from error
+    if points.ndim != 2 or points.shape[1] not in (2, 3) or len(points) == 0:
+        raise InvalidValueError(
+            f"{argument} must have one row per point and 2 or 3 columns, got shape {points.shape}; "
+            "choose the columns to draw, such as embedding[:, :2]."
+        )
+    broken = ~np.isfinite(points).all(axis=1)
+    if broken.any():
+        raise InvalidValueError(
+            f"{argument} must be finite, got NaN or infinity in {int(broken.sum())} of {len(points)} rows "
+            f"(first: row {int(np.argmax(broken))}); drop these rows and their labels."
+        )
+    return points
+
+
+def point_look(points: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    """Give the area of the points and the opacity of each: smaller and paler as they become many.
+
+    Beyond 50,000 points the opacity follows the density, so that lonely points stay visible while crowded
+    regions do not fill up.
+    """
+    n_rows = len(points)
+    area = float(np.clip(30.0 * np.sqrt(400.0 / n_rows), 2.5, 34.0))
+    if n_rows <= CROWDED:
+        return area, np.full(n_rows, np.clip((1500.0 / n_rows) ** 0.3, 0.3, 0.88))
+    bins = 120 if points.shape[1] == 2 else 30
+    low, high = points.min(axis=0), points.max(axis=0)
+    cells = np.minimum(((points - low) / np.where(high > low, high - low, 1.0) * bins).astype(int), bins - 1)
+    _, cell, counts = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
+    return area, np.clip(2.5 / counts[cell.reshape(-1)] ** 0.75, 0.05, 0.8)
+
+
+def _draw_rows(ax: Any, points: NDArray[np.float64], key: Key, known: NDArray[np.bool_]) -> None:
+    """Draw the known rows in grey and the others above them, each group in its shuffled order."""
+    area, opacity = point_look(points)
+    colors = key.row_colors(len(points))
+    colors[known] = to_rgba(KNOWN_GREY)
+    colors[:, 3] = np.where(known, np.maximum(opacity, 0.5), opacity)
+    shapes = key.row_markers(len(points))
+    order = np.random.default_rng(_DRAW_ORDER_SEED).permutation(len(points))
+    for layer, group in ((1.5, order[known[order]]), (2.0, order[~known[order]])):
+        if len(group) == 0:
+            continue
+        # matplotlib sorts 3-D points by depth within an artist and cannot mix shapes there: one per marker.
+        parts = (
+            [group[shapes[group] == shape] for shape in np.unique(shapes[group])]
+            if points.shape[1] == 3
+            else [group]
+        )
+        for part in parts:
+            _draw_layer(ax, points[part], colors[part], shapes[part], area, layer, len(points) > CROWDED)
+
+
+def _draw_layer(
+    ax: Any,
+    points: NDArray[np.float64],
+    colors: NDArray[np.float64],
+    shapes: NDArray[np.intp],
+    area: float,
+    layer: float,
+    rasterized: bool,
+) -> None:
+    extra = {"depthshade": False} if points.shape[1] == 3 else {}
+    artist = ax.scatter(
+        *points.T,
+        c=colors,
+        s=area,
+        marker=MARKERS[shapes[0]],
+        linewidths=0,
+        zorder=layer,
+        rasterized=rasterized,
+        **extra,
+    )
+    if (shapes != shapes[0]).any():
+        # One artist with a shape per point, because artist after artist would put the last marker on top.
+        styles = [MarkerStyle(shape) for shape in MARKERS]
+        outlines = [style.get_path().transformed(style.get_transform()) for style in styles]
+        artist.set_paths([outlines[shape] for shape in shapes])
+
+
+def _dress(ax: Any, axis_names: Sequence[str], title: str | None) -> None:
+    quiet_axes(ax, axis_names[0], axis_names[1], title=title)
+    if ax.name == "3d":
+        ax.set_zlabel(axis_names[2], fontsize=LABEL_SIZE, color=INK, parse_math=False)
+        ax.set_aspect("equal")
+        for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+            axis.set_pane_color(to_rgba("white"))
+            axis.line.set_color(HAIRLINE)
+            # matplotlib has no public way to a paler 3-D grid; should this one go, the grid is only darker.
+            getattr(axis, "_axinfo", {}).get("grid", {}).update(color=HAIRLINE, linewidth=0.6)
+    else:
+        # Widening the limits instead of shrinking the box keeps panels of one row equally large.
+        ax.set_aspect("equal", adjustable="datalim")
+
+
+def _settle(figure: Figure) -> None:
+    """Repeat the layout: a 3-D box and the room for its key depend on each other."""
+    for _ in range(3):
+        figure.draw_without_rendering()
+
+
+def _read_known(known: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
+    if known is None:
+        return np.zeros(n_rows, dtype=bool)
+    mask = np.asarray(known)
+    if mask.dtype != bool or mask.shape != (n_rows,):
+        raise InvalidValueError(
+            f"known must be a mask of {n_rows} true or false values, got {mask.dtype} values of shape "
+            f"{mask.shape}; turn row numbers into a mask with numpy.isin(numpy.arange({n_rows}), rows)."
+        )
+    return mask
+
+
+def _read_axis_names(axis_names: Sequence[str] | None, n_columns: int) -> list[str]:
+    if axis_names is None:
+        return [f"axis {number}" for number in range(1, n_columns + 1)]
+    if isinstance(axis_names, str) or len(axis_names) != n_columns:
+        raise InvalidValueError(
+            f"axis_names must hold one name for each of the {n_columns} columns, got {axis_names!r}."
+        )
+    return [str(name) for name in axis_names]
