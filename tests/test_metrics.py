@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,6 +179,14 @@ def test_scores_do_not_depend_on_names_or_order(rows, new_class, new_cluster, ra
         assert score(renamed_truth[order], renamed_pred[order]) == pytest.approx(score(truth, pred), abs=1e-9)
     assert nls_ceiling(renamed_truth[order]) == pytest.approx(nls_ceiling(truth))
     assert 0.0 <= cluster_jaccard(truth, pred) <= 1.0
+
+
+def test_pandas_labels_and_their_missing_value() -> None:
+    labels = pd.Series(["b", "a", "b"], dtype="string", index=[9, 8, 7])
+    assert nls_ceiling(labels) == pytest.approx(2 / 3)
+    assert nls_ceiling(labels.astype("category")) == pytest.approx(2 / 3)
+    with pytest.raises(InvalidValueError, match="row 1"):
+        nls_ceiling(labels.where(labels == "b"))
 
 
 @settings(max_examples=15, deadline=None)

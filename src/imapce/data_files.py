@@ -18,6 +18,7 @@ import os
 import sys
 import tempfile
 import urllib.request
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -194,8 +195,13 @@ def locate_image_segmentation() -> Path:
         return found
     home = "OpenML data set 36"
     try:
-        # liac-arff: the other parser needs pandas, which imapce does not depend on.
-        bunch = sklearn.datasets.fetch_openml(data_id=36, as_frame=False, parser="liac-arff", cache=False)
+        # A lost connection is told by the error below; scikit-learn's warning of its retry would come on top.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            # liac-arff: the other parser needs pandas, which imapce does not depend on.
+            bunch = sklearn.datasets.fetch_openml(
+                data_id=36, as_frame=False, parser="liac-arff", cache=False, n_retries=1
+            )
         text = _image_segmentation_csv(bunch.data, bunch.target)
     except (OSError, HTTPException, ValueError) as reason:
         raise not_found(IMAGE_SEGMENTATION_FILE, home, reason) from reason

@@ -1,4 +1,4 @@
-"""Readers of the file formats the benchmark data come in: comma-separated text, IDX, CIFAR-100's archive.
+"""The formats the benchmark data come in: comma-separated text, IDX, CIFAR-100's archive; their columns.
 
     >>> table = read_csv(Path("synthetic_dataset.csv"))
     >>> table["batch"][:3]
@@ -25,6 +25,21 @@ from imapce.errors import FileFormatError
 
 CIFAR_RECORD_BYTES = 2 + 3 * 32 * 32
 IDX_UNSIGNED_BYTE = 0x08
+
+FASHION_NAMES = (
+    *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
+    *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+)
+DIGIT_NAMES = tuple(str(digit) for digit in range(10))
+ADULT_COLUMNS = (
+    *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
+    *("relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country"),
+    "income",
+)
+ADULT_NUMERIC = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
+# d_0..d_5 of the paper's file, matched with its raw columns by a correlation of 1 (gender: Female is high).
+ADULT_PAPER_FEATURES = ("age", "education", "ethnicity", "gender", "hours_per_week", "income")
+ADULT_PAPER_COMBINED = ("ethnicity_gender", "ethnicity_income", "gender_income", "ethnicity_gender_income")
 
 _UNREADABLE = (
     *(ValueError, KeyError, IndexError, EOFError, UnicodeDecodeError),

@@ -18,26 +18,22 @@ import sklearn.datasets
 
 from imapce import data_files
 from imapce.data_files import DataFile, locate
-from imapce.data_formats import read_cifar100, read_csv, read_idx, reading
+from imapce.data_formats import (
+    ADULT_COLUMNS,
+    ADULT_NUMERIC,
+    ADULT_PAPER_COMBINED,
+    ADULT_PAPER_FEATURES,
+    DIGIT_NAMES,
+    FASHION_NAMES,
+    read_cifar100,
+    read_csv,
+    read_idx,
+    reading,
+)
 from imapce.errors import InvalidTypeError, InvalidValueError
 
 Labels = dict[str, np.ndarray]
 RandomState = int | np.random.Generator | None
-
-FASHION_NAMES = (
-    *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
-    *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
-)
-DIGIT_NAMES = tuple(str(digit) for digit in range(10))
-ADULT_COLUMNS = (
-    *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
-    *("relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country"),
-    "income",
-)
-ADULT_NUMERIC = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
-# d_0..d_5 of the paper's file, matched with its raw columns by a correlation of 1 (gender: Female is high).
-ADULT_PAPER_FEATURES = ("age", "education", "ethnicity", "gender", "hours_per_week", "income")
-ADULT_PAPER_COMBINED = ("ethnicity_gender", "ethnicity_income", "gender_income", "ethnicity_gender_income")
 
 
 @dataclass(frozen=True, eq=False)
