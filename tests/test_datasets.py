@@ -71,9 +71,7 @@ def test_synthetic_random_state() -> None:
     assert np.array_equal(
         make_synthetic(30, random_state=np.random.default_rng(3)).X, make_synthetic(30, random_state=3).X
     )
-    assert not np.array_equal(
-        make_synthetic(30, random_state=None).X, make_synthetic(30, random_state=None).X
-    )
+    assert not np.array_equal(make_synthetic(30, random_state=None).X, make_synthetic(30, random_state=None).X)
     for n_samples in (6, 7, 50, 101):
         data = make_synthetic(n_samples)
         sizes = counts(data.labels["celltype"]).values()
@@ -87,9 +85,7 @@ def test_synthetic_random_state() -> None:
 
 def test_digits_and_repr() -> None:
     digits = datasets.load_digits()
-    assert repr(digits) == (
-        "Dataset(digits: 1797 rows x 64 columns of float64; labels class (10), class_name (10))"
-    )
+    assert repr(digits) == ("Dataset(digits: 1797 rows x 64 columns of float64; labels class (10), class_name (10))")
     assert digits.labels["class_name"][7] == "7"
     with pytest.raises(InvalidValueError, match="one value for each of 2 rows"):
         Dataset("x", np.zeros((2, 1)), ("a",), {"y": np.zeros(3)}, "", "")
@@ -433,9 +429,7 @@ def test_a_damaged_image_file_is_named(folders: tuple[Path, Path], images: bytes
         ("cifar100_gray28_train.npz", datasets.fetch_cifar100, "not an archive"),
     ],
 )
-def test_a_foreign_file_is_named(
-    folders: tuple[Path, Path], name: str, load: Callable[[], Dataset], text: str
-) -> None:
+def test_a_foreign_file_is_named(folders: tuple[Path, Path], name: str, load: Callable[[], Dataset], text: str) -> None:
     (folders[0] / name).write_text(text)
     with pytest.raises(FileFormatError, match=name):
         load()

@@ -166,9 +166,7 @@ labels_of_rows = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 3)), min_
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    labels_of_rows, st.permutations(range(4)), st.permutations(range(4)), st.randoms(use_true_random=False)
-)
+@given(labels_of_rows, st.permutations(range(4)), st.permutations(range(4)), st.randoms(use_true_random=False))
 def test_scores_do_not_depend_on_names_or_order(rows, new_class, new_cluster, random) -> None:  # type: ignore[no-untyped-def]
     truth, pred = np.array(rows).T
     renamed_truth = np.array([f"class {new_class[value]}" for value in truth])

@@ -99,9 +99,7 @@ def test_the_encodings_of_the_three_kinds_are_equal_and_cross_over() -> None:
     ids=["pandas", "ordered", "pandas-arrow", "polars", "enum", "arrow", "two-dictionaries"],
 )
 def test_categorical_types_become_their_sorted_observed_categories(colour: Any) -> None:
-    maker = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(
-        type(colour).__module__.split(".")[0], pa.table
-    )
+    maker = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(type(colour).__module__.split(".")[0], pa.table)
     encoded = encode(maker({"colour": colour}))
     assert encoded.encoding.categories == (("a", "b", "c"),)
     assert encoded.matrix.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
@@ -134,8 +132,7 @@ def test_float32_stays_only_when_every_column_has_it(make: Any) -> None:
     small = np.array([1.5, 2.5], np.float32)
     assert encode(frame({"a": small, "b": small}, like=make({"a": [1]}))).matrix.dtype == np.float32
     assert (
-        encode(frame({"a": small, "b": small * 1.0, "c": np.ones(2)}, like=make({"a": [1]}))).matrix.dtype
-        == np.float64
+        encode(frame({"a": small, "b": small * 1.0, "c": np.ones(2)}, like=make({"a": [1]}))).matrix.dtype == np.float64
     )
 
 
@@ -168,9 +165,7 @@ def test_new_rows_of_another_kind_are_refused_by_name() -> None:
     assert "'ripe' was learned as a boolean" in text
     assert "'colour' has the unknown category 'green'" in text
     day = [datetime.date(2020, 1, 1)]
-    assert "date32" in refusal(
-        pa.table({**row, "size": [1.0], "ripe": [1], "colour": day}), encoding=encoding
-    )
+    assert "date32" in refusal(pa.table({**row, "size": [1.0], "ripe": [1], "colour": day}), encoding=encoding)
 
 
 def test_every_refused_column_is_named_in_one_sentence() -> None:
@@ -214,17 +209,13 @@ def test_pandas_objects_intervals_and_mixed_categories_are_refused() -> None:
     assert "'bin' has categories of type category of interval" in text
     assert "'mix' has categories of more than one type" in text
     assert "'wave' is complex128" in text
-    assert "'a' has only missing" in refusal(
-        pd.DataFrame({"a": [np.nan, np.nan], "b": [1.0, 2.0]}), missing="mean"
-    )
+    assert "'a' has only missing" in refusal(pd.DataFrame({"a": [np.nan, np.nan], "b": [1.0, 2.0]}), missing="mean")
 
 
 def test_text_is_a_category_up_to_fifty_values_and_below_half_of_the_rows() -> None:
     fifty = [f"v{row % 50:02}" for row in range(102)]
     assert encode(pa.table({"t": fifty})).matrix.shape == (102, 50)
-    assert "51 distinct values in 104 rows" in refusal(
-        pa.table({"t": [f"v{row % 51}" for row in range(104)]})
-    )
+    assert "51 distinct values in 104 rows" in refusal(pa.table({"t": [f"v{row % 51}" for row in range(104)]}))
     assert "2 distinct values in 4 rows" in refusal(pa.table({"t": ["a", "b", "a", "b"]}))
     assert encode(pa.table({"t": ["a", "b", "a", "b", "a"]})).matrix.shape == (5, 2)
 

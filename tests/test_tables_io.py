@@ -41,9 +41,7 @@ def as_bytes(suffix: str, folder: Path) -> bytes:
     if suffix == ".npz":
         np.savez(file, values)
     elif suffix.endswith(".gz"):
-        pd.DataFrame(values, columns=list("abc")).to_csv(
-            file, index=False, sep="," if suffix == ".csv.gz" else "\t"
-        )
+        pd.DataFrame(values, columns=list("abc")).to_csv(file, index=False, sep="," if suffix == ".csv.gz" else "\t")
     else:
         write_table({name: values[:, place] for place, name in enumerate("abc")}, file)
     return file.read_bytes()
@@ -122,9 +120,7 @@ def test_arrays_that_are_no_numeric_matrix_are_refused(tmp_path: Path) -> None:
 
 def test_a_promise_of_a_huge_array_is_refused_before_it_is_allocated(tmp_path: Path) -> None:
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        header, {"descr": "<f8", "fortran_order": False, "shape": (10**7, 10**5)}
-    )
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**7, 10**5)})
     (tmp_path / "a.npy").write_bytes(header.getvalue() + b"\0" * 64)
     refusal(tmp_path / "a.npy")
 
@@ -143,9 +139,7 @@ def test_damaged_files_are_refused(suffix: str, tmp_path: Path) -> None:
     # A row of text cut after a whole number is a shorter valid row only if a separator is lost with it.
     text = suffix in (".csv", ".tsv")
     cut = whole.rindex(b"\t" if suffix == ".tsv" else b",") if text else len(whole) // 2
-    file.write_bytes(
-        whole[:cut][: whole[:cut].rindex(b"\t" if suffix == ".tsv" else b",")] if text else whole[:cut]
-    )
+    file.write_bytes(whole[:cut][: whole[:cut].rindex(b"\t" if suffix == ".tsv" else b",")] if text else whole[:cut])
     assert "cannot be read" in refusal(file)
     file.write_bytes(whole)
     assert "at most 10 bytes" in refusal(file, max_bytes=10)

@@ -66,9 +66,7 @@ def follow(series: nw.Series[Any], kind: Kind, categories: tuple[Category, ...])
             return f"was learned as a category and is now {_type_name(series)} (convert it)"
         dictionary, codes = _dictionary_and_codes(series)
         known = set(categories)
-        strange = [
-            dictionary[code] for code in np.unique(codes) if code >= 0 and dictionary[code] not in known
-        ]
+        strange = [dictionary[code] for code in np.unique(codes) if code >= 0 and dictionary[code] not in known]
         if strange:
             return (
                 f"has the unknown category {listing(map(repr, strange), 10)} (it was learned with "

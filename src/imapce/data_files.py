@@ -16,11 +16,9 @@ import hashlib
 import io
 import os
 import sys
-import tempfile
 import urllib.request
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -32,6 +30,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from imapce.errors import DataNotFoundError
+from imapce.whole_files import whole_file
 
 BYTES_PER_READ = 1 << 16
 SECONDS_WITHOUT_AN_ANSWER = 30.0
@@ -244,10 +243,8 @@ def write_to_cache(relative_path: str, write: Callable[[BinaryIO], None]) -> Pat
     """
     destination = cache_folder() / relative_path
     destination.parent.mkdir(parents=True, exist_ok=True)
-    with _temporary_file(destination.parent) as (partial, target):
+    with whole_file(destination) as target:
         write(target)
-        target.close()
-        os.replace(partial, destination)
     return destination
 
 
@@ -261,9 +258,7 @@ def not_found(relative_path: str, home: str, reason: object) -> DataNotFoundErro
     folder = data_folder()
     in_cache = cache_folder() / relative_path
     if folder is None:
-        places = (
-            f"{in_cache}, or at {relative_path} in a folder named by the environment variable IMAPCE_DATA"
-        )
+        places = f"{in_cache}, or at {relative_path} in a folder named by the environment variable IMAPCE_DATA"
     else:
         places = f"{folder / relative_path} or {in_cache}"
     return DataNotFoundError(
@@ -276,22 +271,7 @@ class _DownloadFailed(Exception):
     """The server answered, and what it sent is not the file."""
 
 
-@contextmanager
-def _temporary_file(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    # In the destination's own folder: a rename is atomic only within one file system.
-    descriptor, name = tempfile.mkstemp(prefix=".partial-", dir=folder)
-    partial = Path(name)
-    target = os.fdopen(descriptor, "wb")
-    try:
-        yield partial, target
-    finally:
-        target.close()
-        partial.unlink(missing_ok=True)
-
-
-def _copy_from_url(
-    url: str, target: BinaryIO, observe: Callable[[bytes], None], title: str
-) -> tuple[int, int | None]:
+def _copy_from_url(url: str, target: BinaryIO, observe: Callable[[bytes], None], title: str) -> tuple[int, int | None]:
     """Bytes received and bytes promised by the server (None when it does not say)."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     # On stderr, so that what a command prints on stdout stays clean when piped.

@@ -96,15 +96,11 @@ def read_idx(path: Path, n_dims: int) -> np.ndarray:
     packed = path.read_bytes()
     content = gzip.decompress(packed) if path.suffix == ".gz" else packed
     if content[:4] != bytes([0, 0, IDX_UNSIGNED_BYTE, n_dims]):
-        raise ValueError(
-            f"its first bytes {content[:4].hex()} are not those of {n_dims}-dimensional IDX bytes"
-        )
+        raise ValueError(f"its first bytes {content[:4].hex()} are not those of {n_dims}-dimensional IDX bytes")
     sizes = np.frombuffer(content, dtype=">u4", count=n_dims, offset=4).astype(int)
     values = np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_dims)
     if len(values) != np.prod(sizes):
-        raise ValueError(
-            f"it holds {len(values)} values where its sizes {sizes.tolist()} ask for {np.prod(sizes)}"
-        )
+        raise ValueError(f"it holds {len(values)} values where its sizes {sizes.tolist()} ask for {np.prod(sizes)}")
     return values.reshape(sizes)
 
 

@@ -293,9 +293,7 @@ def make_superimposed(
     _check_count("n_background", n_background, at_least=0, reason="it counts rows")
     for role, data in (("reference", reference), ("background", background)):
         if not isinstance(data, Dataset):
-            raise InvalidTypeError(
-                f"{role} must be a Dataset, got {type(data).__name__}: pass fetch_mnist() for one."
-            )
+            raise InvalidTypeError(f"{role} must be a Dataset, got {type(data).__name__}: pass fetch_mnist() for one.")
         if not {"class", "class_name"} <= data.labels.keys():
             raise InvalidValueError(
                 f"{role} must have the labels 'class' and 'class_name', got {sorted(data.labels)}: "
@@ -340,32 +338,24 @@ def make_superimposed(
 def _rows_of_classes(data: Dataset, classes: Sequence[str | int]) -> np.ndarray:
     if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray) or len(classes) == 0:
         raise InvalidValueError(
-            f"classes must be a list of class names or numbers, got {classes!r}: "
-            "write ['Sandal', 'Sneaker'] or [5, 7]."
+            f"classes must be a list of class names or numbers, got {classes!r}: write ['Sandal', 'Sneaker'] or [5, 7]."
         )
     chosen = np.zeros(len(data.X), dtype=bool)
     for wanted in classes:
         matches = data.labels["class_name" if isinstance(wanted, str) else "class"] == wanted
         if not np.any(matches):
             known = ", ".join(f"{number} {name}" for number, name in _numbered_names(data))
-            raise InvalidValueError(
-                f"classes must name classes of {data.name}, got {wanted!r}: choose among {known}."
-            )
+            raise InvalidValueError(f"classes must name classes of {data.name}, got {wanted!r}: choose among {known}.")
         chosen |= matches
     return np.flatnonzero(chosen)
 
 
 def _numbered_names(data: Dataset) -> list[tuple[int, str]]:
     numbers, first_rows = np.unique(data.labels["class"], return_index=True)
-    return [
-        (int(number), str(data.labels["class_name"][row]))
-        for number, row in zip(numbers, first_rows, strict=True)
-    ]
+    return [(int(number), str(data.labels["class_name"][row])) for number, row in zip(numbers, first_rows, strict=True)]
 
 
-def _centres_apart(
-    rng: np.random.Generator, *, n_centres: int, n_dims: int, sd: float, at_least: float
-) -> np.ndarray:
+def _centres_apart(rng: np.random.Generator, *, n_centres: int, n_dims: int, sd: float, at_least: float) -> np.ndarray:
     while True:
         centres = rng.normal(scale=sd, size=(n_centres, n_dims))
         distances = np.linalg.norm(centres[:, None] - centres[None, :], axis=2)
@@ -395,8 +385,7 @@ def _check_one_label_per_row(name: str, labels: Labels, n_rows: int) -> None:
     for key, values in labels.items():
         if len(values) != n_rows:
             raise InvalidValueError(
-                f"{name}[{key!r}] must have one value for each of {n_rows} rows, got {len(values)}: "
-                "pass one per row."
+                f"{name}[{key!r}] must have one value for each of {n_rows} rows, got {len(values)}: pass one per row."
             )
 
 

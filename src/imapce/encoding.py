@@ -81,8 +81,7 @@ class Encoding:
     def groups(self) -> np.ndarray:
         """For each matrix column the position of the table column it came from; read-only."""
         widths = [
-            len(values) if kind == "category" else 1
-            for kind, values in zip(self.kinds, self.categories, strict=True)
+            len(values) if kind == "category" else 1 for kind, values in zip(self.kinds, self.categories, strict=True)
         ]
         groups = np.repeat(np.arange(len(widths)), widths)
         groups.setflags(write=False)
@@ -105,13 +104,11 @@ class Encoding:
             index = int(name_or_index)
             if not 0 <= index < len(self.columns):
                 raise InvalidValueError(
-                    f"a column must be from 0 to {len(self.columns) - 1}, got {index}: pass a "
-                    "position in the table."
+                    f"a column must be from 0 to {len(self.columns) - 1}, got {index}: pass a position in the table."
                 )
         else:
             raise InvalidTypeError(
-                f"a column must be a name or a position, got {type(name_or_index).__name__}: pass text "
-                "or an int."
+                f"a column must be a name or a position, got {type(name_or_index).__name__}: pass text or an int."
             )
         # groups ascends, so the block of one column is found by bisection, also among 100,000 columns.
         start, stop = np.searchsorted(self.groups, [index, index + 1])
@@ -144,9 +141,7 @@ class Encoding:
         >>> Encoding.from_json(Encoding(("a",), ("number",), ((),), (2.0,)).to_json()).columns
         ('a',)
         """
-        _must(
-            isinstance(stored, dict) and set(stored) == {"columns"}, "be an object with columns only", stored
-        )
+        _must(isinstance(stored, dict) and set(stored) == {"columns"}, "be an object with columns only", stored)
         entries = stored["columns"]
         _must(isinstance(entries, list) and len(entries) > 0, "list at least one column", entries)
         for entry in entries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ImapceError(Exception):
-    """Every error raised on purpose by imapce; each subclass is also a built-in error, so old handlers work."""
+    """Every error raised on purpose by imapce; each subclass is also a built-in error, so handlers keep working."""
 
 
 class InvalidValueError(ImapceError, ValueError):

@@ -14,14 +14,15 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from imapce import storage, tables
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.objective import Objective, paper_mu, stacked_product
 from imapce.priors import as_list, prior_terms
+from imapce.reading import ReadsTables, listed
 from imapce.rows import ENGINES, DenseRows, QuadraticForm, Rows, SparseRows, StandardizedRows, open_rows
-from imapce.solver import Progress, Solution, minimize
+from imapce.solver import Progress, Solution, Trace, minimize
 from imapce.starts import contrastive_axes, starting_frames
 from imapce.stiefel import canonical_frame
 from imapce.tables import Encoding
@@ -41,7 +42,7 @@ class Optimum:
     starts: int
 
 
-class IMAPCE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A linear view that keeps variance, drops what is known and pulls apart the clusters of the rest.
 
     Minimises ‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² + μ·κ(ZV) over orthonormal V (d, k): X the data, Y what is known, Z the rows
@@ -238,13 +239,17 @@ class IMAPCE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             "encoding": None if self._encoding is None else self._encoding.to_json(),
             "optima": [{"objective": o.objective, "kurtosis": o.kurtosis, "starts": o.starts} for o in self.optima_],
             "outcomes": self.trace_.outcomes,
+            "evaluations": self.trace_.evaluations,
         }
+        running = np.isfinite(self.trace_.objectives)
         arrays = {
             "components": np.stack([optimum.components for optimum in self.optima_]),
             "mean": self.mean_,
             "scale": self.scale_,
             "axis_correlation": self.axis_correlation_,
             "explained_variance_ratio": self.explained_variance_ratio_,
+            "trace_objectives": np.where(running, self.trace_.objectives, 0.0),
+            "trace_running": running,
         }
         storage.write_archive(path, "model", MODEL_VERSION, header, arrays)
 
@@ -252,96 +257,6 @@ class IMAPCE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    # --- input ---------------------------------------------------------------------------------------------------
-
-    def _read(self, X: Any, *, fitting: bool) -> tuple[Any, Encoding | None]:
-        """X as a finite matrix and, for a table, how its columns were encoded."""
-        if not tables.is_table(X):
-            return self._read_array(X, fitting=fitting), None
-        encoding = None if fitting else self._encoding
-        if type(X).__module__.startswith("pandas"):
-            validate_data(self, X, reset=fitting, skip_check_array=True)
-        else:
-            self._check_names(tables.column_names(X), fitting=fitting)
-        encoded = tables.encode(X, encoding=encoding)
-        if not fitting and encoded.matrix.shape[1] != len(self.mean_):
-            raise InvalidValueError(
-                f"X must have the {len(self.mean_)} numeric columns of fit; got {encoded.matrix.shape[1]}."
-            )
-        return encoded.matrix, encoded.encoding
-
-    def _read_array(self, X: Any, *, fitting: bool) -> Any:
-        if not fitting and self._encoding is not None and "category" in self._encoding.kinds:
-            raise InvalidTypeError(
-                "X must be a table with the columns of fit, because some of them are categories; "
-                f"got {type(X).__name__}."
-            )
-        matrix = validate_data(
-            self,
-            X,
-            reset=fitting,
-            accept_sparse=("csr", "csc"),
-            dtype="numeric",
-            ensure_all_finite=False,
-            ensure_min_samples=2 if fitting else 1,
-        )
-        _require_finite(matrix, "X", self._encoded_names(matrix.shape[1]))
-        return matrix
-
-    def _read_background(self, table: Any, n_features: int) -> Any:
-        """The rows of Samples(background) in the encoding of X, columns matched by name where both have names."""
-        name = "Samples(background)"
-        if tables.is_table(table):
-            matrix = tables.encode(table, encoding=self._encoding, name=name, extra="ignore").matrix
-        elif sparse.issparse(table):
-            matrix = table
-        else:
-            matrix = np.asarray(table)
-            if matrix.dtype == object:
-                matrix = matrix.astype(np.float64)
-        if matrix.ndim != 2 or matrix.shape[1] != n_features:
-            raise InvalidValueError(
-                f"{name} must have the {n_features} columns of X; got an array of shape {matrix.shape}."
-            )
-        if matrix.shape[0] < 2:
-            raise InvalidValueError(f"{name} must have at least 2 rows; got {matrix.shape[0]}.")
-        _require_finite(matrix, name, self._encoded_names(n_features))
-        return matrix
-
-    def _check_names(self, names: list[str], *, fitting: bool) -> None:
-        """Column names of a table scikit-learn does not know, held to its rules."""
-        if fitting:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-            self.n_features_in_ = len(names)
-        elif self._named() and list(self.feature_names_in_) != names:
-            raise InvalidValueError(
-                "The feature names should match those that were passed during fit, in the same order; "
-                f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
-            )
-
-    def _named(self) -> bool:
-        return hasattr(self, "feature_names_in_")
-
-    def _encoded_names(self, n_features: int) -> list[str]:
-        if getattr(self, "_encoding", None) is not None:
-            return list(self._encoding.feature_names)
-        return [f"x{i}" for i in range(n_features)]
-
-    def _columns_of(self, column: Any, n_features: int) -> NDArray[np.intp]:
-        """The encoded columns of an attribute given by name or position."""
-        if self._encoding is not None:
-            return self._encoding.columns_of(column)
-        if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
-            if not -n_features <= column < n_features:
-                raise InvalidValueError(
-                    f"Attributes(columns) must lie within the {n_features} columns of X; got {int(column)}."
-                )
-            return np.array([int(column) % n_features])
-        raise InvalidValueError(
-            f"Attributes(columns) must be positions, since X has no column names; got {column!r}. Pass X as a table "
-            "to use names."
-        )
 
     # --- checks --------------------------------------------------------------------------------------------------
 
@@ -380,7 +295,7 @@ class IMAPCE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if too_large.any():
             names = self._encoded_names(Xs.n_features)
             raise InvalidValueError(
-                f"X must have values below about 1e75, or their squares overflow; column {_listed(names, too_large)} "
+                f"X must have values below about 1e75, or their squares overflow; column {listed(names, too_large)} "
                 "has larger ones. Rescale it."
             )
         if int(Xs.informative.sum()) < self.n_components:
@@ -405,39 +320,6 @@ def _require_number(name: str, value: Any) -> None:
         raise InvalidTypeError(f"{name} must be a number; got {value!r}.")
     if not (np.isfinite(value) and value >= 0):
         raise InvalidValueError(f"{name} must be finite and not negative; got {value!r}.")
-
-
-def _require_finite(matrix: Any, name: str, names: list[str]) -> None:
-    """NaN and inf in one sentence that names the columns; looks closely only where a cheap sum is not finite."""
-    values = matrix.data if sparse.issparse(matrix) else matrix
-    if values.dtype.kind != "f":
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
-    if sparse.issparse(matrix):
-        indices = sparse.coo_array(matrix).col
-        missing = np.bincount(indices[np.isnan(sparse.coo_array(matrix).data)], minlength=len(names)) > 0
-        endless = np.bincount(indices[np.isinf(sparse.coo_array(matrix).data)], minlength=len(names)) > 0
-    else:
-        missing, endless = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=bool)
-        for start in range(0, len(matrix), 4096):
-            missing |= np.isnan(matrix[start : start + 4096]).any(axis=0)
-            endless |= np.isinf(matrix[start : start + 4096]).any(axis=0)
-    if missing.any():
-        raise InvalidValueError(
-            f"{name} must have no missing values, and column {_listed(names, missing)} has NaN; drop those rows or "
-            'fill them, e.g. for a table with imapce.tables.encode(X, missing="mean").'
-        )
-    if endless.any():
-        raise InvalidValueError(
-            f"{name} must be finite, and column {_listed(names, endless)} has infinity (inf); replace these values."
-        )
-
-
-def _listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
-    found = [repr(names[i]) for i in np.flatnonzero(chosen)]
-    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
 
 
 def _plain(value: Any) -> Any:
@@ -482,6 +364,10 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     model.alpha_, model.mu_ = float(header["alpha_"]), float(header["mu_"])
     model.n_iter_, model.n_evaluations_ = int(header["n_iter_"]), int(header["n_evaluations_"])
     model.stop_reason_ = str(header["stop_reason_"])
+    objectives = np.where(arrays["trace_running"], arrays["trace_objectives"], np.nan)
+    model.trace_ = Trace([int(e) for e in header["evaluations"]], objectives, [str(o) for o in header["outcomes"]])
+    if objectives.shape != (len(model.trace_.evaluations), len(model.trace_.outcomes)):
+        raise ValueError("the trace does not fit its outcomes")
     model._encoding = None if header["encoding"] is None else Encoding.from_json(header["encoding"])
     model.n_features_in_ = int(header["n_features_in_"])
     names = header["feature_names_in_"]

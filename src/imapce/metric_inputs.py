@@ -31,8 +31,7 @@ def check_splits(n_splits: Any, *, at_least: int) -> None:
     """
     if not is_whole(n_splits) or n_splits < at_least:
         raise InvalidValueError(
-            f"n_splits must be a whole number of at least {at_least}, got {n_splits!r}: "
-            "10 is the usual choice."
+            f"n_splits must be a whole number of at least {at_least}, got {n_splits!r}: 10 is the usual choice."
         )
 
 
@@ -46,8 +45,7 @@ def as_matrix(name: str, value: Any, n_rows: int | None = None) -> np.ndarray:
         matrix = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as reason:
         raise InvalidTypeError(
-            f"{name} must be a table of numbers, got {type(value).__name__} ({reason}): "
-            "convert it to a dense array."
+            f"{name} must be a table of numbers, got {type(value).__name__} ({reason}): convert it to a dense array."
         ) from reason
     if matrix.ndim != 2 or matrix.shape[0] < 2 or matrix.shape[1] < 1:
         raise InvalidValueError(
@@ -56,13 +54,9 @@ def as_matrix(name: str, value: Any, n_rows: int | None = None) -> np.ndarray:
         )
     if not np.all(np.isfinite(matrix)):
         bad_row = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
-        raise InvalidValueError(
-            f"{name} must be finite, got NaN or infinity in row {bad_row}: drop or fill such rows."
-        )
+        raise InvalidValueError(f"{name} must be finite, got NaN or infinity in row {bad_row}: drop or fill such rows.")
     if n_rows is not None and len(matrix) != n_rows:
-        raise InvalidValueError(
-            f"{name} must have {n_rows} rows like the other table, got {len(matrix)}: align them."
-        )
+        raise InvalidValueError(f"{name} must have {n_rows} rows like the other table, got {len(matrix)}: align them.")
     return matrix
 
 
@@ -77,13 +71,9 @@ def as_labels(name: str, value: Any, n_rows: int | None) -> np.ndarray:
     mixed = isinstance(value, list | tuple) and len({isinstance(item, str) for item in value}) > 1
     array = np.asarray(value, dtype=object) if mixed else np.asarray(value)
     if array.ndim != 1 or len(array) == 0:
-        raise InvalidValueError(
-            f"{name} must be one value per row, got shape {array.shape}: pass a flat sequence."
-        )
+        raise InvalidValueError(f"{name} must be one value per row, got shape {array.shape}: pass a flat sequence.")
     if n_rows is not None and len(array) != n_rows:
-        raise InvalidValueError(
-            f"{name} must have one value for each of {n_rows} rows, got {len(array)}: align them."
-        )
+        raise InvalidValueError(f"{name} must have one value for each of {n_rows} rows, got {len(array)}: align them.")
     # Only NaN and NaT differ from themselves, whatever the type.
     missing = np.array([_is_missing(item) for item in array]) if array.dtype.kind == "O" else array != array
     if np.any(missing):

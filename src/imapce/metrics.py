@@ -85,9 +85,7 @@ def nls_ceiling(labels: Any) -> float:
     counts = np.bincount(as_codes("labels", labels, None)).astype(float)
     n = counts.sum()
     if n < 2:
-        raise InvalidValueError(
-            "labels must have at least two values, got one: a single row has no neighbour."
-        )
+        raise InvalidValueError("labels must have at least two values, got one: a single row has no neighbour.")
     return float(np.sum(counts * (n - counts)) / (n * (n - 1)))
 
 
@@ -113,9 +111,7 @@ def cluster_jaccard(
     0.75
     """
     if definition not in ("union", "authors"):
-        raise InvalidValueError(
-            f"definition must be 'union' or 'authors', got {definition!r}: choose one of the two."
-        )
+        raise InvalidValueError(f"definition must be 'union' or 'authors', got {definition!r}: choose one of the two.")
     classes, class_codes = as_classes("labels_true", labels_true, None)
     clusters, cluster_codes = as_classes("labels_pred", labels_pred, len(class_codes))
     overlaps = np.zeros((len(clusters), len(classes)))
@@ -160,9 +156,7 @@ def classifier_scores(
     points = as_matrix("embedding", embedding)
     codes = as_codes("labels", labels, len(points))
     if classifier not in ("linear", "svm"):
-        raise InvalidValueError(
-            f"classifier must be 'linear' or 'svm', got {classifier!r}: choose one of the two."
-        )
+        raise InvalidValueError(f"classifier must be 'linear' or 'svm', got {classifier!r}: choose one of the two.")
     check_splits(n_splits, at_least=1)
     results = np.array([_split_scores(points, codes, classifier, seed) for seed in range(n_splits)])
     names = ("accuracy", "f1", "recall")
@@ -206,9 +200,7 @@ def _symmetric_score(neighbours: np.ndarray, codes: np.ndarray) -> float:
     return float(1.0 - np.sum(1.0 / np.sqrt(degrees[rows[alike]] * degrees[columns[alike]])) / n)
 
 
-def _split_scores(
-    points: np.ndarray, codes: np.ndarray, classifier: str, seed: int
-) -> tuple[float, float, float]:
+def _split_scores(points: np.ndarray, codes: np.ndarray, classifier: str, seed: int) -> tuple[float, float, float]:
     train, test, train_codes, test_codes = train_test_split(points, codes, test_size=0.25, random_state=seed)
     if len(np.unique(train_codes)) < 2:
         raise InvalidValueError(
@@ -248,9 +240,7 @@ def _class_sizes(given: Mapping[Any, int] | None, classes: list[Any], counted: n
         return counted
     missing = [name for name in classes if name not in given]
     if missing:
-        raise InvalidValueError(
-            f"class_sizes must have every class, got none for {missing[0]!r}: add its size."
-        )
+        raise InvalidValueError(f"class_sizes must have every class, got none for {missing[0]!r}: add its size.")
     sizes = np.array([given[name] for name in classes], dtype=float)
     short = np.flatnonzero(sizes < counted)
     if len(short):

@@ -113,7 +113,7 @@ class Objective:
 
 
 def kurtosis_matrix(Z: StandardizedRows, basis: Array) -> Array:
-    """Σ ‖u‖² uuᵀ of the rows in a whitening basis: its extreme eigenvectors point at clusters (low) and outliers (high).
+    """Σ ‖u‖² uuᵀ of the rows in a whitening basis: its eigenvectors point at clusters (low) and outliers (high).
 
     It is the quartic reduction with one frame of all the basis vectors.
     """

@@ -118,9 +118,7 @@ def known_rows(subset: Subset, n_rows: int) -> Mask:
     return mask
 
 
-def known_columns(
-    attributes: Attributes, n_features: int, columns_of: Callable[[Any], NDArray[np.intp]]
-) -> Mask:
+def known_columns(attributes: Attributes, n_features: int, columns_of: Callable[[Any], NDArray[np.intp]]) -> Mask:
     """The attributes as a boolean mask over the encoded columns of X."""
     listed = attributes.columns
     if isinstance(listed, (str, int, np.integer)) and not isinstance(listed, bool):

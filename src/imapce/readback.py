@@ -57,13 +57,10 @@ def residual_predictability(
     check_splits(n_splits, at_least=2)
     if attribute_kind not in ("auto", "categorical", "numeric"):
         raise InvalidValueError(
-            f"attribute_kind must be 'auto', 'categorical' or 'numeric', got {attribute_kind!r}: "
-            "choose one of these."
+            f"attribute_kind must be 'auto', 'categorical' or 'numeric', got {attribute_kind!r}: choose one of these."
         )
     if len(points) < n_splits:
-        raise InvalidValueError(
-            f"n_splits must not exceed the {len(points)} rows, got {n_splits}: give fewer folds."
-        )
+        raise InvalidValueError(f"n_splits must not exceed the {len(points)} rows, got {n_splits}: give fewer folds.")
     values = as_labels("attribute", attribute, len(points))
     if attribute_kind == "auto":
         many = values.dtype.kind == "f" and len(np.unique(values)) > MOST_CLASSES_OF_A_FLOAT
@@ -144,9 +141,7 @@ def _nearest(train: np.ndarray, test: np.ndarray) -> np.ndarray:
 
 
 def _stratified_folds(codes: np.ndarray, n_splits: int, random_state: int) -> Folds:
-    splitter = StratifiedKFold(
-        min(n_splits, int(np.bincount(codes).max())), shuffle=True, random_state=random_state
-    )
+    splitter = StratifiedKFold(min(n_splits, int(np.bincount(codes).max())), shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         # A class with fewer rows than folds is only absent from some test parts, which the pooled measure
         # allows.
@@ -158,9 +153,7 @@ def _class_attribute(values: np.ndarray) -> np.ndarray:
     classes, codes = as_classes("attribute", values, None)
     counts = np.bincount(codes)
     if len(classes) < 2:
-        raise InvalidValueError(
-            "attribute must have at least two classes, got one: there is nothing to read back."
-        )
+        raise InvalidValueError("attribute must have at least two classes, got one: there is nothing to read back.")
     if counts.min() < 2:
         raise InvalidValueError(
             f"attribute must have two rows or more in each of its {len(classes)} classes, got one in "

@@ -259,7 +259,10 @@ class _Race:
                 self.callback(Progress(self.rounds, len(field.start), best))
             leave(field.relative_gradient() <= tol, "converged")
             # A step this short moves no digit of V: rounding, not the objective, is what is left.
-            leave(field.step * np.sqrt(np.einsum("rdk,rdk->r", field.direction, field.direction)) < 1e-15, "exhausted")
+            leave(
+                field.step * np.sqrt(np.einsum("rdk,rdk->r", field.direction, field.direction)) < 1e-15,
+                "exhausted",
+            )
             leave(field.iterations >= self.max_iter, "stopped")
             if compete and self.rounds % REVIEW == 0 and len(field.start):
                 leave(self._joined(field, [one for outcome, one in left if outcome == "converged"]), "joined")

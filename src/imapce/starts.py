@@ -69,9 +69,7 @@ def kurtosis_frames(Z: StandardizedRows, n_components: int) -> list[Array]:
     return [np.linalg.qr(whitening @ axes[:, choice])[0] for choice in choices]
 
 
-def starting_frames(
-    axes: Array, Z: StandardizedRows, n_starts: int, rng: np.random.Generator
-) -> Array:
+def starting_frames(axes: Array, Z: StandardizedRows, n_starts: int, rng: np.random.Generator) -> Array:
     """`n_starts` frames (R, d, k): the cPCA `axes`, both ends of the kurtosis matrix, then uniform random ones."""
     k = axes.shape[1]
     closed = [axes]

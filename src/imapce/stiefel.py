@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def transpose(V: Array) -> Array:
+def transpose(V: NDArray) -> Array:
     return np.swapaxes(V, -1, -2)
 
 

@@ -1,6 +1,5 @@
 """Results on disk: one zip of a JSON header and .npy arrays, versioned, readable without this library, never pickle.
 
-A file is written beside its target and renamed, so that a reader sees the old one or the new one and nothing between.
 Reading trusts nothing: names, sizes, versions and numbers are checked before anything is built from them.
 """
 
@@ -9,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.errors import FileFormatError, InvalidValueError
+from imapce.errors import FileFormatError
+from imapce.whole_files import whole_file
 
 HEADER = "header.json"
 MAX_HEADER_BYTES = 64 << 20
@@ -28,34 +27,28 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def write_archive(
-    path: str | os.PathLike[str], kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, NDArray]
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray],
 ) -> None:
     """Write `header` and `arrays` as one zip, atomically.
 
     >>> write_archive("view.imapce", "model", 1, {"k": 2}, {"mean": np.zeros(3)})   # doctest: +SKIP
     """
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise InvalidValueError(f"path must lie in an existing folder; {str(target.parent)!r} does not exist.")
     text = json.dumps(
-        {"format": f"imapce-{kind}", "version": version, **header}, ensure_ascii=False, allow_nan=False, indent=1
+        {"format": f"imapce-{kind}", "version": version, **header},
+        ensure_ascii=False,
+        allow_nan=False,
+        indent=1,
     )
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-                _write_entry(archive, HEADER, text.encode())
-                for name, array in arrays.items():
-                    buffer = io.BytesIO()
-                    np.save(buffer, array, allow_pickle=False)
-                    _write_entry(archive, f"{name}.npy", buffer.getvalue())
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        _write_entry(archive, HEADER, text.encode())
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            _write_entry(archive, f"{name}.npy", buffer.getvalue())
 
 
 def _write_entry(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
@@ -64,15 +57,7 @@ def _write_entry(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     archive.writestr(entry, content)
 
 
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
-
-
-def read_archive(
-    path: str | os.PathLike[str], kind: str, version: int
-) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """The header and the arrays of a file written by `write_archive`, or one sentence about what is wrong with it."""
     source = Path(path)
     if not source.is_file():
@@ -87,10 +72,18 @@ def read_archive(
             }
     except FileFormatError:
         raise
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, NotImplementedError, RecursionError) as error:
+    except (
+        zipfile.BadZipFile,
+        ValueError,
+        KeyError,
+        EOFError,
+        OSError,
+        NotImplementedError,
+        RecursionError,
+    ) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FileFormatError(
-            f"{str(source)!r} is not a readable imapce {kind}, it may be cut short or changed ({reason}); save it again."
+            f"{str(source)!r} is not a readable imapce {kind}, perhaps cut short or changed ({reason}); save it again."
         ) from error
     except Exception as error:
         # zlib.error is the one that reaches here: damaged bytes inside an entry.
@@ -118,7 +111,9 @@ def _read_header(archive: zipfile.ZipFile, kind: str, version: int, source: Path
 
 def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray:
     if not entry.filename.endswith(".npy") or "/" in entry.filename or "\\" in entry.filename:
-        raise FileFormatError(f"a saved imapce file holds only .npy arrays beside its header; found {entry.filename!r}.")
+        raise FileFormatError(
+            f"a saved imapce file holds only .npy arrays beside its header; found {entry.filename!r}."
+        )
     if entry.file_size > MAX_ARRAY_BYTES:
         raise FileFormatError(f"array {entry.filename!r} claims {entry.file_size} bytes; refused.")
     array = np.load(io.BytesIO(archive.read(entry)), allow_pickle=False)

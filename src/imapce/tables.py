@@ -64,9 +64,7 @@ def column_names(X: Any, name: str = "X") -> list[str]:
     ['a', 'b']
     """
     if not is_table(X):
-        raise InvalidTypeError(
-            f"{name} must be {_ONE_OF}, got {type(X).__name__}: convert it to one of these."
-        )
+        raise InvalidTypeError(f"{name} must be {_ONE_OF}, got {type(X).__name__}: convert it to one of these.")
     labels = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
     names = [str(label) for label in labels]
     if repeats := [label for label, count in Counter(names).items() if count > 1]:
@@ -198,9 +196,7 @@ def select(table: Any, column: str, value: str) -> np.ndarray:
     """
     names = column_names(table, "table")
     if column not in names:
-        raise InvalidValueError(
-            f"column must be a column of the table, got {column!r}: {close_matches(column, names)}"
-        )
+        raise InvalidValueError(f"column must be a column of the table, got {column!r}: {close_matches(column, names)}")
     values = column_at(table, names.index(column)).to_arrow()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -226,8 +222,7 @@ def select(table: Any, column: str, value: str) -> np.ndarray:
         near = difflib.get_close_matches(value, known, n=1)
         hint = f"did you mean {near[0]!r}, as the column" if near else "the column"
         raise InvalidValueError(
-            f"value must occur in column {column!r}, got {value!r}: {hint} has "
-            f"{listing(map(repr, known), 10)}."
+            f"value must occur in column {column!r}, got {value!r}: {hint} has {listing(map(repr, known), 10)}."
         )
     return mask
 
@@ -245,9 +240,7 @@ def _scalar(text: str, kind: pa.DataType, column: str) -> pa.Scalar | None:
             raise ValueError(text)
         number = float(text)
         # Arrow reads "2.0" and "2e3" as no integer.
-        return pa.scalar(int(number) if pa.types.is_integer(kind) and number.is_integer() else number).cast(
-            kind
-        )
+        return pa.scalar(int(number) if pa.types.is_integer(kind) and number.is_integer() else number).cast(kind)
     except (pa.ArrowException, OverflowError):
         return None
     except ValueError as problem:
@@ -297,9 +290,7 @@ def _uniform_floats(X: Any, positions: list[int], encoding: Encoding | None) -> 
     return matrix
 
 
-def _plans(
-    X: Any, positions: list[int], names: list[str], encoding: Encoding | None, name: str
-) -> list[Plan]:
+def _plans(X: Any, positions: list[int], names: list[str], encoding: Encoding | None, name: str) -> list[Plan]:
     """Decide for each column what it becomes, or name every column that cannot become anything."""
     plans: list[Plan] = []
     refused: dict[str, str] = {}
@@ -339,9 +330,7 @@ def _filled(plans: list[Plan], rows: int) -> np.ndarray:
     return matrix
 
 
-def _means_and_missing(
-    matrix: np.ndarray, encoding: Encoding, name: str
-) -> tuple[np.ndarray, dict[str, int]]:
+def _means_and_missing(matrix: np.ndarray, encoding: Encoding, name: str) -> tuple[np.ndarray, dict[str, int]]:
     """The mean of each matrix column over its present values and the missing count of each table column."""
     # One pass finds every column to look at: a NaN or an infinity in it makes its mean not finite.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -364,7 +353,6 @@ def _means_and_missing(
     if infinite:
         held = listing(f"{column!r} has {count}" for column, count in infinite.items())
         raise InvalidValueError(
-            f"{name} must hold finite values, and inf or -inf is in it ({held}): drop those rows or clip "
-            "the values."
+            f"{name} must hold finite values, and inf or -inf is in it ({held}): drop those rows or clip the values."
         )
     return means, missing

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import secrets
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ import scipy.sparse
 from imapce.encoding import listing
 from imapce.errors import FileFormatError, ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables import column_at, column_names, is_table
+from imapce.whole_files import whole_file, writable_target
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
 _ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
@@ -45,16 +45,12 @@ def read_table(path: str | os.PathLike[str], *, max_bytes: int | None = None) ->
     file = Path(path)
     suffix = _suffix(file, READ_SUFFIXES)
     if not file.exists():
-        raise FileFormatError(
-            f"path must name a file, got {str(path)!r}, which does not exist: check the name."
-        )
+        raise FileFormatError(f"path must name a file, got {str(path)!r}, which does not exist: check the name.")
     if not file.is_file():
         raise FileFormatError(f"path must name a file, got {str(path)!r}, which is not one: name one in it.")
     size = file.stat().st_size
     if size == 0:
-        raise FileFormatError(
-            f"path must name a file with data, got {str(path)!r}, which is empty: write it again."
-        )
+        raise FileFormatError(f"path must name a file with data, got {str(path)!r}, which is empty: write it again.")
     _check_size(size, max_bytes, file)
     try:
         if suffix in _DELIMITERS:
@@ -83,33 +79,18 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
 
     >>> write_table({"x": np.zeros(3)}, "points.csv")  # doctest: +SKIP
     """
-    # The link stays a link and the file it points to is replaced.
-    file = Path(path).resolve()
+    file = writable_target(path)
     suffix = _suffix(file, WRITE_SUFFIXES)
-    if not file.parent.is_dir():
-        raise InvalidValueError(
-            f"path must be in a folder that exists, got {str(path)!r}: make the folder "
-            f"{str(Path(path).parent)!r} first."
-        )
-    if file.is_dir():
-        raise InvalidValueError(f"path must name a file, got the folder {str(path)!r}: add a file name.")
     write = _writer(table, suffix)
-    temporary = file.parent / f".{secrets.token_hex(8)}.part"
     try:
-        with open(temporary, "xb") as stream:
+        with whole_file(file) as stream:
             write(stream)
-            stream.flush()
-            # Without it a power cut after the rename can leave the new name with no contents.
-            os.fsync(stream.fileno())
-        os.replace(temporary, file)
     except (OSError, pa.ArrowException) as problem:
         reason = " ".join(str(getattr(problem, "strerror", None) or problem).split())
         raise InvalidValueError(
             f"path must be a place where the table can be written as {suffix}, got {str(path)!r} ({reason}): "
             "free the place or choose another file or suffix."
         ) from problem
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _suffix(file: Path, allowed: tuple[str, ...]) -> str:
@@ -233,24 +214,17 @@ def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
             return lambda stream: pyarrow.parquet.write_table(arrow, stream)
         if suffix in _ARROW_SUFFIXES:
             return lambda stream: _write_arrow(arrow, stream)
-        words = [
-            name
-            for name, kind in zip(arrow.column_names, arrow.schema.types, strict=True)
-            if not _plain(kind)
-        ]
+        words = [name for name, kind in zip(arrow.column_names, arrow.schema.types, strict=True) if not _plain(kind)]
         if words:
             raise InvalidValueError(
-                f"table must hold numbers only for .npy, got {listing(map(repr, words))}: drop them or "
-                "write .parquet."
+                f"table must hold numbers only for .npy, got {listing(map(repr, words))}: drop them or write .parquet."
             )
         columns = [column.to_numpy() for column in arrow.columns]
         matrix = np.column_stack(columns) if columns else np.empty((arrow.num_rows, 0))
     try:
         _numeric_matrix(matrix)
     except ValueError as problem:
-        raise InvalidValueError(
-            f"table must be numbers in two dimensions for .npy, but {problem}."
-        ) from problem
+        raise InvalidValueError(f"table must be numbers in two dimensions for .npy, but {problem}.") from problem
     return lambda stream: np.save(stream, matrix, allow_pickle=False)
 
 
@@ -271,8 +245,7 @@ def _arrow(table: Any) -> pa.Table:
             raise
         reason = " ".join(str(problem).split())
         raise InvalidValueError(
-            f"table must hold columns of one length and of one type each, got others ({reason}): convert "
-            "them."
+            f"table must hold columns of one length and of one type each, got others ({reason}): convert them."
         ) from problem
     raise InvalidTypeError(
         f"table must be a pandas, polars or Arrow table or a dict of columns, got {type(table).__name__}: "

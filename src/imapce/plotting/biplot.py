@@ -76,9 +76,7 @@ def plot_loadings(
             )
         points = points[:, list(axes)]
         area, opacity = point_look(points)
-        panel.scatter(
-            *points.T, s=area, c=KNOWN_GREY, alpha=np.maximum(opacity, 0.4), linewidths=0, zorder=1.5
-        )
+        panel.scatter(*points.T, s=area, c=KNOWN_GREY, alpha=np.maximum(opacity, 0.4), linewidths=0, zorder=1.5)
         # The 98th percentile, so that one far row does not blow up the arrows.
         stretch = 0.85 * float(np.percentile(np.hypot(*points.T), 98)) / longest or 1.0
     tips = weights * stretch
@@ -96,15 +94,13 @@ def _read_weights(model: Any, axes: tuple[int, int]) -> tuple[NDArray[np.float64
     components = getattr(model, "components_", None)
     if components is None:
         raise InvalidTypeError(
-            f"model must be a fitted model with components_, got {type(model).__name__} without; "
-            "call fit first."
+            f"model must be a fitted model with components_, got {type(model).__name__} without; call fit first."
         )
     components = np.asarray(components, dtype=np.float64)
     two = isinstance(axes, tuple | list) and len(axes) == 2 and axes[0] != axes[1]
     if not two or not all(0 <= axis < len(components) for axis in axes):
         raise InvalidValueError(
-            f"axes must be two different axes of the {len(components)} in the model, counted from 0, "
-            f"got {axes!r}."
+            f"axes must be two different axes of the {len(components)} in the model, counted from 0, got {axes!r}."
         )
     weights = components[list(axes)].T
     if not np.isfinite(weights).all() or not weights.any():

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all: written beside their place first, then moved into it.
+"""Figures as files: the same figure gives the same bytes.
 
 >>> save_figure(figure, "view.pdf")
 PosixPath('view.pdf')
@@ -10,7 +10,6 @@ import contextlib
 import io
 import os
 import pickle
-import secrets
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.whole_files import whole_file, writable_target
 
 # Dates are left out of the files, so that the same figure gives the same bytes.
 _UNDATED: dict[str, dict[str, Any]] = {
@@ -42,8 +42,10 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) 
         raise InvalidValueError(
             f"path must end in .png, .pdf or .svg, got {target.name!r}; the suffix chooses the format."
         )
-    check_folder(target)
-    write_whole(target, figure_bytes(figure, suffix, dpi))
+    writable_target(target)
+    content = figure_bytes(figure, suffix, dpi)
+    with whole_file(target) as stream:
+        stream.write(content)
     return target
 
 
@@ -51,13 +53,10 @@ def figure_bytes(figure: Figure, suffix: str, dpi: float) -> bytes:
     """Give the bytes of a figure in the format of a suffix; equal figures give equal bytes."""
     if not isinstance(figure, Figure):
         raise InvalidTypeError(
-            f"figure must be a matplotlib Figure, got {type(figure).__name__}; pass what a plot_ function "
-            "returned."
+            f"figure must be a matplotlib Figure, got {type(figure).__name__}; pass what a plot_ function returned."
         )
     if not 10 <= dpi <= 1200:
-        raise InvalidValueError(
-            f"dpi must be between 10 and 1200, got {dpi!r}; 150 suits a screen, 300 print."
-        )
+        raise InvalidValueError(f"dpi must be between 10 and 1200, got {dpi!r}; 150 suits a screen, 300 print.")
     drawn = _undrawn_copy(figure)
     buffer = io.BytesIO()
     with _fixed_svg_ids() if suffix == ".svg" else contextlib.nullcontext():
@@ -77,29 +76,6 @@ def _undrawn_copy(figure: Figure) -> Figure:
         return pickle.loads(pickle.dumps(figure))
     except (pickle.PicklingError, TypeError, AttributeError):
         return figure
-
-
-def check_folder(target: Path) -> None:
-    """Refuse a path whose folder is missing or that is a folder itself, before any work is done for it."""
-    if not target.parent.is_dir():
-        raise InvalidValueError(
-            f"path must lie in an existing folder, got {str(target)!r}; create {str(target.parent)!r} first."
-        )
-    if target.is_dir():
-        raise InvalidValueError(
-            f"path must name a file, got the folder {str(target)!r}; add a file name to it."
-        )
-
-
-def write_whole(target: Path, content: bytes) -> None:
-    """Put a file in place in one step, so that nobody ever reads half of it."""
-    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(beside, "xb") as file:
-            file.write(content)
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

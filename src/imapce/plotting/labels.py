@@ -59,8 +59,7 @@ class Labels:
         column = _one_column(labels, argument, n_rows)
         absent = np.fromiter((is_missing(value) for value in column), dtype=bool, count=n_rows)
         numeric = all(
-            isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-            for value in column[~absent]
+            isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_) for value in column[~absent]
         )
         # A count before any sorting: labels of mixed kinds can be counted but not ordered.
         counts = Counter(column[~absent].tolist())

@@ -18,7 +18,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.plotting.files import check_folder, figure_bytes, write_whole
+from imapce.plotting.files import figure_bytes
+from imapce.whole_files import whole_file, writable_target
 
 Table = tuple[Sequence[object], Sequence[Sequence[object]]]
 _CONTENTS_FROM = 4
@@ -56,11 +57,9 @@ def write_report(
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise InvalidValueError(f"path must end in .html, got {target.name!r}; a report is an HTML page.")
-    check_folder(target)
+    writable_target(target)
     if isinstance(sections, Section) or not all(isinstance(section, Section) for section in sections):
-        raise InvalidTypeError(
-            "sections must be a list of Section, got another kind; wrap each part in Section()."
-        )
+        raise InvalidTypeError("sections must be a list of Section, got another kind; wrap each part in Section().")
     parts = [_section(number, section) for number, section in enumerate(sections, start=1)]
     contents = _contents(sections) if len(sections) >= _CONTENTS_FROM else ""
     page = (
@@ -76,7 +75,8 @@ def write_report(
         + "</main>\n</body>\n</html>\n"
     )
     # Text from a broken file can hold half characters, which UTF-8 cannot write.
-    write_whole(target, page.encode("utf-8", "xmlcharrefreplace"))
+    with whole_file(target) as stream:
+        stream.write(page.encode("utf-8", "xmlcharrefreplace"))
     return target
 
 
@@ -94,8 +94,7 @@ def _summary(summary: str | Mapping[str, object] | None) -> str:
         return ""
     if isinstance(summary, Mapping):
         facts = "".join(
-            f"<div><dt>{_text(name)}</dt><dd>{_text(_cell(value)[0])}</dd></div>"
-            for name, value in summary.items()
+            f"<div><dt>{_text(name)}</dt><dd>{_text(_cell(value)[0])}</dd></div>" for name, value in summary.items()
         )
         return f'<dl class="facts">{facts}</dl>\n'
     return f'<div class="summary">{_paragraphs(summary)}</div>\n'
@@ -138,9 +137,7 @@ def _table(title: str, table: Table) -> str:
     # A column of numbers is read from the right, header included.
     right = [bool(cells) and all(row[column][1] for row in cells) for column in range(len(header))]
     sides = [' class="number"' if numeric else "" for numeric in right]
-    head = "".join(
-        f'<th scope="col"{side}>{_text(name)}</th>' for side, name in zip(sides, header, strict=True)
-    )
+    head = "".join(f'<th scope="col"{side}>{_text(name)}</th>' for side, name in zip(sides, header, strict=True))
     body = "".join(
         "<tr>"
         + "".join(f"<td{side}>{_text(text)}</td>" for side, (text, _) in zip(sides, row, strict=True))

@@ -177,9 +177,7 @@ def _draw_rows(ax: Any, points: NDArray[np.float64], key: Key, known: NDArray[np
             continue
         # matplotlib sorts 3-D points by depth within an artist and cannot mix shapes there: one per marker.
         parts = (
-            [group[shapes[group] == shape] for shape in np.unique(shapes[group])]
-            if points.shape[1] == 3
-            else [group]
+            [group[shapes[group] == shape] for shape in np.unique(shapes[group])] if points.shape[1] == 3 else [group]
         )
         for part in parts:
             _draw_layer(ax, points[part], colors[part], shapes[part], area, layer, len(points) > CROWDED)

@@ -80,9 +80,7 @@ def check_axes(ax: Any, *, three_d: bool = False) -> None:
         )
     if (ax.name == "3d") != three_d:
         wanted = 'a 3-D axes, made with projection="3d"' if three_d else "a flat 2-D axes"
-        raise InvalidValueError(
-            f"ax must be {wanted}, got a {ax.name} one; leave it out to have the right one made."
-        )
+        raise InvalidValueError(f"ax must be {wanted}, got a {ax.name} one; leave it out to have the right one made.")
 
 
 def quiet_axes(ax: Any, x_name: str, y_name: str, *, title: str | None = None) -> None:
@@ -98,9 +96,7 @@ def quiet_axes(ax: Any, x_name: str, y_name: str, *, title: str | None = None) -
     ax.set_xlabel(x_name, fontsize=LABEL_SIZE, color=INK, parse_math=False)
     ax.set_ylabel(y_name, fontsize=LABEL_SIZE, color=INK, parse_math=False)
     if title is not None:
-        ax.set_title(
-            title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=10, parse_math=False
-        )
+        ax.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=10, parse_math=False)
 
 
 def shorten(name: object, longest: int = 24) -> str:

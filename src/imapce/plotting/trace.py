@@ -153,9 +153,7 @@ def _draw_outcomes(
     for outcome in (word for word in looks if word in others):
         hue, dash, mark = looks[outcome]
         handles.append(
-            Line2D(
-                [], [], color=hue, linestyle=dash, marker=mark, markersize=6, linewidth=1.3, markeredgewidth=0
-            )
+            Line2D([], [], color=hue, linestyle=dash, marker=mark, markersize=6, linewidth=1.3, markeredgewidth=0)
         )
         names.append(f"{outcome} ({others[outcome]})")
     ax.legend(

@@ -18,8 +18,8 @@ ENGINES = ("auto", "dense", "sparse", "moment_tensor")
 __all__ = [
     "ENGINES",
     "DenseRows",
-    "Moments",
     "MomentTensorRows",
+    "Moments",
     "QuadraticForm",
     "Quartic",
     "Rows",

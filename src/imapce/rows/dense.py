@@ -55,7 +55,7 @@ class DenseRows(Rows):
         for start in range(0, self.n_rows, self._block_rows):
             stop = min(start + self._block_rows, self.n_rows)
             source = self._array[start:stop] if self._index is None else self._array[self._index[start:stop]]
-            np.subtract(source, self.origin, out=buffer[: stop - start])  # type: ignore[arg-type]
+            np.subtract(source, self.origin, out=buffer[: stop - start])
             yield buffer[: stop - start]
 
     def _compute_moments(self) -> Moments:

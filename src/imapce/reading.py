@@ -1,0 +1,148 @@
+"""How the estimator reads what it is given: arrays, sparse matrices and tables in, one finite matrix out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from imapce import tables
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.tables import Encoding
+
+
+class ReadsTables:
+    """The reading side of an estimator: names and types are learned in `fit` and held to afterwards.
+
+    Keeps `_encoding` (None for arrays) and scikit-learn's `n_features_in_` and `feature_names_in_`.
+    """
+
+    _encoding: Encoding | None
+    feature_names_in_: NDArray
+    n_features_in_: int
+    mean_: NDArray[np.float64]
+
+    def _read(self, X: Any, *, fitting: bool) -> tuple[Any, Encoding | None]:
+        """X as a finite matrix and, for a table, how its columns were encoded."""
+        if not tables.is_table(X):
+            return self._read_array(X, fitting=fitting), None
+        encoding = None if fitting else self._encoding
+        if type(X).__module__.startswith("pandas"):
+            validate_data(self, X, reset=fitting, skip_check_array=True)
+        else:
+            self._check_names(tables.column_names(X), fitting=fitting)
+        encoded = tables.encode(X, encoding=encoding)
+        if not fitting and encoded.matrix.shape[1] != len(self.mean_):
+            raise InvalidValueError(
+                f"X must have the {len(self.mean_)} numeric columns of fit; got {encoded.matrix.shape[1]}."
+            )
+        return encoded.matrix, encoded.encoding
+
+    def _read_array(self, X: Any, *, fitting: bool) -> Any:
+        if not fitting and self._encoding is not None and "category" in self._encoding.kinds:
+            raise InvalidTypeError(
+                "X must be a table with the columns of fit, because some of them are categories; "
+                f"got {type(X).__name__}."
+            )
+        matrix = validate_data(
+            self,
+            X,
+            reset=fitting,
+            accept_sparse=("csr", "csc"),
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=2 if fitting else 1,
+        )
+        require_finite(matrix, "X", self._encoded_names(matrix.shape[1]))
+        return matrix
+
+    def _read_background(self, table: Any, n_features: int) -> Any:
+        """The rows of Samples(background) in the encoding of X, columns matched by name where both have names."""
+        name = "Samples(background)"
+        if tables.is_table(table):
+            matrix = tables.encode(table, encoding=self._encoding, name=name, extra="ignore").matrix
+        elif sparse.issparse(table):
+            matrix = table
+        else:
+            matrix = np.asarray(table)
+            if matrix.dtype == object:
+                matrix = matrix.astype(np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != n_features:
+            raise InvalidValueError(
+                f"{name} must have the {n_features} columns of X; got an array of shape {matrix.shape}."
+            )
+        if matrix.shape[0] < 2:
+            raise InvalidValueError(f"{name} must have at least 2 rows; got {matrix.shape[0]}.")
+        require_finite(matrix, name, self._encoded_names(n_features))
+        return matrix
+
+    def _check_names(self, names: list[str], *, fitting: bool) -> None:
+        """Column names of a table scikit-learn does not know, held to its rules."""
+        if fitting:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+            self.n_features_in_ = len(names)
+        elif self._named() and list(self.feature_names_in_) != names:
+            raise InvalidValueError(
+                "The feature names should match those that were passed during fit, in the same order; "
+                f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
+            )
+
+    def _named(self) -> bool:
+        return hasattr(self, "feature_names_in_")
+
+    def _encoded_names(self, n_features: int) -> list[str]:
+        encoding = getattr(self, "_encoding", None)
+        if encoding is not None:
+            return list(encoding.feature_names)
+        return [f"x{i}" for i in range(n_features)]
+
+    def _columns_of(self, column: Any, n_features: int) -> NDArray[np.intp]:
+        """The encoded columns of an attribute given by name or position."""
+        if self._encoding is not None:
+            return self._encoding.columns_of(column)
+        if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+            if not -n_features <= column < n_features:
+                raise InvalidValueError(
+                    f"Attributes(columns) must lie within the {n_features} columns of X; got {int(column)}."
+                )
+            return np.array([int(column) % n_features])
+        raise InvalidValueError(
+            f"Attributes(columns) must be positions, since X has no column names; got {column!r}. Pass X as a table "
+            "to use names."
+        )
+
+
+def require_finite(matrix: Any, name: str, names: list[str]) -> None:
+    """NaN and inf in one sentence that names the columns; looks closely only where a cheap sum is not finite."""
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    if values.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    if sparse.issparse(matrix):
+        indices = sparse.coo_array(matrix).col
+        missing = np.bincount(indices[np.isnan(sparse.coo_array(matrix).data)], minlength=len(names)) > 0
+        endless = np.bincount(indices[np.isinf(sparse.coo_array(matrix).data)], minlength=len(names)) > 0
+    else:
+        missing, endless = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=bool)
+        for start in range(0, len(matrix), 4096):
+            missing |= np.isnan(matrix[start : start + 4096]).any(axis=0)
+            endless |= np.isinf(matrix[start : start + 4096]).any(axis=0)
+    if missing.any():
+        raise InvalidValueError(
+            f"{name} must have no missing values, and column {listed(names, missing)} has NaN; drop those rows or "
+            'fill them, e.g. for a table with imapce.tables.encode(X, missing="mean").'
+        )
+    if endless.any():
+        raise InvalidValueError(
+            f"{name} must be finite, and column {listed(names, endless)} has infinity (inf); replace these values."
+        )
+
+
+def listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
+    found = [repr(names[i]) for i in np.flatnonzero(chosen)]
+    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")

@@ -1,0 +1,60 @@
+"""Files appear whole or not at all: written beside their place, flushed to disk, then renamed into it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from imapce.errors import InvalidValueError
+
+
+def writable_target(path: str | os.PathLike[str]) -> Path:
+    """The file that writing to `path` replaces (a link stays a link), or one sentence on why it cannot be written."""
+    target = Path(path).resolve()
+    if not target.parent.is_dir():
+        raise InvalidValueError(
+            f"path must lie in an existing folder, got {str(path)!r}: make the folder {str(Path(path).parent)!r} first."
+        )
+    if target.is_dir():
+        raise InvalidValueError(f"path must name a file, got the folder {str(path)!r}: add a file name.")
+    return target
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A stream whose contents become the file `path` if the block ends well, and vanish if it does not.
+
+    >>> with whole_file("notes.txt") as stream:               # doctest: +SKIP
+    ...     stream.write(b"all or nothing")
+    """
+    target = writable_target(path)
+    beside = target.parent / f".{secrets.token_hex(8)}.part"
+    try:
+        with _sentence_on_failure(path):
+            stream = open(beside, "xb")  # noqa: SIM115 - closed below, before the rename
+        with stream:
+            # What the block itself raises (a broken download, say) passes through unchanged.
+            yield stream
+            with _sentence_on_failure(path):
+                stream.flush()
+                # Without it a power cut after the rename can leave the new name with no contents.
+                os.fsync(stream.fileno())
+        with _sentence_on_failure(path):
+            os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _sentence_on_failure(path: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise InvalidValueError(
+            f"path must be a place that can be written, got {str(path)!r} ({problem.strerror or problem}): "
+            "free it or choose another."
+        ) from problem
