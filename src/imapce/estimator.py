@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import ThreadpoolController
 
 from imapce import storage, tables
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
@@ -97,8 +100,18 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Find the view of `X` given what is known.
 
         `prior` is None, Attributes(columns), Samples(background), Subset(rows) or a list of them. X may be an array,
-        a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed.
+        a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed. A fit that fails or is cancelled
+        leaves the estimator as it was.
         """
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, prior)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, prior: Any) -> Self:
         self._check_parameters()
         priors = as_list(prior)
         matrix, encoding = self._read(X, fitting=True)
@@ -138,14 +151,16 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n_starts = 1 if self.mu_ == 0 else self.n_starts
         starts = starting_frames(axes, Z, n_starts, np.random.default_rng(seed))
         objective = Objective(M, Z, self.mu_)
-        solution = minimize(
-            objective,
-            starts,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            preconditioner=objective.preconditioner(self.n_components),
-            callback=self._callback(),
-        )
+        with single_thread_if(Z.rows.folded):
+            solution = minimize(
+                objective,
+                starts,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                preconditioner=objective.preconditioner(self.n_components),
+                newton=Z.rows.folded,
+                callback=self._callback(),
+            )
         if not np.isfinite(solution.optima[0].objective):
             raise InvalidValueError(
                 f"X must vary in at least n_components={self.n_components} directions among the rows to explore, and "
@@ -308,6 +323,17 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if callable(self.verbose):
             return self.verbose
         return _print_progress if self.verbose else None
+
+
+@functools.cache
+def _thread_pools() -> ThreadpoolController:
+    # Looking for the BLAS libraries takes milliseconds, as long as a small fit; they do not change.
+    return ThreadpoolController()
+
+
+def single_thread_if(small: bool) -> AbstractContextManager[Any]:
+    """One BLAS thread while matrices are small: two threads spin for each other (76 ms became 1,056 ms under load)."""
+    return _thread_pools().limit(limits=1, user_api="blas") if small else nullcontext()
 
 
 def _print_progress(progress: Progress) -> None:

@@ -69,18 +69,19 @@ class Objective:
         scale = 2.0 * np.sqrt(np.einsum("rdk,rdk->r", MV, MV))
         if self.mu == 0.0:
             return Evaluation(value, gradient, self.kurtosis(V), scale)
-        kurtosis, slope, pull = self._kurtosis_terms(V)
+        # Without a prior M is ZᵀZ itself, and where that is not formed a product with it is a pass over the rows.
+        CV = MV if self.M is self.Z.second_moment else stacked_product(self.Z.second_moment, V)
+        kurtosis, slope, pull = self._kurtosis_terms(V, CV)
         gradient += self.mu * slope
         return Evaluation(value + self.mu * kurtosis, gradient, kurtosis, scale + self.mu * pull)
 
     def kurtosis(self, V: Array) -> Array:
         """κ(V) of each frame."""
-        return self._kurtosis_terms(V)[0]
+        return self._kurtosis_terms(V, stacked_product(self.Z.second_moment, V))[0]
 
-    def _kurtosis_terms(self, V: Array) -> tuple[Array, Array, Array]:
-        """κ, ∇κ and the norm of the first of ∇κ's two terms (they cancel at an optimum)."""
+    def _kurtosis_terms(self, V: Array, CV: Array) -> tuple[Array, Array, Array]:
+        """κ, ∇κ and the norm of the first of ∇κ's two terms (they cancel at an optimum); CV is ZᵀZV."""
         n = self.Z.n_rows
-        CV = stacked_product(self.Z.second_moment, V)
         # A⁻¹ = LLᵀ by eigenvalues: as cheap as Cholesky at k = 2 or 3, and it shows a flat view instead of failing.
         eigenvalues, vectors = np.linalg.eigh(np.matmul(transpose(V), CV))
         flat = eigenvalues[:, 0] <= self._flat
@@ -88,7 +89,7 @@ class Objective:
         W = np.matmul(V, L)
         weighted = self.Z.quartic(W)
         quartic = np.matmul(transpose(W), weighted)  # Σ s uuᵀ
-        kurtosis = np.where(flat, np.inf, n * np.trace(quartic, axis1=1, axis2=2))
+        kurtosis = np.where(flat, np.inf, n * np.einsum("rkk->r", quartic))
         L_T = transpose(L)
         away = 4.0 * n * np.matmul(weighted, L_T)
         back = 4.0 * n * np.matmul(CV, np.matmul(L, np.matmul(quartic, L_T)))

@@ -10,13 +10,13 @@ The solver knows no formula: it sees `evaluate(V) -> value, gradient, scale` and
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.stiefel import orthonormalize, squared_distances, tangent
+from imapce.stiefel import orthonormalize, squared_distances, tangent, transpose
 
 Array = NDArray[np.float64]
 
@@ -30,7 +30,9 @@ HOPELESS = 20.0  # a start gives up when its gap to the best exceeds this many t
 POLISH = 1e-4  # the winner is refined to this fraction of tol, so that engines and threads agree on the subspace
 SKETCH = 1e-3  # where Newton follows, the race itself need only tell the basins apart
 LONGEST_NEWTON_STEP = 0.3  # radians
-NEWTON_LIMIT = 128  # tangent dimensions up to which the polish is Newton's: the Hessian is one batch of evaluations
+NEWTON_HALVINGS = 4
+DIFFERENCE = 1e-5  # half-width of the differences behind Newton's Hessian
+SAME_SKETCH = 1e-2  # summed squared sines (about 6 degrees) below which two sketches lead to one optimum
 
 
 class Evaluated(Protocol):
@@ -108,10 +110,13 @@ class _Field:
     Y: Array
     PY: Array
     gamma: Array
-    known_pairs: NDArray[np.intp]
 
     def keep(self, rows: NDArray[np.bool_]) -> _Field:
         return _Field(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
+
+    @classmethod
+    def stack(cls, ones: list[_Field]) -> _Field:
+        return cls(**{name: np.concatenate([getattr(one, name) for one in ones]) for name in cls.__dataclass_fields__})
 
     def relative_gradient(self) -> Array:
         norm = np.sqrt(np.einsum("rdk,rdk->r", self.gradient, self.gradient))
@@ -124,6 +129,7 @@ class _Race:
     preconditioner: Array | None
     max_iter: int
     callback: Callable[[Progress], None] | None = None
+    near: float = JOINED
     rounds: int = 0
     history: list[tuple[NDArray[np.intp], Array]] = field(default_factory=list)
 
@@ -151,7 +157,6 @@ class _Race:
             Y=np.zeros((n, MEMORY, d * k)),
             PY=np.zeros((n, MEMORY, d * k)),
             gamma=np.ones(n),
-            known_pairs=np.zeros(n, dtype=np.intp),
         )
 
     def advance(self, field: _Field) -> None:
@@ -200,7 +205,6 @@ class _Race:
             memory[learn, :-1] = memory[learn, 1:]
             memory[learn, -1] = newest[usable]
         field.gamma[learn] = sy[usable] / yPy[usable]
-        field.known_pairs[learn] = np.minimum(field.known_pairs[learn] + 1, MEMORY)
         field.V[taken], field.gradient[taken] = V, gradient
         field.value[taken], field.scale[taken] = trial.value[taken], trial.scale[taken]
         field.iterations[taken] += 1
@@ -210,7 +214,6 @@ class _Race:
         if uphill.any():
             direction[uphill] = -tangent(V[uphill], self._scaled(gradient[uphill]))
             slope[uphill] = np.einsum("rdk,rdk->r", direction[uphill], gradient[uphill])
-            field.known_pairs[rows[uphill]] = 0
             for memory in (field.S, field.Y, field.PY):
                 memory[rows[uphill]] = 0.0
         length = np.sqrt(np.einsum("rdk,rdk->r", direction, direction))
@@ -229,11 +232,12 @@ class _Race:
         diagonal = np.einsum("rii->ri", SY)
         # Slots not filled yet hold zeros; a unit pivot keeps the triangle solvable and multiplies nothing.
         R = np.triu(SY) + np.eye(MEMORY) * (diagonal == 0)[:, :, None]
-        w = np.linalg.solve(R, np.matmul(S, g))
+        R_inverse = np.linalg.inv(R)
+        w = np.matmul(R_inverse, np.matmul(S, g))
         inner = diagonal[:, :, None] * w + gamma * (
             np.matmul(Y, np.matmul(PY.transpose(0, 2, 1), w)) - np.matmul(PY, g)
         )
-        v = np.linalg.solve(R.transpose(0, 2, 1), inner)
+        v = np.matmul(R_inverse.transpose(0, 2, 1), inner)
         base = self._scaled(gradient).reshape(g.shape)
         result = gamma * base + np.matmul(S.transpose(0, 2, 1), v) - gamma * np.matmul(PY.transpose(0, 2, 1), w)
         return -result.reshape(shape)
@@ -244,6 +248,8 @@ class _Race:
 
         def leave(rows: NDArray[np.bool_], outcome: str) -> None:
             nonlocal field
+            if not rows.any():
+                return
             for row in np.flatnonzero(rows):
                 left.append((outcome, field.keep(np.arange(len(field.start)) == row)))
             field = field.keep(~rows)
@@ -269,20 +275,24 @@ class _Race:
                 leave(self._hopeless(field, best), "gave up")
         return left
 
-    def finish(self, one: _Field, tol: float) -> _Field:
-        """One start brought to `tol`: Newton where the tangent space is small, then whatever L-BFGS still can do."""
-        if one.iterations[0] >= self.max_iter:
-            return one
-        return self.run(newton(self.objective, one, tol), tol, compete=False)[0][1]
+    def finish(self, ones: list[_Field], tol: float, *, newton: bool) -> list[_Field]:
+        """Starts brought to `tol`, best first: Newton where evaluations are cheap, L-BFGS for what that leaves."""
+        stopped = [one for one in ones if one.iterations[0] >= self.max_iter]
+        going = [one for one in ones if one.iterations[0] < self.max_iter]
+        if going:
+            field = _Field.stack(going)
+            if newton:
+                newton_polish(self.objective, field, tol)
+            going = [one for _, one in self.run(field, tol, compete=False)]
+        return sorted(going + stopped, key=lambda one: float(one.value[0]))
 
-    @staticmethod
-    def _joined(field: _Field, arrived: list[_Field]) -> NDArray[np.bool_]:
+    def _joined(self, field: _Field, arrived: list[_Field]) -> NDArray[np.bool_]:
         """Running starts that lie on an arrived one, or on a running one that is further down."""
-        among = squared_distances(field.V, field.V) < JOINED
+        among = squared_distances(field.V, field.V) < self.near
         order = np.argsort(np.argsort(field.value, kind="stable"), kind="stable")
         joined = np.any(among & (order[None, :] < order[:, None]), axis=1)
         if arrived:
-            joined |= np.any(squared_distances(field.V, np.concatenate([one.V for one in arrived])) < JOINED, axis=1)
+            joined |= np.any(squared_distances(field.V, np.concatenate([one.V for one in arrived])) < self.near, axis=1)
         return joined
 
     @staticmethod
@@ -300,107 +310,117 @@ def minimize(
     tol: float = 1e-6,
     max_iter: int = 500,
     preconditioner: Array | None = None,
+    newton: bool = False,
     callback: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Run all `starts` (R, d, k) and return the distinct optima they end in, ranked by objective.
 
     `tol` bounds ‖tangent gradient‖ relative to the gradient's own terms; `max_iter` bounds the iterations of a start.
+    `newton` says that a batch of (d−k)k evaluations is cheap, so that the last digits come from Newton's method.
 
     >>> solution = minimize(objective, starts)                # doctest: +SKIP
     >>> solution.stop_reason                                  # doctest: +SKIP
     'Converged: 8 of 10 starts reached the best objective, 6387.39, ...'
     """
-    race = _Race(objective, preconditioner, max_iter, callback)
-    _, d, k = starts.shape
-    sketch = max(tol, SKETCH) if (d - k) * k <= NEWTON_LIMIT else tol
-    left = race.run(race.line_up(orthonormalize(starts)), sketch)
+    race = _Race(objective, preconditioner, max_iter, callback, SAME_SKETCH if newton else JOINED)
+    left = race.run(race.line_up(orthonormalize(starts)), max(tol, SKETCH) if newton else tol)
     outcomes = [""] * len(starts)
     for outcome, one in left:
         outcomes[int(one.start[0])] = outcome
     # A start that gave up stands nowhere; it only counts where nobody arrived.
-    arrived = [one for outcome, one in left if outcome not in ("joined", "gave up")] or [_lowest(left)]
-    if sketch > tol:
-        arrived = [race.finish(one, tol) for one in arrived]
-    arrived.sort(key=lambda one: float(one.value[0]))
-    arrived[0] = race.finish(arrived[0], tol * POLISH)
-    joined = [one for outcome, one in left if outcome == "joined"]
-    optima = _distinct(arrived, arrived + joined, tol)
+    everyone = sorted((one for _, one in left), key=lambda one: float(one.value[0]))
+    arrived = [one for one in everyone if outcomes[one.start[0]] not in ("joined", "gave up")] or everyone[:1]
+    if newton:
+        arrived = race.finish(_apart(arrived, SAME_SKETCH), tol * POLISH, newton=True)
+    else:
+        arrived[:1] = race.finish(arrived[:1], tol * POLISH, newton=False)
+    reached = [one for one in everyone if outcomes[one.start[0]] != "gave up"]
+    optima = _optima(_apart(arrived, JOINED), reached, tol, SAME_SKETCH if newton else 10 * JOINED)
     iterations = int(arrived[0].iterations[0])
     reason = _stop_reason(optima[0], outcomes, iterations, tol)
     return Solution(optima, iterations, race.rounds + 1, reason, _trace(race.history, outcomes))
 
 
-def _lowest(left: list[tuple[str, _Field]]) -> _Field:
-    return min((one for _, one in left), key=lambda one: float(one.value[0]))
+def _apart(ranked: list[_Field], distance: float) -> list[_Field]:
+    """The first of every group of subspaces that lie within `distance` of each other."""
+    kept: list[_Field] = []
+    for one in ranked:
+        if not kept or squared_distances(one.V, np.concatenate([other.V for other in kept])).min() >= distance:
+            kept.append(one)
+    return kept
 
 
-def newton(objective: ObjectiveLike, one: _Field, tol: float, *, max_steps: int = 20) -> _Field:
-    """Newton steps on one start, with the Hessian from differences of the gradient in one batch of evaluations.
+def newton_polish(objective: ObjectiveLike, field: _Field, tol: float, *, max_steps: int = 20) -> None:
+    """Newton steps on every start of `field`, in place.
 
     Where L-BFGS needs hundreds of iterations for the last digits of a badly conditioned problem (320 on Image
-    Segmentation), a handful of these do. Directions of negative curvature count with their absolute value, so that
-    a saddle is left; the step is halved until f or, at the level of rounding, the gradient goes down.
+    Segmentation), a handful of these do. A step is halved until f or, at the level of rounding, the gradient goes
+    down; a start for which no step does stays where it is.
     """
-    _, d, k = one.V.shape
-    if (d - k) * k > NEWTON_LIMIT:
-        return one
     for _ in range(max_steps):
-        if one.relative_gradient()[0] <= tol:
-            break
-        V = one.V[0]
-        complement = np.linalg.svd(V, full_matrices=True)[0][:, k:]
-        move = complement @ _newton_step(objective, one, complement)
-        move /= max(1.0, float(np.linalg.norm(move)) / LONGEST_NEWTON_STEP)
-        for length in (1.0, 0.5, 0.25, 0.125):
-            trial_V = orthonormalize((V + length * move)[None])
-            trial = objective.evaluate(trial_V)
-            gradient = tangent(trial_V, trial.gradient)
-            moved = replace(one, V=trial_V, value=trial.value, gradient=gradient, scale=trial.scale)
-            noise = ROUNDING * (abs(float(one.value[0])) + float(one.scale[0]))
-            calmer = moved.relative_gradient()[0] < 0.5 * one.relative_gradient()[0]
-            if moved.value[0] < one.value[0] - noise or (calmer and moved.value[0] <= one.value[0] + noise):
+        pending = np.flatnonzero(field.relative_gradient() > tol)
+        if not len(pending):
+            return
+        move = _newton_steps(objective, field.V[pending], field.gradient[pending])
+        length = np.sqrt(np.einsum("rdk,rdk->r", move, move))
+        move /= np.maximum(1.0, length / LONGEST_NEWTON_STEP)[:, None, None]
+        progressed = False
+        for _ in range(NEWTON_HALVINGS):
+            V = orthonormalize(field.V[pending] + move)
+            trial = objective.evaluate(V)
+            gradient = tangent(V, trial.gradient)
+            norm = np.sqrt(np.einsum("rdk,rdk->r", gradient, gradient))
+            value, noise = field.value[pending], ROUNDING * (np.abs(field.value) + field.scale)[pending]
+            calmer = norm / trial.scale < 0.5 * field.relative_gradient()[pending]
+            better = (trial.value < value - noise) | (calmer & (trial.value <= value + noise))
+            rows = pending[better]
+            field.V[rows], field.gradient[rows] = V[better], gradient[better]
+            field.value[rows], field.scale[rows] = trial.value[better], trial.scale[better]
+            progressed |= bool(better.any())
+            pending, move = pending[~better], 0.5 * move[~better]
+            if not len(pending):
                 break
-        else:
-            break
-        one = moved
-    return one
+        if not progressed:
+            return
 
 
-def _newton_step(objective: ObjectiveLike, one: _Field, complement: Array) -> Array:
-    """−|H|⁻¹g in the coordinates of `complement`, a basis (d, d−k) of the directions that leave the span of V."""
-    V = one.V[0]
-    d, k = V.shape
-    width = 1e-5
-    directions = np.einsum("di,jk->ijdk", complement, np.eye(k)).reshape(-1, d, k)
-    frames = np.concatenate([orthonormalize(V + sign * width * directions) for sign in (1.0, -1.0)])
-    slopes = np.matmul(complement.T, tangent(frames, objective.evaluate(frames).gradient))
-    forward, backward = slopes.reshape(2, len(directions), len(directions))
-    hessian = (forward - backward) / (2 * width)
-    curvatures, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+def _newton_steps(objective: ObjectiveLike, V: Array, gradient: Array) -> Array:
+    """−|H|⁻¹g of every start, the Hessian from differences of the gradient in one batch of evaluations.
+
+    In the coordinates of the directions that leave the span, d−k for each axis. Directions of negative curvature
+    count with their absolute value, so that a saddle is left and not sought.
+    """
+    n, d, k = V.shape
+    size = (d - k) * k
+    complement = np.linalg.qr(V, mode="complete")[0][:, :, k:]
+    along = np.einsum("rdi,jk->rijdk", complement, np.eye(k)).reshape(n, size, d, k)
+    frames = np.concatenate([V[:, None] + DIFFERENCE * along, V[:, None] - DIFFERENCE * along])
+    frames = orthonormalize(frames.reshape(2 * n * size, d, k))
+    slopes = tangent(frames, objective.evaluate(frames).gradient).reshape(2, n, size, d, k)
+    change = np.matmul(transpose(complement)[:, None], (slopes[0] - slopes[1]) / (2 * DIFFERENCE))
+    hessian = change.reshape(n, size, size)
+    curvatures, axes = np.linalg.eigh((hessian + transpose(hessian)) / 2)
     curvatures = np.abs(curvatures)
-    # Flat directions (Z does not vary there) would divide noise by noise; they are left where they are.
-    curved = curvatures > 1e-9 * curvatures.max()
-    slope = (complement.T @ one.gradient[0]).reshape(-1)
-    weights = np.divide(vectors.T @ slope, curvatures, out=np.zeros_like(slope), where=curved)
-    return -(vectors @ weights).reshape(-1, k)
+    # Directions without curvature (Z does not vary there) would divide noise by noise; they stay as they are.
+    curved = curvatures > 1e-9 * curvatures.max(axis=1, keepdims=True)
+    slope = np.matmul(transpose(complement), gradient).reshape(n, size, 1)
+    weights = np.divide(
+        np.matmul(transpose(axes), slope), curvatures[:, :, None], where=curved[:, :, None], out=np.zeros_like(slope)
+    )
+    return -np.matmul(complement, np.matmul(axes, weights).reshape(n, d - k, k))
 
 
-def _distinct(arrived: list[_Field], everyone: list[_Field], tol: float) -> list[LocalOptimum]:
-    """One entry per subspace, best first; every start counts for the subspace nearest to where it ended."""
-    kept: list[_Field] = []
-    for one in arrived:
-        if not kept or squared_distances(one.V, np.concatenate([other.V for other in kept])).min() >= JOINED:
-            kept.append(one)
-    ends = np.concatenate([one.V for one in everyone])
-    frames = np.concatenate([one.V for one in kept])
-    distances = squared_distances(ends, frames)
-    nearest = np.where(distances.min(axis=1) < 10 * JOINED, distances.argmin(axis=1), -1)
+def _optima(distinct: list[_Field], reached: list[_Field], tol: float, near: float) -> list[LocalOptimum]:
+    """The distinct optima; every start that did not give up counts for the one nearest to where it ended."""
+    distances = squared_distances(
+        np.concatenate([one.V for one in reached]), np.concatenate([one.V for one in distinct])
+    )
+    nearest = np.where(distances.min(axis=1) < near, distances.argmin(axis=1), -1)
     optima = []
-    for i, one in enumerate(kept):
+    for i, one in enumerate(distinct):
         gradient = float(one.relative_gradient()[0])
-        optima.append(
-            LocalOptimum(one.V[0], float(one.value[0]), max(1, int((nearest == i).sum())), gradient <= tol, gradient)
-        )
+        starts = max(1, int((nearest == i).sum()))
+        optima.append(LocalOptimum(one.V[0], float(one.value[0]), starts, gradient <= tol, gradient))
     return optima
 
 

@@ -57,6 +57,8 @@ class Rows(ABC):
     n_rows: int
     n_features: int
     origin: Array
+    # Whether an evaluation costs nothing in n, so that the solver may ask for hundreds of frames at once.
+    folded: bool = False
 
     @cached_property
     def _cached_moments(self) -> Moments:

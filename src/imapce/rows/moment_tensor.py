@@ -38,6 +38,8 @@ class MomentTensorRows(Rows):
     >>> rows = MomentTensorRows(DenseRows(X))                 # doctest: +SKIP
     """
 
+    folded = True
+
     def __init__(self, rows: Rows, *, centre: Array | None = None, spread: Array | None = None, T: Array | None = None):
         self._rows = rows
         self.n_rows, self.n_features, self.origin = rows.n_rows, rows.n_features, rows.origin

@@ -1,0 +1,39 @@
+# Every target makes and reuses .venv by itself; nothing else needs to be set up.
+PYTHON ?= python3
+BIN := .venv/bin
+UV := $(shell command -v uv 2>/dev/null)
+INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
+QUICK ?=
+
+.PHONY: demo test lint bench reproduce app clean
+
+.venv/installed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(INSTALL) -e ".[dev]"
+	@touch $@
+
+demo: .venv/installed            ## embed the built-in data and write a report with pictures
+	$(BIN)/imapce demo --out imapce-demo
+
+test: .venv/installed            ## all tests
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/installed            ## style, types and the import contract
+	$(BIN)/ruff check src tests benchmarks experiments
+	$(BIN)/ruff format --check src tests benchmarks experiments
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/installed           ## every speed and memory claim, against its peer in the same run
+	$(BIN)/python -m benchmarks.evaluation
+	$(BIN)/python -m benchmarks.solver
+	$(BIN)/python -m benchmarks.growth
+
+reproduce: .venv/installed       ## the paper's tables, its numbers beside ours
+	$(BIN)/python -m experiments all $(if $(QUICK),--quick)
+
+app: .venv/installed             ## the browser app
+	@$(BIN)/imapce app || { echo "This version has no browser app yet; 'make demo' writes a report to open instead." >&2; exit 1; }
+
+clean:
+	rm -rf .venv imapce-demo dist build

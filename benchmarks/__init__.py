@@ -1,0 +1,1 @@
+"""One script per speed or memory claim, each against a peer in the same run: `python -m benchmarks.solver`."""

@@ -1,0 +1,57 @@
+"""The optimisation problems the benchmarks share: X, Y and Z standardised, M, Z and μ as the objective takes them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from imapce import datasets
+from imapce.objective import Objective
+from imapce.rows import QuadraticForm, StandardizedRows, open_rows
+
+
+@dataclass(frozen=True)
+class Problem:
+    name: str
+    M: QuadraticForm
+    Z: StandardizedRows
+    mu: float
+
+    def objective(self) -> Objective:
+        return Objective(self.M, self.Z, self.mu)
+
+
+def synthetic() -> Problem:
+    X = StandardizedRows(open_rows(datasets.load_synthetic_paper().X))
+    known = np.arange(X.n_features) < 4
+    M = QuadraticForm.combine([(1.0, X.second_moment), (-1.0, X.with_columns(known))])
+    return Problem("synthetic, prior columns 0-3, mu = 200", M, X, 200.0)
+
+
+def image_segmentation() -> Problem:
+    X = StandardizedRows(open_rows(datasets.fetch_image_segmentation().X))
+    return Problem("Image Segmentation, mu = 1e5", X.second_moment, X, 1e5)
+
+
+def superimposed_digits() -> Problem:
+    data = datasets.make_superimposed(
+        datasets.fetch_fashion_mnist(), datasets.fetch_mnist(), ("Sandal", "Sneaker"), 6000, 1000, random_state=0
+    )
+    X = StandardizedRows(open_rows(data.X))
+    Y = StandardizedRows(open_rows(data.background))
+    M = QuadraticForm.combine([(1.0, X.second_moment), (-1.0, Y.second_moment)])
+    return Problem("MNIST+Fashion-MNIST, mu = 1e5", M, X, 1e5)
+
+
+def median_seconds(call: Callable[[], object], repeats: int = 7) -> float:
+    """The median wall time of a call after one that warms caches."""
+    call()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds))
