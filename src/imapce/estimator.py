@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     n_starts : starting points tried at once; the first four are closed-form, the rest random.
     tol : relative size of the gradient at which a start has converged.
     max_iter : iterations after which a start is stopped.
+    missing : "error" refuses missing values; "mean" fills them with the means of `fit`'s rows, a category with its shares.
     engine : "auto", "dense", "sparse" or "moment_tensor"; how rows are reduced, never what comes out.
     random_state : seed of the random starts.
     verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
@@ -78,6 +79,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n_starts: int = 10,
         tol: float = 1e-6,
         max_iter: int = 500,
+        missing: Literal["error", "mean"] = "error",
         engine: str = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | Callable[[Progress], None] = False,
@@ -89,6 +91,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.n_starts = n_starts
         self.tol = tol
         self.max_iter = max_iter
+        self.missing = missing
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
@@ -118,7 +121,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             priors,
             Xs,
             columns_of=lambda column: self._columns_of(column, n_features),
-            open_background=lambda table: open_rows(self._read_background(table, n_features)),
+            open_background=lambda table: open_rows(self._read_background(table, Xs.mean)),
             standardized=standardized,
             min_unexplored=self.n_components + 1,
         )
@@ -256,6 +259,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "mean"
         return tags
 
     # --- checks --------------------------------------------------------------------------------------------------
@@ -274,6 +278,8 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 raise InvalidValueError(f'mu must be a number, "auto" or "paper"; got {self.mu!r}.')
         else:
             _require_number("mu", self.mu)
+        if self.missing not in ("error", "mean"):
+            raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
         if self.engine not in ENGINES:
             raise InvalidValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {self.engine!r}.")
 
