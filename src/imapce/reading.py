@@ -101,6 +101,11 @@ class ReadsTables:
                 f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
             )
 
+    @property
+    def input_columns(self) -> tuple[str, ...] | None:
+        """The table columns the model reads, in their order; None for one fitted on an array."""
+        return None if self._encoding is None else self._encoding.columns
+
     def _named(self) -> bool:
         return hasattr(self, "feature_names_in_")
 
