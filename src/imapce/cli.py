@@ -21,7 +21,6 @@ from imapce.errors import ImapceError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from rich.console import Console
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -145,7 +144,7 @@ def embed(
 
     from imapce.command_data import Request, check_targets, listed_names, prepare
     from imapce.estimator import IMAPCE
-    from imapce.screen import facts_table, fit_facts, fit_progress, print_model
+    from imapce.screen import facts_table, fit_facts, fit_progress, print_model, print_written
 
     check_targets(table=output, plot=plot, model=save, inputs=(data, background))
     prepared = prepare(
@@ -195,7 +194,7 @@ def embed(
     }
     console.print(facts_table(facts | fit_facts(model)))
     print_model(console, model)
-    _print_written(console, written)
+    print_written(console, written)
 
 
 @app.command()
@@ -218,7 +217,7 @@ def transform(
 
     from imapce.command_data import check_targets, rows_for_model
     from imapce.estimator import load_model
-    from imapce.screen import facts_table
+    from imapce.screen import facts_table, print_written
 
     check_targets(table=output, plot=plot, inputs=(model, data))
     fitted = load_model(model)
@@ -229,7 +228,7 @@ def transform(
     console = Console()
     along = ", ".join(carried.column_names) or "none"
     console.print(facts_table({"rows": f"{len(view):,}", "axes": str(view.shape[1]), "carried along": along}))
-    _print_written(console, written)
+    print_written(console, written)
 
 
 @app.command()
@@ -375,13 +374,3 @@ def _write_view(
         save_figure(figure, plot)
         written["plot"] = plot
     return written
-
-
-def _print_written(console: Console, written: dict[str, str]) -> None:
-    from imapce.screen import facts_table
-
-    console.print()
-    if written:
-        console.print(facts_table({f"{kind} written": path for kind, path in written.items()}))
-    else:
-        console.print("no file written; name one with -o to keep the view")

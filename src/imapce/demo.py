@@ -29,10 +29,11 @@ from imapce.metrics import (
 )
 from imapce.plotting import Section, plot_comparison, plot_loadings, plot_trace, save_figure, write_report
 from imapce.priors import Attributes, Prior, Subset
-from imapce.screen import facts_table
+from imapce.screen import print_written
 from imapce.whole_files import writable_target
 
 HEADER = ["data", "known", "mixing of the known", "known read back", "structure found", "cluster agreement", "seconds"]
+NOT_ASKED = "–"
 KNOWN_COLUMNS = 4
 KNOWN_DIGIT = 0
 
@@ -117,8 +118,7 @@ def run_demo(folder: str, seed: int = 0, console: Console | None = None) -> Path
         target.mkdir(exist_ok=True)
         written = _write(outcomes, target, time.perf_counter() - began)
     console.print(score_table(outcomes))
-    console.print()
-    console.print(facts_table({"report": str(written[-1]), "figures": f"{len(written) - 1} PNG files beside it"}))
+    print_written(console, {"report": str(written[-1]), f"{len(written) - 1} figures": str(target)})
     return written[-1]
 
 
@@ -248,11 +248,11 @@ def _score_rows(outcome: Outcome) -> list[list[str]]:
     case = outcome.case
     rows = []
     for known, scores in (("nothing", outcome.without), (case.known_words, outcome.informed)):
-        mixing, read_back = "–", "–"
+        mixing, read_back = NOT_ASKED, NOT_ASKED
         if scores.mixing is not None and case.known_groups is not None:
             mixing = f"{scores.mixing:.3f} ({nls_ceiling(case.known_groups):.3f})"
             read_back = f"{scores.read_back:.3f} ({scores.chance:.3f})"
-        agreement = "–" if scores.agreement is None else f"{scores.agreement:.3f}"
+        agreement = NOT_ASKED if scores.agreement is None else f"{scores.agreement:.3f}"
         name = case.file_name
         rows.append([name, known, mixing, read_back, f"{scores.structure:.3f}", agreement, f"{scores.seconds:.2f}"])
     return rows
@@ -265,7 +265,10 @@ def _write(outcomes: list[Outcome], folder: Path, seconds: float) -> list[Path]:
     for outcome in outcomes:
         for kind, (_, figure) in outcome.figures.items():
             written.append(save_figure(figure, folder / f"{outcome.case.file_name}-{kind}.png"))
-        table = (HEADER[1:], [row[1:] for row in _score_rows(outcome)])
+        rows = _score_rows(outcome)
+        # The page is about one case at a time, so scores that do not apply to it are left out.
+        shown = [place for place in range(1, len(HEADER)) if any(row[place] != NOT_ASKED for row in rows)]
+        table = ([HEADER[place] for place in shown], [[row[place] for place in shown] for row in rows])
         sections.append(Section(outcome.case.title, outcome.case.story, list(outcome.figures.values()), table))
     sections.append(Section("How to read the scores", READING_THE_SCORES))
     summary = (

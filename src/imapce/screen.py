@@ -93,6 +93,16 @@ def facts_table(facts: Mapping[str, str]) -> Table:
     return table
 
 
+def print_written(console: Console, written: Mapping[str, str]) -> None:
+    """One line per file, however long its path: a path broken over lines cannot be copied."""
+    console.print()
+    for kind, path in written.items():
+        line = Text.assemble((f"{kind} written", "bold"), f"  {path}")
+        console.print(line, soft_wrap=True)
+    if not written:
+        console.print("no file written; name one with -o to keep the view")
+
+
 def fit_facts(model: IMAPCE) -> dict[str, str]:
     """The fitted numbers in words."""
     rule = f" (rule {model.mu!r})" if isinstance(model.mu, str) else ""
