@@ -48,7 +48,8 @@ class Missing(StrEnum):
 def main() -> None:
     """The `imapce` command."""
     try:
-        app()
+        # Named, or `python -m imapce` would call itself by another name in its help.
+        app(prog_name="imapce")
     except KeyboardInterrupt:
         # Before a command begins, while modules are imported.
         sys.exit(INTERRUPTED)
