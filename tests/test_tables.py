@@ -225,7 +225,7 @@ def test_missing_values_are_counted_by_column(make: Any) -> None:
     text = refusal(make(MIXED))
     assert "NaN" in text
     assert "'size' has 1, 'ripe' has 1, 'colour' has 1" in text
-    assert 'tables.encode(X, missing="mean")' in text
+    assert 'fill them with missing="mean"' in text
 
 
 @each_kind

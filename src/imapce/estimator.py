@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     n_starts : starting points tried at once; the first four are closed-form, the rest random.
     tol : relative size of the gradient at which a start has converged.
     max_iter : iterations after which a start is stopped.
+    missing : "error" refuses missing values; "mean" fills them with the means (of a category: shares) seen in `fit`.
     engine : "auto", "dense", "sparse" or "moment_tensor"; how rows are reduced, never what comes out.
     random_state : seed of the random starts.
     verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
@@ -81,6 +82,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n_starts: int = 10,
         tol: float = 1e-6,
         max_iter: int = 500,
+        missing: Literal["error", "mean"] = "error",
         engine: str = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | Callable[[Progress], None] = False,
@@ -92,6 +94,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.n_starts = n_starts
         self.tol = tol
         self.max_iter = max_iter
+        self.missing = missing
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
@@ -131,7 +134,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             priors,
             Xs,
             columns_of=lambda column: self._columns_of(column, n_features),
-            open_background=lambda table: open_rows(self._read_background(table, n_features)),
+            open_background=lambda table: open_rows(self._read_background(table, Xs.mean)),
             standardized=standardized,
             min_unexplored=self.n_components + 1,
         )
@@ -271,6 +274,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "mean"
         return tags
 
     # --- checks --------------------------------------------------------------------------------------------------
@@ -289,6 +293,8 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 raise InvalidValueError(f'mu must be a number, "auto" or "paper"; got {self.mu!r}.')
         else:
             _require_number("mu", self.mu)
+        if self.missing not in ("error", "mean"):
+            raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
         if self.engine not in ENGINES:
             raise InvalidValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {self.engine!r}.")
 

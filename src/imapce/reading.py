@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ class ReadsTables:
     feature_names_in_: NDArray
     n_features_in_: int
     mean_: NDArray[np.float64]
+    missing: Literal["error", "mean"]
 
     def _read(self, X: Any, *, fitting: bool) -> tuple[Any, Encoding | None]:
         """X as a finite matrix and, for a table, how its columns were encoded."""
@@ -34,7 +35,7 @@ class ReadsTables:
             validate_data(self, X, reset=fitting, skip_check_array=True)
         else:
             self._check_names(tables.column_names(X), fitting=fitting)
-        encoded = tables.encode(X, encoding=encoding)
+        encoded = tables.encode(X, encoding=encoding, missing=self.missing)
         if not fitting and encoded.matrix.shape[1] != len(self.mean_):
             raise InvalidValueError(
                 f"X must have the {len(self.mean_)} numeric columns of fit; got {encoded.matrix.shape[1]}."
@@ -56,14 +57,22 @@ class ReadsTables:
             ensure_all_finite=False,
             ensure_min_samples=2 if fitting else 1,
         )
+        if self.missing == "mean":
+            # Rows filled with their columns' means leave the means as they are, so mean_ is what fit filled with.
+            matrix = filled(matrix, None if fitting else self.mean_)
         require_finite(matrix, "X", self._encoded_names(matrix.shape[1]))
         return matrix
 
-    def _read_background(self, table: Any, n_features: int) -> Any:
-        """The rows of Samples(background) in the encoding of X, columns matched by name where both have names."""
-        name = "Samples(background)"
+    def _read_background(self, table: Any, means: NDArray[np.float64]) -> Any:
+        """The rows of Samples(background) in the encoding of X, columns matched by name where both have names.
+
+        `means` are those of X, which fill gaps here too.
+        """
+        name, n_features = "Samples(background)", len(means)
         if tables.is_table(table):
-            matrix = tables.encode(table, encoding=self._encoding, name=name, extra="ignore").matrix
+            matrix = tables.encode(
+                table, encoding=self._encoding, name=name, extra="ignore", missing=self.missing
+            ).matrix
         elif sparse.issparse(table):
             matrix = table
         else:
@@ -74,6 +83,8 @@ class ReadsTables:
             raise InvalidValueError(
                 f"{name} must have the {n_features} columns of X; got an array of shape {matrix.shape}."
             )
+        if self.missing == "mean":
+            matrix = filled(matrix, means)
         if matrix.shape[0] < 2:
             raise InvalidValueError(f"{name} must have at least 2 rows; got {matrix.shape[0]}.")
         require_finite(matrix, name, self._encoded_names(n_features))
@@ -89,6 +100,11 @@ class ReadsTables:
                 "The feature names should match those that were passed during fit, in the same order; "
                 f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
             )
+
+    @property
+    def input_columns(self) -> tuple[str, ...] | None:
+        """The table columns the model reads, in their order; None for one fitted on an array."""
+        return None if self._encoding is None else self._encoding.columns
 
     def _named(self) -> bool:
         return hasattr(self, "feature_names_in_")
@@ -115,6 +131,25 @@ class ReadsTables:
         )
 
 
+def filled(matrix: Any, means: NDArray[np.float64] | None) -> Any:
+    """A copy with `means`, or else each column's own mean, in place of NaN; what has no NaN, or is sparse, as it is.
+
+    >>> filled(np.array([[1.0], [np.nan], [3.0]]), None).ravel().tolist()
+    [1.0, 2.0, 3.0]
+    """
+    if sparse.issparse(matrix) or matrix.dtype.kind != "f":
+        return matrix
+    gaps = np.isnan(matrix)
+    if not gaps.any():
+        return matrix
+    copy = matrix.copy()
+    # A column of nothing but NaN has no mean; it stays and is refused by name as any other NaN.
+    for column in np.flatnonzero(gaps.any(axis=0) & ~gaps.all(axis=0) if means is None else gaps.any(axis=0)):
+        present = matrix[~gaps[:, column], column]
+        copy[gaps[:, column], column] = present.mean(dtype=np.float64) if means is None else means[column]
+    return copy
+
+
 def require_finite(matrix: Any, name: str, names: list[str]) -> None:
     """NaN and inf in one sentence that names the columns; looks closely only where a cheap sum is not finite."""
     values = matrix.data if sparse.issparse(matrix) else matrix
@@ -135,7 +170,7 @@ def require_finite(matrix: Any, name: str, names: list[str]) -> None:
     if missing.any():
         raise InvalidValueError(
             f"{name} must have no missing values, and column {listed(names, missing)} has NaN; drop those rows or "
-            'fill them, e.g. for a table with imapce.tables.encode(X, missing="mean").'
+            'fill them with missing="mean" (sparse matrices excepted).'
         )
     if endless.any():
         raise InvalidValueError(

@@ -148,7 +148,7 @@ def encode(
         held = listing(f"{column!r} has {count}" for column, count in counts.items())
         raise InvalidValueError(
             f"{name} must not hold missing values (NaN), and {held}: drop those rows or columns, or fill "
-            'them with tables.encode(X, missing="mean").'
+            'them with missing="mean".'
         )
     for column in counts:
         for position in learned.columns_of(column):

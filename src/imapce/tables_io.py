@@ -79,7 +79,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
 
     >>> write_table({"x": np.zeros(3)}, "points.csv")  # doctest: +SKIP
     """
-    file = writable_target(path)
+    file = table_target(path)
     suffix = _suffix(file, WRITE_SUFFIXES)
     write = _writer(table, suffix)
     try:
@@ -91,6 +91,17 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
             f"path must be a place where the table can be written as {suffix}, got {str(path)!r} ({reason}): "
             "free the place or choose another file or suffix."
         ) from problem
+
+
+def table_target(path: str | os.PathLike[str]) -> Path:
+    """The file that `write_table` would write, or one sentence on why it could not; for checks ahead of long work.
+
+    >>> table_target("points.csv").name
+    'points.csv'
+    """
+    target = writable_target(path)
+    _suffix(target, WRITE_SUFFIXES)
+    return target
 
 
 def _suffix(file: Path, allowed: tuple[str, ...]) -> str:

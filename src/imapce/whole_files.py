@@ -21,6 +21,11 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
         )
     if target.is_dir():
         raise InvalidValueError(f"path must name a file, got the folder {str(path)!r}: add a file name.")
+    # A file is replaced by a rename, so it is the folder that must be writable.
+    if not os.access(target.parent, os.W_OK):
+        raise InvalidValueError(
+            f"path must lie in a folder that can be written, got {str(path)!r}: choose another folder."
+        )
     return target
 
 

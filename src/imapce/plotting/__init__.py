@@ -8,13 +8,14 @@ figures can be made in servers, in threads and in notebooks alike.
 """
 
 from imapce.plotting.biplot import plot_loadings
-from imapce.plotting.files import save_figure
+from imapce.plotting.files import figure_target, save_figure
 from imapce.plotting.report import Section, write_report
 from imapce.plotting.scatter import plot_comparison, plot_embedding
 from imapce.plotting.trace import plot_trace
 
 __all__ = [
     "Section",
+    "figure_target",
     "plot_comparison",
     "plot_embedding",
     "plot_loadings",

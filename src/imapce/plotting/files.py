@@ -36,17 +36,26 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) 
     >>> save_figure(plot_embedding(embedding), "view.png", dpi=200)
     PosixPath('view.png')
     """
+    figure_target(path)
     target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in _UNDATED:
-        raise InvalidValueError(
-            f"path must end in .png, .pdf or .svg, got {target.name!r}; the suffix chooses the format."
-        )
-    writable_target(target)
-    content = figure_bytes(figure, suffix, dpi)
+    content = figure_bytes(figure, target.suffix.lower(), dpi)
     with whole_file(target) as stream:
         stream.write(content)
     return target
+
+
+def figure_target(path: str | os.PathLike[str]) -> Path:
+    """The file that `save_figure` would write, or one sentence on why it could not; for checks ahead of long work.
+
+    >>> figure_target("view.png").name
+    'view.png'
+    """
+    target = Path(path)
+    if target.suffix.lower() not in _UNDATED:
+        raise InvalidValueError(
+            f"path must end in .png, .pdf or .svg, got {target.name!r}; the suffix chooses the format."
+        )
+    return writable_target(target)
 
 
 def figure_bytes(figure: Figure, suffix: str, dpi: float) -> bytes:

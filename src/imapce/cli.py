@@ -1,0 +1,377 @@
+"""The command line: each command reads files, calls the library and writes files; it computes nothing itself.
+
+imapce embed penguins.csv --known species=Adelie --labels island -o view.parquet --plot view.png
+imapce transform view.imapce new.csv -o new_view.parquet
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+
+import typer
+
+from imapce.errors import ImapceError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+USER_ERROR = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    help="See what else is in your data: views that drop what you know and pull apart the clusters of the rest.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Missing(StrEnum):
+    """What to do with missing values."""
+
+    error = "error"
+    mean = "mean"
+
+
+def main() -> None:
+    """The `imapce` command."""
+    try:
+        # Named, or `python -m imapce` would call itself by another name in its help.
+        app(prog_name="imapce")
+    except KeyboardInterrupt:
+        # Before a command begins, while modules are imported.
+        sys.exit(INTERRUPTED)
+
+
+def _in_one_sentence(command: Callable[P, R]) -> Callable[P, R]:
+    """Tell the errors meant for users as one line on stderr, and end on Ctrl-C as shells expect."""
+
+    @functools.wraps(command)
+    def told(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except ImapceError as problem:
+            typer.echo(f"imapce: {' '.join(str(problem).split())}", err=True)
+            raise typer.Exit(USER_ERROR) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+
+    return told
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from imapce import __version__
+
+        typer.echo(f"imapce {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Table to write: .parquet, .csv, .tsv, .arrow, or .npy (the axes alone).",
+    ),
+]
+Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@app.command()
+@_in_one_sentence
+def embed(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="Rows: .csv, .tsv, .parquet, .arrow, .feather, .npy or .npz.")
+    ],
+    attributes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Columns that are known (positions from 0 for .npy and .npz)."),
+    ] = None,
+    background: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Rows that are known, with the columns of DATA.")
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="Rows of DATA that are known; repeatable. COLUMN is no feature."),
+    ] = None,
+    output: Output = None,
+    plot: Plot = None,
+    save: Annotated[str | None, typer.Option(metavar="FILE", help="Model to write, for `imapce transform`.")] = None,
+    components: Annotated[int, typer.Option(min=2, max=3, help="Axes of the view.")] = 2,
+    alpha: Annotated[float, typer.Option(help="Weight of what is known; 0 ignores it.")] = 1.0,
+    mu: Annotated[str, typer.Option(metavar="auto|paper|NUMBER", help="Weight of pulling clusters apart.")] = "auto",
+    center_only: Annotated[bool, typer.Option("--center-only", help="Keep the columns' own scales.")] = False,
+    starts: Annotated[int, typer.Option(help="Starting points of the search.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the random starting points.")] = 0,
+    labels: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that colours the plot. It is no feature.")
+    ] = None,
+    drop: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
+    missing: Annotated[Missing, typer.Option(help="Refuse missing values, or fill them with means.")] = Missing.error,
+) -> None:
+    """Find a view of DATA that drops what is known and shows what else is there.
+
+    The kinds of knowledge (--attributes, --background, --known) may be combined.
+
+    Example:
+
+        imapce embed penguins.csv --known species=Adelie -o view.parquet --plot view.png
+    """
+    from rich.console import Console
+
+    from imapce.command_data import Request, check_targets, listed_names, prepare
+    from imapce.estimator import IMAPCE
+    from imapce.screen import facts_table, fit_facts, fit_progress, print_model, print_written
+
+    check_targets(table=output, plot=plot, model=save, inputs=(data, background))
+    prepared = prepare(
+        Request(
+            data,
+            attributes=listed_names(attributes),
+            background=background,
+            known=tuple(known or ()),
+            labels=labels,
+            drop=listed_names(drop),
+        )
+    )
+    model = IMAPCE(
+        components,
+        alpha=alpha,
+        mu=_number_or_rule(mu),
+        standardize=not center_only,
+        n_starts=starts,
+        random_state=seed,
+        missing=missing.value,
+    )
+    with _warnings_in_one_line(), fit_progress() as watch:
+        model.set_params(verbose=watch)
+        view = model.fit_transform(prepared.features, prior=prepared.priors)
+    # The saved model is for later use, where nobody watches this terminal.
+    model.set_params(verbose=False)
+    written = _write_view(
+        view,
+        prepared.carried,
+        output=output,
+        plot=plot,
+        color=prepared.labels,
+        color_name=labels,
+        known=prepared.known,
+    )
+    if save is not None:
+        model.save(save)
+        written["model"] = save
+    console = Console()
+    rows, columns = prepared.features.shape
+    encoded = len(model.encoded_feature_names_)
+    widened = f", {encoded} after encoding categories" if encoded != columns else ""
+    facts = {
+        "rows": f"{rows:,}",
+        "columns": f"{columns:,}{widened}",
+        "known": "; ".join(prepared.words) or "nothing, the view shows the strongest clusters",
+    }
+    console.print(facts_table(facts | fit_facts(model)))
+    print_model(console, model)
+    print_written(console, written)
+
+
+@app.command()
+@_in_one_sentence
+def transform(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file written by `imapce embed --save`.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="New rows with the columns of the model.")],
+    output: Output = None,
+    plot: Plot = None,
+) -> None:
+    """Place new rows in the view of a saved model.
+
+    Columns that are no features of the model are carried along to the output.
+
+    Example:
+
+        imapce transform view.imapce new.csv -o new_view.parquet
+    """
+    from rich.console import Console
+
+    from imapce.command_data import check_targets, rows_for_model
+    from imapce.estimator import load_model
+    from imapce.screen import facts_table, print_written
+
+    check_targets(table=output, plot=plot, inputs=(model, data))
+    fitted = load_model(model)
+    features, carried = rows_for_model(fitted, data)
+    with _warnings_in_one_line():
+        view = fitted.transform(features)
+    written = _write_view(view, carried, output=output, plot=plot)
+    console = Console()
+    along = ", ".join(carried.column_names) or "none"
+    console.print(facts_table({"rows": f"{len(view):,}", "axes": str(view.shape[1]), "carried along": along}))
+    print_written(console, written)
+
+
+@app.command()
+@_in_one_sentence
+def info(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file written by `imapce embed --save`.")],
+    as_json: AsJson = False,
+) -> None:
+    """Tell what is in a model file.
+
+    Example:
+
+        imapce info view.imapce --json
+    """
+    from rich.console import Console
+
+    from imapce.encoding import listing
+    from imapce.estimator import load_model
+    from imapce.screen import facts_table, fit_facts, model_facts, print_model
+
+    fitted = load_model(model)
+    facts = model_facts(fitted)
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    columns = "no names, by position" if facts["columns"] is None else listing(facts["columns"], 10)
+    console = Console()
+    told = {
+        "format version": str(facts["format_version"]),
+        "features": f"{facts['n_features']:,} ({columns})",
+        "parameters": ", ".join(f"{name}={value!r}" for name, value in facts["parameters"].items()),
+    }
+    console.print(facts_table(told | fit_facts(fitted)))
+    print_model(console, fitted)
+
+
+@app.command()
+@_in_one_sentence
+def datasets(as_json: AsJson = False) -> None:
+    """List the data sets of imapce.datasets and whether their files are on disk; nothing is downloaded.
+
+    Example:
+
+        imapce datasets --json
+    """
+    from imapce.catalogue import CATALOGUE
+
+    entries: list[dict[str, Any]] = [
+        {
+            "name": entry.name,
+            "call": f"imapce.datasets.{entry.call}",
+            "rows": entry.rows,
+            "columns": entry.columns,
+            "source": entry.source,
+            "licence": entry.licence,
+            "files": [paths[0] for paths in entry.files],
+            "on_disk": entry.is_on_disk(),
+        }
+        for entry in CATALOGUE
+    ]
+    if as_json:
+        typer.echo(json.dumps(entries, indent=2, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("name", no_wrap=True)
+    table.add_column("rows x columns", justify="right", no_wrap=True)
+    table.add_column("on disk", no_wrap=True)
+    table.add_column("licence")
+    table.add_column("source", overflow="fold")
+    for told in entries:
+        here = "not needed" if not told["files"] else "yes" if told["on_disk"] else "no"
+        table.add_row(told["name"], f"{told['rows']:,} x {told['columns']}", here, told["licence"], told["source"])
+    Console().print(table)
+
+
+@app.command()
+@_in_one_sentence
+def demo(
+    out: Annotated[str, typer.Option(metavar="FOLDER", help="Folder for the figures and the report.")] = "imapce-demo",
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the data and the search.")] = 0,
+) -> None:
+    """Embed example data with and without what is known, and explain the difference in a report.
+
+    Needs no file and no network.
+
+    Example:
+
+        imapce demo --out imapce-demo
+    """
+    from imapce.demo import run_demo
+
+    run_demo(out, seed)
+
+
+def _number_or_rule(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Print what the library warns of as lines like those of errors, without the place in the code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        typer.echo(f"imapce: warning: {' '.join(str(warning.message).split())}", err=True)
+
+
+def _write_view(
+    view: NDArray[Any],
+    carried: Any,
+    *,
+    output: str | None,
+    plot: str | None,
+    color: Any = None,
+    color_name: str | None = None,
+    known: NDArray[Any] | None = None,
+) -> dict[str, str]:
+    """Write the table and the plot that were asked for and tell where; the plot is drawn before either is written."""
+    from imapce.command_data import output_table
+    from imapce.tables_io import write_table
+
+    written: dict[str, str] = {}
+    figure = None
+    if plot is not None:
+        from imapce.plotting import plot_embedding
+
+        names = [f"imapce{axis}" for axis in range(view.shape[1])]
+        figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=names)
+    if output is not None:
+        # An .npy file holds one kind of number and no names, so the axes alone.
+        write_table(view if output.lower().endswith(".npy") else output_table(carried, view), output)
+        written["table"] = output
+    if plot is not None and figure is not None:
+        from imapce.plotting import save_figure
+
+        save_figure(figure, plot)
+        written["plot"] = plot
+    return written

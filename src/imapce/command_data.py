@@ -1,0 +1,236 @@
+"""From the words of a command to what the estimator takes: features, priors, and the columns that go along.
+
+Columns named as labels or as known are answers, so they leave the features; the rows keep them in the output.
+
+    request = Request("penguins.csv", known=("species=Adelie",), labels="island")
+    prepare(request).priors          # [Subset(rows=...)]
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from imapce.encoding import close_matches, listing
+from imapce.errors import InvalidValueError
+from imapce.estimator import IMAPCE
+from imapce.priors import Attributes, Prior, Samples, Subset
+from imapce.tables import column_names, is_table, select
+from imapce.tables_io import read_table, table_target
+from imapce.whole_files import writable_target
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked of a data file; `known` holds COLUMN=VALUE texts, the lists are in the user's order."""
+
+    data: str
+    attributes: tuple[str, ...] = ()
+    background: str | None = None
+    known: tuple[str, ...] = ()
+    labels: str | None = None
+    drop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Features and priors for `IMAPCE.fit`, the priors in words, and what the output and the plot need besides."""
+
+    features: Any
+    carried: pa.Table
+    priors: list[Prior]
+    words: list[str]
+    known: NDArray[np.bool_] | None
+    labels: NDArray[Any] | None
+
+
+def listed_names(text: str | None) -> tuple[str, ...]:
+    """The names in a comma-separated text; a name that holds a comma goes in double quotes.
+
+    >>> listed_names('age, "size, cm"')
+    ('age', 'size, cm')
+    """
+    if text is None:
+        return ()
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(name.strip() for name in names if name.strip())
+
+
+def prepare(request: Request) -> Prepared:
+    """Read the file of a request and take apart features, labels and what is known.
+
+    >>> prepare(Request("penguins.csv", labels="species")).carried.column_names   # doctest: +SKIP
+    ['species']
+    """
+    data = read_table(request.data)
+    if not is_table(data):
+        return _prepared_array(data, request)
+    names = column_names(data, "DATA")
+    known = [_column_and_value(text, names) for text in request.known]
+    known_columns = list(dict.fromkeys(column for column, _ in known))
+    for option, column in [
+        *(("--known", column) for column in known_columns),
+        *(("--labels", column) for column in ([request.labels] if request.labels is not None else [])),
+        *(("--drop", column) for column in request.drop),
+        *(("--attributes", column) for column in request.attributes),
+    ]:
+        _require_column(option, column, names)
+    carried = list(dict.fromkeys([*([request.labels] if request.labels is not None else []), *known_columns]))
+    removed = {*carried, *request.drop}
+    if lost := [column for column in request.attributes if column in removed]:
+        raise InvalidValueError(
+            f"--attributes must name columns that are features, and {listing(map(repr, lost))} is a label, known or "
+            "dropped: name it in one option only."
+        )
+    features = [name for name in names if name not in removed]
+    if not features:
+        raise InvalidValueError("DATA must keep at least one feature, and every column is a label, known or dropped.")
+    priors, words = _column_and_sample_priors(list(request.attributes), request.background)
+    mask: NDArray[np.bool_] | None = None
+    for column in known_columns:
+        values = [value for name, value in known if name == column]
+        rows = np.logical_or.reduce([select(data, column, value) for value in values])
+        priors.append(Subset(rows))
+        words.append(f"{rows.sum():,} of {len(rows):,} rows are known, with {column} = {' or '.join(values)}")
+        mask = rows if mask is None else mask | rows
+    labels = None if request.labels is None else _plain_columns(data, [request.labels]).column(0)
+    return Prepared(
+        features=data.select(features),
+        carried=_plain_columns(data, carried),
+        priors=priors,
+        words=words,
+        known=mask,
+        labels=None if labels is None else labels.to_numpy(),
+    )
+
+
+def rows_for_model(model: IMAPCE, path: str) -> tuple[Any, pa.Table]:
+    """The features of new rows in the model's order, and every other column, which goes along unchanged.
+
+    >>> features, carried = rows_for_model(load_model("view.imapce"), "new.csv")   # doctest: +SKIP
+    """
+    data = read_table(path)
+    columns = model.input_columns
+    if not is_table(data):
+        if columns is not None:
+            raise InvalidValueError(
+                f"DATA must be a table, since the model reads columns by name; {Path(path).name!r} has no names: "
+                f"write it as .csv or .parquet with the columns {listing(map(repr, columns), 10)}."
+            )
+        return data, _no_columns()
+    if columns is None:
+        return data, _no_columns()
+    names = column_names(data, "DATA")
+    if absent := [column for column in columns if column not in names]:
+        raise InvalidValueError(
+            f"DATA must have the {len(columns)} columns that the model reads, and it lacks "
+            f"{listing(map(repr, absent), 10)}: {close_matches(absent[0], names)}"
+        )
+    return data.select(list(columns)), _plain_columns(data, [name for name in names if name not in columns])
+
+
+def output_table(carried: pa.Table, view: NDArray[np.float64]) -> pa.Table:
+    """The columns that go along, the row number and the axes; a name that is taken gets _1, _2, ... appended.
+
+    >>> output_table(pa.table({"row": ["a"]}), np.zeros((1, 2))).column_names
+    ['row', 'row_1', 'imapce0', 'imapce1']
+    """
+    columns = dict(zip(carried.column_names, carried.columns, strict=True))
+    added: list[tuple[str, NDArray]] = [("row", np.arange(len(view)))]
+    added += [(f"imapce{axis}", view[:, axis]) for axis in range(view.shape[1])]
+    for name, values in added:
+        free, number = name, 0
+        while free in columns:
+            number += 1
+            free = f"{name}_{number}"
+        columns[free] = pa.array(values)
+    return pa.table(columns)
+
+
+def check_targets(
+    *, table: str | None, plot: str | None, model: str | None = None, inputs: Iterable[str | None] = ()
+) -> None:
+    """Refuse, before any work, outputs that cannot be written, that collide, or that would replace an input."""
+    targets: dict[str, Path] = {}
+    if table is not None:
+        targets["--output"] = table_target(table)
+    if plot is not None:
+        # matplotlib takes half a second to import, so only where a figure is asked for.
+        from imapce.plotting import figure_target
+
+        targets["--plot"] = figure_target(plot)
+    if model is not None:
+        targets["--save"] = writable_target(model)
+    read = {Path(path).resolve() for path in inputs if path is not None}
+    for option, target in targets.items():
+        if target in read:
+            raise InvalidValueError(f"{option} must not replace a file that is read, got {target.name!r}: rename it.")
+    if len(set(targets.values())) < len(targets):
+        raise InvalidValueError(f"{' and '.join(targets)} must name different files: rename one of them.")
+
+
+def _prepared_array(data: Any, request: Request) -> Prepared:
+    for option, asked in (("--known", request.known), ("--labels", request.labels), ("--drop", request.drop)):
+        if asked:
+            raise InvalidValueError(
+                f"{option} needs column names, and {Path(request.data).name!r} has none: write it as .csv or .parquet."
+            )
+    positions: list[str | int] = []
+    for text in request.attributes:
+        if not text.isdecimal():
+            raise InvalidValueError(
+                f"--attributes must be positions from 0, since {Path(request.data).name!r} has no column names; "
+                f"got {text!r}."
+            )
+        positions.append(int(text))
+    priors, words = _column_and_sample_priors(positions, request.background)
+    return Prepared(data, _no_columns(), priors, words, None, None)
+
+
+def _column_and_sample_priors(attributes: list[Any], background: str | None) -> tuple[list[Prior], list[str]]:
+    priors: list[Prior] = []
+    words: list[str] = []
+    if attributes:
+        priors.append(Attributes(attributes))
+        plural = "columns are" if len(attributes) > 1 else "column is"
+        words.append(f"{len(attributes)} {plural} known: {listing(map(str, attributes), 10)}")
+    if background is not None:
+        rows = read_table(background)
+        priors.append(Samples(rows))
+        words.append(f"{rows.shape[0]:,} background rows are known: {Path(background).name}")
+    return priors, words
+
+
+def _column_and_value(text: str, names: list[str]) -> tuple[str, str]:
+    """COLUMN=VALUE taken apart at the first = that leaves the name of a column, since names may hold = too."""
+    splits = [(text[:place], text[place + 1 :]) for place, letter in enumerate(text) if letter == "="]
+    if not splits:
+        raise InvalidValueError(
+            f"--known must be COLUMN=VALUE, got {text!r}: write for example --known species=Adelie."
+        )
+    return next((split for split in splits if split[0] in names), splits[0])
+
+
+def _require_column(option: str, column: str, names: list[str]) -> None:
+    if column not in names:
+        raise InvalidValueError(f"{option} must name a column of DATA, got {column!r}: {close_matches(column, names)}")
+
+
+def _plain_columns(data: pa.Table, names: list[str]) -> pa.Table:
+    """These columns with dictionaries written out, which not every file format can hold."""
+    columns = {}
+    for name in names:
+        values = data.column(name)
+        columns[name] = values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+    return pa.table(columns)
+
+
+def _no_columns() -> pa.Table:
+    return pa.table({})

@@ -1,0 +1,144 @@
+"""What a fit looks like in a terminal: its progress while it runs, its numbers in words when it is done.
+
+with fit_progress() as watch:
+    model = IMAPCE(verbose=watch).fit(X)
+print_model(Console(), model)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress as ProgressBar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from imapce.estimator import IMAPCE, MODEL_VERSION
+from imapce.solver import Progress
+
+STRONGEST = 8
+MOST_OPTIMA = 6
+
+
+@contextmanager
+def fit_progress() -> Iterator[Callable[[Progress], None] | bool]:
+    """What to pass as `verbose`: a line on stderr that follows the search, or False where nobody watches."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield False
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with ProgressBar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("reading the rows")
+
+        def watch(progress: Progress) -> None:
+            best = f"best objective {progress.best:.8g}"
+            bar.update(task, description=f"round {progress.round}, {progress.running} starts running, {best}")
+
+        yield watch
+
+
+def strongest_features(model: IMAPCE, most: int = STRONGEST) -> list[dict[str, Any]]:
+    """The features with the largest share of the view: name, weight on every axis and share, largest first."""
+    share = np.mean(model.components_**2, axis=0)
+    return [
+        {
+            "feature": str(model.encoded_feature_names_[place]),
+            "weights": [float(weight) for weight in model.components_[:, place]],
+            "share": float(share[place]),
+        }
+        for place in np.argsort(-share, kind="stable")[:most]
+    ]
+
+
+def model_facts(model: IMAPCE) -> dict[str, Any]:
+    """All that a model file tells, as plain values that JSON can hold."""
+    parameters = {name: value for name, value in model.get_params().items() if name != "verbose"}
+    return {
+        "format_version": MODEL_VERSION,
+        "parameters": parameters,
+        "fitted": {
+            "alpha": model.alpha_,
+            "mu": model.mu_,
+            "objective": model.objective_,
+            "kurtosis": model.kurtosis_,
+            "explained_variance_ratio": [float(ratio) for ratio in model.explained_variance_ratio_],
+            "iterations": model.n_iter_,
+            "evaluations": model.n_evaluations_,
+            "stop_reason": model.stop_reason_,
+        },
+        "columns": None if model.input_columns is None else list(model.input_columns),
+        "n_features": len(model.encoded_feature_names_),
+        "strongest_features": strongest_features(model),
+        "optima": [
+            {"objective": optimum.objective, "kurtosis": optimum.kurtosis, "starts": optimum.starts}
+            for optimum in model.optima_
+        ],
+    }
+
+
+def facts_table(facts: Mapping[str, str]) -> Table:
+    """Names and values side by side, without rules; long values wrap."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        # Text, since a file or column name may hold what Rich takes for markup.
+        table.add_row(name, Text(value))
+    return table
+
+
+def print_written(console: Console, written: Mapping[str, str]) -> None:
+    """One line per file, however long its path: a path broken over lines cannot be copied."""
+    console.print()
+    for kind, path in written.items():
+        line = Text.assemble((f"{kind} written", "bold"), f"  {path}")
+        console.print(line, soft_wrap=True)
+    if not written:
+        console.print("no file written; name one with -o to keep the view")
+
+
+def fit_facts(model: IMAPCE) -> dict[str, str]:
+    """The fitted numbers in words."""
+    rule = f" (rule {model.mu!r})" if isinstance(model.mu, str) else ""
+    variance = ", ".join(f"{100 * ratio:.1f} %" for ratio in model.explained_variance_ratio_)
+    return {
+        "alpha": f"{model.alpha_:g}",
+        "mu": f"{model.mu_:.6g}{rule}",
+        "objective": f"{model.objective_:.8g}",
+        "kurtosis": f"{model.kurtosis_:.4f}",
+        "variance kept": f"{variance} on the {len(model.components_)} axes",
+        "search": model.stop_reason_,
+    }
+
+
+def print_model(console: Console, model: IMAPCE) -> None:
+    """The strongest features with their weights, and the other optima that the search found."""
+    weights = Table(title="strongest features", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    weights.add_column("feature", overflow="fold")
+    for axis in range(len(model.components_)):
+        weights.add_column(f"imapce{axis}", justify="right", no_wrap=True)
+    weights.add_column("share", justify="right", no_wrap=True)
+    for entry in strongest_features(model):
+        cells = [f"{weight:+.3f}" for weight in entry["weights"]]
+        weights.add_row(Text(entry["feature"]), *cells, f"{100 * entry['share']:.1f} %")
+    console.print()
+    console.print(weights)
+    rest = model.optima_[1:]
+    console.print()
+    if not rest:
+        console.print("other optima: none, every start that stayed in the search ended at this view")
+        return
+    optima = Table(title="other optima found", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for heading in ("objective", "kurtosis", "starts"):
+        optima.add_column(heading, justify="right", no_wrap=True)
+    for optimum in rest[:MOST_OPTIMA]:
+        optima.add_row(f"{optimum.objective:.8g}", f"{optimum.kurtosis:.4f}", str(optimum.starts))
+    console.print(optima)
+    if len(rest) > MOST_OPTIMA:
+        console.print(f"and {len(rest) - MOST_OPTIMA} more")
