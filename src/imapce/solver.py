@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from imapce.stiefel import orthonormalize, squared_distances, tangent, transpose
 
 Array = NDArray[np.float64]
+Rows = slice | NDArray[np.intp]
 
 MEMORY = 8  # pairs kept by L-BFGS; 5 to 20 differ by less than 10 % in evaluations on all six data sets
 SUFFICIENT_DECREASE = 1e-4
@@ -33,6 +34,9 @@ LONGEST_NEWTON_STEP = 0.3  # radians
 NEWTON_HALVINGS = 4
 DIFFERENCE = 1e-5  # half-width of the differences behind Newton's Hessian
 SAME_SKETCH = 1e-2  # summed squared sines (about 6 degrees) below which two sketches lead to one optimum
+
+
+_UPPER = np.triu(np.ones((MEMORY, MEMORY)))
 
 
 class Evaluated(Protocol):
@@ -169,45 +173,26 @@ class _Race:
         noise = ROUNDING * (np.abs(field.value) + field.scale)
         # Near the optimum f no longer resolves the decrease, the slope still does: accept a step that stays level
         # within rounding and does not overshoot (the approximate Wolfe condition of Hager and Zhang).
-        new_slope = np.einsum("rdk,rdk->r", gradient, tangent(V, field.direction))
+        new_slope = np.einsum("rdk,rdk->r", gradient, field.direction)
         level = (trial.value <= field.value + noise) & (new_slope <= 0.8 * np.abs(field.slope))
         taken = (trial.value <= wanted) | level
-        refused = ~taken
-        if refused.any():
+        if not taken.all():
+            refused = ~taken
             predicted = field.step[refused] * field.slope[refused]
             excess = 2.0 * (trial.value[refused] - field.value[refused] - predicted)
             parabola = np.divide(-predicted, excess, out=np.full_like(excess, 0.1), where=excess > 0)
             field.step[refused] *= np.clip(parabola, 0.1, 0.5)
-        if taken.any():
-            self._take(field, taken, V[taken], trial, gradient[taken], move[taken])
+        if taken.all():
+            self._take(field, slice(None), V, trial, gradient, move)
+        elif taken.any():
+            self._take(field, np.flatnonzero(taken), V[taken], trial, gradient[taken], move[taken])
 
-    def _take(
-        self,
-        field: _Field,
-        taken: NDArray[np.bool_],
-        V: Array,
-        trial: Evaluated,
-        gradient: Array,
-        move: Array,
-    ) -> None:
-        n, d, k = V.shape
-        s = tangent(V, move).reshape(n, d * k)
-        change = gradient - tangent(V, field.gradient[taken])
-        y = change.reshape(n, d * k)
-        sy = np.einsum("rn,rn->r", s, y)
-        Py = tangent(V, self._scaled(change)).reshape(n, d * k)
-        yPy = np.einsum("rn,rn->r", y, Py)
-        # A pair of negative curvature would make the model indefinite; it is left out, the others stay.
-        usable = sy > 1e-10 * np.sqrt(np.einsum("rn,rn->r", s, s) * np.einsum("rn,rn->r", y, y))
-        rows = np.flatnonzero(taken)
-        learn = rows[usable]
-        for memory, newest in ((field.S, s), (field.Y, y), (field.PY, Py)):
-            memory[learn, :-1] = memory[learn, 1:]
-            memory[learn, -1] = newest[usable]
-        field.gamma[learn] = sy[usable] / yPy[usable]
-        field.V[taken], field.gradient[taken] = V, gradient
-        field.value[taken], field.scale[taken] = trial.value[taken], trial.scale[taken]
-        field.iterations[taken] += 1
+    def _take(self, field: _Field, rows: Rows, V: Array, trial: Evaluated, gradient: Array, move: Array) -> None:
+        """Move `rows` to their trial points, learn from the step and choose the next direction."""
+        self._remember(field, rows, V, gradient, move)
+        field.V[rows], field.gradient[rows] = V, gradient
+        field.value[rows], field.scale[rows] = trial.value[rows], trial.scale[rows]
+        field.iterations[rows] += 1
         direction = tangent(V, self._quasi_newton(field, rows, gradient))
         slope = np.einsum("rdk,rdk->r", direction, gradient)
         uphill = slope >= 0
@@ -215,23 +200,41 @@ class _Race:
             direction[uphill] = -tangent(V[uphill], self._scaled(gradient[uphill]))
             slope[uphill] = np.einsum("rdk,rdk->r", direction[uphill], gradient[uphill])
             for memory in (field.S, field.Y, field.PY):
-                memory[rows[uphill]] = 0.0
+                memory[np.arange(len(field.start))[rows][uphill]] = 0.0
         length = np.sqrt(np.einsum("rdk,rdk->r", direction, direction))
         # A step longer than one radian has no meaning on the manifold.
-        field.step[taken] = 1.0 / np.maximum(length, 1.0)
-        field.direction[taken], field.slope[taken] = direction, slope
+        field.step[rows] = 1.0 / np.maximum(length, 1.0)
+        field.direction[rows], field.slope[rows] = direction, slope
 
-    def _quasi_newton(self, field: _Field, rows: NDArray[np.intp], gradient: Array) -> Array:
+    def _remember(self, field: _Field, rows: Rows, V: Array, gradient: Array, move: Array) -> None:
+        """Add the step and the change of the gradient, both carried to the new point, to the pairs of L-BFGS."""
+        n, d, k = V.shape
+        s = tangent(V, move).reshape(n, d * k)
+        change = gradient - tangent(V, field.gradient[rows])
+        y = change.reshape(n, d * k)
+        Py = y if self.preconditioner is None else tangent(V, self._scaled(change)).reshape(n, d * k)
+        sy = np.einsum("rn,rn->r", s, y)
+        # A pair of negative curvature would make the model indefinite; it is left out, the others stay.
+        usable = sy > 1e-10 * np.sqrt(np.einsum("rn,rn->r", s, s) * np.einsum("rn,rn->r", y, y))
+        if not usable.all():
+            rows = np.arange(len(field.start))[rows][usable]
+            s, y, Py, sy = s[usable], y[usable], Py[usable], sy[usable]
+        for memory, newest in ((field.S, s), (field.Y, y), (field.PY, Py)):
+            memory[rows, :-1] = memory[rows, 1:]
+            memory[rows, -1] = newest
+        field.gamma[rows] = sy / np.einsum("rn,rn->r", y, Py)
+
+    def _quasi_newton(self, field: _Field, rows: Rows, gradient: Array) -> Array:
         """−Hg by the compact form of L-BFGS (Byrd, Nocedal, Schnabel 1994), one small solve for all starts."""
         shape = gradient.shape
-        g = gradient.reshape(len(rows), -1, 1)
-        everyone = len(rows) == len(field.start)
-        S, Y, PY = (m if everyone else m[rows] for m in (field.S, field.Y, field.PY))
+        g = gradient.reshape(shape[0], -1, 1)
+        S, Y, PY = field.S[rows], field.Y[rows], field.PY[rows]
         gamma = field.gamma[rows][:, None, None]
         SY = np.matmul(S, Y.transpose(0, 2, 1))
         diagonal = np.einsum("rii->ri", SY)
         # Slots not filled yet hold zeros; a unit pivot keeps the triangle solvable and multiplies nothing.
-        R = np.triu(SY) + np.eye(MEMORY) * (diagonal == 0)[:, :, None]
+        R = SY * _UPPER
+        np.einsum("rii->ri", R)[:] += diagonal == 0
         R_inverse = np.linalg.inv(R)
         w = np.matmul(R_inverse, np.matmul(S, g))
         inner = diagonal[:, :, None] * w + gamma * (
