@@ -1,0 +1,1 @@
+"""The tables of the paper, its numbers beside ours: `python -m experiments table1`."""
