@@ -97,8 +97,19 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Find the view of `X` given what is known.
 
         `prior` is None, Attributes(columns), Samples(background), Subset(rows) or a list of them. X may be an array,
-        a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed.
+        a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed. A fit that is refused or
+        cancelled leaves the estimator as it was.
         """
+        before = dict(vars(self))
+        try:
+            self._fit(X, prior)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        return self
+
+    def _fit(self, X: Any, prior: Any) -> None:
         self._check_parameters()
         priors = as_list(prior)
         matrix, encoding = self._read(X, fitting=True)
@@ -128,7 +139,6 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
         solution = self._solve(M, Xs.second_moment, Z)
         self._keep(solution, Xs, Z)
-        return self
 
     def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:
         axes = contrastive_axes(M, self.n_components)
@@ -178,7 +188,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.encoded_feature_names_ = self._encoded_names(len(self.mean_))
         self._n_features_out = len(best.components)
         if not solution.converged:
-            warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=3)
+            warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=4)
 
     def transform(self, X: Any) -> Array:
         """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row."""
