@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers import angle_between, grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import angle_between, grouped
 from imapce import IMAPCE, Attributes, Samples, Subset
 
 DATA = grouped()

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import angle_between
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from helpers import angle_between
 from imapce import IMAPCE, Attributes, Samples, Subset, data_files, datasets
 
 SAME = 1e-6
@@ -36,7 +36,7 @@ def digits() -> Problem:
 def image_segmentation() -> Problem:
     if data_files.find((data_files.IMAGE_SEGMENTATION_FILE,)) is None:
         pytest.skip("image_segmentation.csv is in neither IMAPCE_DATA nor the cache")
-    return Problem(datasets.fetch_image_segmentation().X, None)
+    return Problem(datasets.fetch_image_segmentation().X, None, 1e5)
 
 
 def long_table() -> Problem:
@@ -63,20 +63,11 @@ def view(problem: Problem, X: Any = None, prior: Any = None, engine: str = "auto
     return model.fit(problem.X if X is None else X, prior=problem.prior if prior is None else prior)
 
 
-# Fourth moments of 64 and 40 columns are matrices of 2,145² and 861²: correct, and too slow for a test.
-ENGINES = {
-    "synthetic": ("sparse", "moment_tensor"),
-    "digits": ("sparse",),
-    "image segmentation": ("sparse", "moment_tensor"),
-    "20,000 x 40": ("sparse",),
-}
-
-
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_engine_gives_the_same_subspace(name: str) -> None:
     problem = PROBLEMS[name]()
     reference = view(problem, engine="dense")
-    for engine in ENGINES[name]:
+    for engine in ("sparse", "moment_tensor"):
         other = view(problem, engine=engine)
         assert angle_between(other.components_, reference.components_) < SAME, engine
         assert other.objective_ == pytest.approx(reference.objective_, rel=1e-9), engine
@@ -97,6 +88,8 @@ def test_the_order_of_rows_does_not_change_the_subspace(name: str) -> None:
 @pytest.mark.parametrize("name", ["synthetic", "digits", "image segmentation"])
 def test_one_and_two_threads_give_the_same_subspace(name: str) -> None:
     problem = PROBLEMS[name]()
+    if name == "digits":
+        problem = Problem(problem.X[:500], Subset(problem.prior.rows[:500]))
     views = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):

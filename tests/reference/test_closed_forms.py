@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers import angle_between, grouped, literal_objective, only_columns, standardised
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
+from helpers import angle_between, grouped, literal_objective, only_columns, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset
 
 DATA = grouped(seed=3)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from helpers import angle_between, grouped, literal_objective, only_columns, standardised
 
+from helpers import angle_between, grouped, literal_objective, only_columns, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset
 
 pymanopt = pytest.importorskip("pymanopt", reason="pymanopt is not installed")
