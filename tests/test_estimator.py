@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -298,7 +299,7 @@ def test_a_callback_sees_every_round_and_a_falling_best() -> None:
     assert [progress.round for progress in seen] == list(range(1, len(seen) + 1))
     assert seen[0].running <= 4
     best = [progress.best for progress in seen]
-    assert all(later <= earlier + 1e-9 * abs(earlier) for earlier, later in zip(best, best[1:], strict=False))
+    assert all(later <= earlier + 1e-9 * abs(earlier) for earlier, later in pairwise(best))
 
 
 def test_verbose_prints_rounds(capsys: pytest.CaptureFixture[str]) -> None:

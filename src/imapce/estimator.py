@@ -124,12 +124,24 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         with np.errstate(over="ignore", invalid="ignore"):
             rows = open_rows(matrix, engine=self.engine, n_components=self.n_components)
             Xs = standardized(rows)
-        self._check_range(Xs)
+        self._check_range(Xs, "X")
+        if int(Xs.informative.sum()) < self.n_components:
+            raise InvalidValueError(
+                f"X must have at least n_components={self.n_components} columns that vary; got "
+                f"{int(Xs.informative.sum())}, the others are constant (or below 1e-150, where squares vanish)."
+            )
+
+        def open_background(table: Any) -> Rows:
+            with np.errstate(over="ignore", invalid="ignore"):
+                background = open_rows(self._read_background(table, n_features))
+                self._check_range(standardized(background), "Samples(background)")
+            return background
+
         terms = prior_terms(
             priors,
             Xs,
             columns_of=lambda column: self._columns_of(column, n_features),
-            open_background=lambda table: open_rows(self._read_background(table, n_features)),
+            open_background=open_background,
             standardized=standardized,
             min_unexplored=self.n_components + 1,
         )
@@ -143,7 +155,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:
         axes = contrastive_axes(M, self.n_components)
         self.mu_ = paper_mu(M, C_X, axes) if isinstance(self.mu, str) else float(self.mu)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(self._generator().randint(2**31 - 1))
         # Without kurtosis the closed form is the answer and no other start can add to it.
         n_starts = 1 if self.mu_ == 0 else self.n_starts
         starts = starting_frames(axes, Z, n_starts, np.random.default_rng(seed))
@@ -156,13 +168,13 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             preconditioner=objective.preconditioner(self.n_components),
             callback=self._callback(),
         )
-        if not np.isfinite(solution.optima[0].objective):
+        frames = np.stack([optimum.V for optimum in solution.optima])
+        self._kurtoses = objective.kurtosis(frames)
+        if not np.isfinite(self._kurtoses[0]):
             raise InvalidValueError(
                 f"X must vary in at least n_components={self.n_components} directions among the rows to explore, and "
                 "it does not: columns repeat each other or rows are too few; lower n_components or add data."
             )
-        frames = np.stack([optimum.V for optimum in solution.optima])
-        self._kurtoses = objective.kurtosis(frames)
         self.n_evaluations_ = objective.n_evaluations
         return solution
 
@@ -207,7 +219,10 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def inverse_transform(self, X: Any) -> Array:
         """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
         check_is_fitted(self)
-        embedding = np.asarray(X, dtype=np.float64)
+        try:
+            embedding = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidTypeError(f"X must hold numbers, one column per axis; {error}.") from error
         if embedding.ndim != 2 or embedding.shape[1] != len(self.components_):
             raise InvalidValueError(
                 f"X must have one column per axis ({len(self.components_)}); got an array of shape {embedding.shape}."
@@ -284,6 +299,10 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 raise InvalidValueError(f'mu must be a number, "auto" or "paper"; got {self.mu!r}.')
         else:
             _require_number("mu", self.mu)
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise InvalidTypeError(f"standardize must be True or False; got {self.standardize!r}.")
+        if not (callable(self.verbose) or isinstance(self.verbose, (bool, np.bool_, int))):
+            raise InvalidTypeError(f"verbose must be True, False or a function; got {self.verbose!r}.")
         if self.engine not in ENGINES:
             raise InvalidValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {self.engine!r}.")
 
@@ -298,21 +317,25 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 f"X must have more rows than n_components={self.n_components}; got {n_rows} sample(s)."
             )
 
-    def _check_range(self, Xs: StandardizedRows) -> None:
+    def _check_range(self, Xs: StandardizedRows, argument: str) -> None:
         # Fourth powers of the raw deviations must fit in a float: 1e75 is far beyond any unit of measurement.
         with np.errstate(over="ignore", invalid="ignore"):
             too_large = ~(np.abs(Xs.mean) + Xs.scale < 1e75) | ~np.isfinite(Xs.variance)
         if too_large.any():
             names = self._encoded_names(Xs.n_features)
             raise InvalidValueError(
-                f"X must have values below about 1e75, or their squares overflow; column {listed(names, too_large)} "
-                "has larger ones. Rescale it."
+                f"{argument} must have values below about 1e75, or their squares overflow; "
+                f"column {listed(names, too_large)} has larger ones. Rescale it."
             )
-        if int(Xs.informative.sum()) < self.n_components:
+
+    def _generator(self) -> np.random.RandomState:
+        try:
+            return check_random_state(self.random_state)
+        except (TypeError, ValueError) as error:
             raise InvalidValueError(
-                f"X must have at least n_components={self.n_components} columns that vary; "
-                f"got {int(Xs.informative.sum())}, the others are constant."
-            )
+                f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; "
+                f"got {self.random_state!r}."
+            ) from error
 
     def _callback(self) -> Callable[[Progress], None] | None:
         if callable(self.verbose):
