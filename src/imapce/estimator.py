@@ -380,6 +380,9 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     components = arrays["components"].astype(np.float64)
     n_optima, k, d = components.shape
     shapes = {"mean": (d,), "scale": (d,), "axis_correlation": (k, d), "explained_variance_ratio": (k,)}
+    shapes["trace_running"] = arrays["trace_objectives"].shape
+    if strangers := set(arrays) - {"components", "trace_objectives", *shapes}:
+        raise ValueError(f"array {sorted(strangers)[0]!r} is not part of a model")
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise ValueError(f"array {name!r} has shape {arrays[name].shape}, not {shape}")
@@ -403,6 +406,8 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
         raise ValueError("the trace does not fit its outcomes")
     model._encoding = None if header["encoding"] is None else Encoding.from_json(header["encoding"])
     model.n_features_in_ = int(header["n_features_in_"])
+    if model.n_features_in_ != (d if model._encoding is None else len(model._encoding.columns)):
+        raise ValueError("the number of features does not fit the components")
     names = header["feature_names_in_"]
     if names is not None:
         if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
