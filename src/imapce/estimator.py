@@ -100,12 +100,12 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed. A fit that is refused or
         cancelled leaves the estimator as it was.
         """
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             self._fit(X, prior)
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         return self
 

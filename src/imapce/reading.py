@@ -137,7 +137,7 @@ class ReadsTables:
 
 
 def _require_two_dimensions(X: Any, name: str) -> None:
-    shape = np.shape(X) if isinstance(X, (str, bytes, dict, float, int)) or X is None else getattr(X, "shape", None)
+    shape = () if X is None or isinstance(X, (str, bytes, dict, float, int)) else getattr(X, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 2:
         raise InvalidValueError(
             f"{name} must have rows and columns; got {type(X).__name__} of shape {shape}. Reshape your data, e.g. with "
