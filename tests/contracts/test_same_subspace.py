@@ -13,6 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from helpers import angle_between
 from imapce import IMAPCE, Attributes, Samples, Subset, data_files, datasets
+from imapce.rows import dense
+from imapce.rows import sparse as sparse_engine
 
 SAME = 1e-6
 
@@ -74,6 +76,20 @@ def test_every_engine_gives_the_same_subspace(name: str) -> None:
     if name in ("synthetic", "digits"):
         other = view(problem, X=sparse.csc_array(problem.X))
         assert angle_between(other.components_, reference.components_) < SAME, "csc"
+
+
+@pytest.mark.parametrize("engine", ["dense", "sparse"])
+@pytest.mark.parametrize("name", ["synthetic", "digits"])
+def test_second_moments_that_are_not_formed_give_the_same_subspace(
+    name: str, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = PROBLEMS[name]()
+    formed = view(problem, engine=engine)
+    monkeypatch.setattr(dense, "scatter_is_affordable", lambda n_features, n_bytes: False)
+    monkeypatch.setattr(sparse_engine, "SCATTER_LIMIT", 0)
+    implicit = view(problem, engine=engine)
+    assert angle_between(implicit.components_, formed.components_) < SAME
+    assert implicit.mu_ == pytest.approx(formed.mu_, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["synthetic", "digits", "image segmentation"])
