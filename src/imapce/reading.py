@@ -137,7 +137,9 @@ class ReadsTables:
 
 
 def _require_two_dimensions(X: Any, name: str) -> None:
-    shape = () if X is None or isinstance(X, (str, bytes, dict, float, int)) else getattr(X, "shape", None)
+    scalar = X is None or isinstance(X, (str, bytes, dict, float, int))
+    # The shape first: a sparse matrix of keys is also a dict.
+    shape = getattr(X, "shape", () if scalar else None)
     if isinstance(shape, tuple) and len(shape) != 2:
         raise InvalidValueError(
             f"{name} must have rows and columns; got {type(X).__name__} of shape {shape}. Reshape your data, e.g. with "
