@@ -1,6 +1,6 @@
 """Puts this folder on the import path, so that tests in subfolders share `helpers`; property tests repeat exactly.
 
-BLAS gets one thread: the arrays are small, and parallel workers with several threads each slow one another fivefold.
+BLAS gets one thread: the arrays are small, and parallel workers with several threads each get in one another's way.
 """
 
 from __future__ import annotations
