@@ -103,18 +103,19 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Find the view of `X` given what is known.
 
         `prior` is None, Attributes(columns), Samples(background), Subset(rows) or a list of them. X may be an array,
-        a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed. A fit that fails or is cancelled
-        leaves the estimator as it was.
+        a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed. A fit that is refused or
+        cancelled leaves the estimator as it was.
         """
         before = dict(self.__dict__)
         try:
-            return self._fit(X, prior)
+            self._fit(X, prior)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        return self
 
-    def _fit(self, X: Any, prior: Any) -> Self:
+    def _fit(self, X: Any, prior: Any) -> None:
         self._check_parameters()
         priors = as_list(prior)
         matrix, encoding = self._read(X, fitting=True)
@@ -129,12 +130,24 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         with np.errstate(over="ignore", invalid="ignore"):
             rows = open_rows(matrix, engine=self.engine, n_components=self.n_components)
             Xs = standardized(rows)
-        self._check_range(Xs)
+        self._check_range(Xs, "X")
+        if int(Xs.informative.sum()) < self.n_components:
+            raise InvalidValueError(
+                f"X must have at least n_components={self.n_components} columns that vary; got "
+                f"{int(Xs.informative.sum())}, the others are constant (or below 1e-150, where squares vanish)."
+            )
+
+        def open_background(table: Any) -> Rows:
+            with np.errstate(over="ignore", invalid="ignore"):
+                background = open_rows(self._read_background(table, Xs.mean))
+                self._check_range(standardized(background), "Samples(background)")
+            return background
+
         terms = prior_terms(
             priors,
             Xs,
             columns_of=lambda column: self._columns_of(column, n_features),
-            open_background=lambda table: open_rows(self._read_background(table, Xs.mean)),
+            open_background=open_background,
             standardized=standardized,
             min_unexplored=self.n_components + 1,
         )
@@ -144,12 +157,11 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
         solution = self._solve(M, Xs.second_moment, Z)
         self._keep(solution, Xs, Z)
-        return self
 
     def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:
         axes = contrastive_axes(M, self.n_components)
         self.mu_ = paper_mu(M, C_X, axes) if isinstance(self.mu, str) else float(self.mu)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(self._generator().randint(2**31 - 1))
         # Without kurtosis the closed form is the answer and no other start can add to it.
         n_starts = 1 if self.mu_ == 0 else self.n_starts
         starts = starting_frames(axes, Z, n_starts, np.random.default_rng(seed))
@@ -164,13 +176,13 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 newton=Z.rows.folded,
                 callback=self._callback(),
             )
-        if not np.isfinite(solution.optima[0].objective):
+        frames = np.stack([optimum.V for optimum in solution.optima])
+        self._kurtoses = objective.kurtosis(frames)
+        if not np.isfinite(self._kurtoses[0]):
             raise InvalidValueError(
                 f"X must vary in at least n_components={self.n_components} directions among the rows to explore, and "
                 "it does not: columns repeat each other or rows are too few; lower n_components or add data."
             )
-        frames = np.stack([optimum.V for optimum in solution.optima])
-        self._kurtoses = objective.kurtosis(frames)
         self.n_evaluations_ = objective.n_evaluations
         return solution
 
@@ -196,7 +208,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.encoded_feature_names_ = self._encoded_names(len(self.mean_))
         self._n_features_out = len(best.components)
         if not solution.converged:
-            warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=3)
+            warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=4)
 
     def transform(self, X: Any) -> Array:
         """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row."""
@@ -215,7 +227,10 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def inverse_transform(self, X: Any) -> Array:
         """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
         check_is_fitted(self)
-        embedding = np.asarray(X, dtype=np.float64)
+        try:
+            embedding = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidTypeError(f"X must hold numbers, one column per axis; {error}.") from error
         if embedding.ndim != 2 or embedding.shape[1] != len(self.components_):
             raise InvalidValueError(
                 f"X must have one column per axis ({len(self.components_)}); got an array of shape {embedding.shape}."
@@ -295,6 +310,10 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             _require_number("mu", self.mu)
         if self.missing not in ("error", "mean"):
             raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise InvalidTypeError(f"standardize must be True or False; got {self.standardize!r}.")
+        if not (callable(self.verbose) or isinstance(self.verbose, (bool, np.bool_, int))):
+            raise InvalidTypeError(f"verbose must be True, False or a function; got {self.verbose!r}.")
         if self.engine not in ENGINES:
             raise InvalidValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {self.engine!r}.")
 
@@ -309,21 +328,25 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 f"X must have more rows than n_components={self.n_components}; got {n_rows} sample(s)."
             )
 
-    def _check_range(self, Xs: StandardizedRows) -> None:
+    def _check_range(self, Xs: StandardizedRows, argument: str) -> None:
         # Fourth powers of the raw deviations must fit in a float: 1e75 is far beyond any unit of measurement.
         with np.errstate(over="ignore", invalid="ignore"):
             too_large = ~(np.abs(Xs.mean) + Xs.scale < 1e75) | ~np.isfinite(Xs.variance)
         if too_large.any():
             names = self._encoded_names(Xs.n_features)
             raise InvalidValueError(
-                f"X must have values below about 1e75, or their squares overflow; column {listed(names, too_large)} "
-                "has larger ones. Rescale it."
+                f"{argument} must have values below about 1e75, or their squares overflow; "
+                f"column {listed(names, too_large)} has larger ones. Rescale it."
             )
-        if int(Xs.informative.sum()) < self.n_components:
+
+    def _generator(self) -> np.random.RandomState:
+        try:
+            return check_random_state(self.random_state)
+        except (TypeError, ValueError) as error:
             raise InvalidValueError(
-                f"X must have at least n_components={self.n_components} columns that vary; "
-                f"got {int(Xs.informative.sum())}, the others are constant."
-            )
+                f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; "
+                f"got {self.random_state!r}."
+            ) from error
 
     def _callback(self) -> Callable[[Progress], None] | None:
         if callable(self.verbose):
@@ -379,6 +402,9 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     components = arrays["components"].astype(np.float64)
     n_optima, k, d = components.shape
     shapes = {"mean": (d,), "scale": (d,), "axis_correlation": (k, d), "explained_variance_ratio": (k,)}
+    shapes["trace_running"] = arrays["trace_objectives"].shape
+    if strangers := set(arrays) - {"components", "trace_objectives", *shapes}:
+        raise ValueError(f"array {sorted(strangers)[0]!r} is not part of a model")
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise ValueError(f"array {name!r} has shape {arrays[name].shape}, not {shape}")
@@ -402,6 +428,8 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
         raise ValueError("the trace does not fit its outcomes")
     model._encoding = None if header["encoding"] is None else Encoding.from_json(header["encoding"])
     model.n_features_in_ = int(header["n_features_in_"])
+    if model.n_features_in_ != (d if model._encoding is None else len(model._encoding.columns)):
+        raise ValueError("the number of features does not fit the components")
     names = header["feature_names_in_"]
     if names is not None:
         if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):

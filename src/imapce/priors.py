@@ -6,7 +6,7 @@ are looked for. Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,6 +123,8 @@ def known_columns(attributes: Attributes, n_features: int, columns_of: Callable[
     listed = attributes.columns
     if isinstance(listed, (str, int, np.integer)) and not isinstance(listed, bool):
         listed = [listed]
+    if isinstance(listed, bool) or not isinstance(listed, Iterable):
+        raise InvalidTypeError(f"Attributes(columns) must be names, positions or a mask; got {listed!r}.")
     values = np.asarray(listed)
     if values.ndim == 1 and values.dtype == bool:
         if len(values) != n_features:

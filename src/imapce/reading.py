@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from imapce import tables
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables import Encoding
 
 
@@ -31,10 +31,15 @@ class ReadsTables:
         if not tables.is_table(X):
             return self._read_array(X, fitting=fitting), None
         encoding = None if fitting else self._encoding
+        names = tables.column_names(X)
         if type(X).__module__.startswith("pandas"):
-            validate_data(self, X, reset=fitting, skip_check_array=True)
+            try:
+                validate_data(self, X, reset=fitting, skip_check_array=True)
+            except ValueError as error:
+                # Word for word, line breaks included: scikit-learn's own checks hold estimators to this message.
+                raise InvalidValueError(str(error)) from error
         else:
-            self._check_names(tables.column_names(X), fitting=fitting)
+            self._check_names(names, fitting=fitting)
         encoded = tables.encode(X, encoding=encoding, missing=self.missing)
         if not fitting and encoded.matrix.shape[1] != len(self.mean_):
             raise InvalidValueError(
@@ -48,15 +53,24 @@ class ReadsTables:
                 "X must be a table with the columns of fit, because some of them are categories; "
                 f"got {type(X).__name__}."
             )
-        matrix = validate_data(
-            self,
-            X,
-            reset=fitting,
-            accept_sparse=("csr", "csc"),
-            dtype="numeric",
-            ensure_all_finite=False,
-            ensure_min_samples=2 if fitting else 1,
-        )
+        _require_two_dimensions(X, "X")
+        _require_numbers(X, "X")
+        try:
+            matrix = validate_data(
+                self,
+                X,
+                reset=fitting,
+                accept_sparse=("csr", "csc"),
+                dtype="numeric",
+                ensure_all_finite=False,
+                ensure_min_samples=2 if fitting else 1,
+            )
+        except (TypeError, ValueError) as error:
+            kind = InvalidTypeError if isinstance(error, TypeError) else InvalidValueError
+            raise kind(f"X cannot be used: {' '.join(str(error).split())}") from error
+        if fitting:
+            # The names of a previous fit say nothing about this array.
+            self._encoding = None
         if self.missing == "mean":
             # Rows filled with their columns' means leave the means as they are, so mean_ is what fit filled with.
             matrix = filled(matrix, None if fitting else self.mean_)
@@ -77,8 +91,12 @@ class ReadsTables:
             matrix = table
         else:
             matrix = np.asarray(table)
+            _require_numbers(matrix, name)
             if matrix.dtype == object:
-                matrix = matrix.astype(np.float64)
+                try:
+                    matrix = matrix.astype(np.float64)
+                except (TypeError, ValueError) as error:
+                    raise InvalidTypeError(f"{name} must hold numbers, and it does not: {error}.") from error
         if matrix.ndim != 2 or matrix.shape[1] != n_features:
             raise InvalidValueError(
                 f"{name} must have the {n_features} columns of X; got an array of shape {matrix.shape}."
@@ -118,7 +136,10 @@ class ReadsTables:
     def _columns_of(self, column: Any, n_features: int) -> NDArray[np.intp]:
         """The encoded columns of an attribute given by name or position."""
         if self._encoding is not None:
-            return self._encoding.columns_of(column)
+            try:
+                return self._encoding.columns_of(column)
+            except ImapceError as error:
+                raise type(error)(f"Attributes(columns) names no column of X: {error}") from error
         if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
             if not -n_features <= column < n_features:
                 raise InvalidValueError(
@@ -148,6 +169,33 @@ def filled(matrix: Any, means: NDArray[np.float64] | None) -> Any:
         present = matrix[~gaps[:, column], column]
         copy[gaps[:, column], column] = present.mean(dtype=np.float64) if means is None else means[column]
     return copy
+
+
+def _require_two_dimensions(X: Any, name: str) -> None:
+    scalar = X is None or isinstance(X, (str, bytes, dict, float, int))
+    # The shape first: a sparse matrix of keys is also a dict.
+    shape = getattr(X, "shape", () if scalar else None)
+    if isinstance(shape, tuple) and len(shape) != 2:
+        raise InvalidValueError(
+            f"{name} must have rows and columns; got {type(X).__name__} of shape {shape}. Reshape your data, e.g. with "
+            "X.reshape(-1, 1) for one column, or read the file first."
+        )
+
+
+def _require_numbers(X: Any, name: str) -> None:
+    """Text, dates and complex numbers in one sentence; NumPy would fail later and in its own words."""
+    dtype = getattr(X, "dtype", None)
+    kind = getattr(dtype, "kind", None)
+    if kind == "c":
+        raise InvalidValueError(f"{name} must be real. Complex data not supported; got an array of type {dtype}.")
+    if kind in ("M", "m"):
+        raise InvalidTypeError(
+            f"{name} must hold numbers; got an array of type {dtype}. Take a number out of it, for example the year."
+        )
+    if kind in ("S", "U"):
+        raise InvalidTypeError(
+            f"{name} must hold numbers; got an array of text ({dtype}). Convert it, or pass a table with categories."
+        )
 
 
 def require_finite(matrix: Any, name: str, names: list[str]) -> None:

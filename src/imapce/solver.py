@@ -333,7 +333,9 @@ def minimize(
     # A start that gave up stands nowhere; it only counts where nobody arrived.
     everyone = sorted((one for _, one in left), key=lambda one: float(one.value[0]))
     arrived = [one for one in everyone if outcomes[one.start[0]] not in ("joined", "gave up")] or everyone[:1]
-    if newton:
+    if not np.isfinite(arrived[0].value[0]):
+        pass  # every start is flat: there is nothing to refine, and the caller is told by an infinite objective
+    elif newton:
         arrived = race.finish(_apart(arrived, SAME_SKETCH), tol * POLISH, newton=True)
     else:
         arrived[:1] = race.finish(arrived[:1], tol * POLISH, newton=False)

@@ -97,7 +97,10 @@ def _read_header(archive: zipfile.ZipFile, kind: str, version: int, source: Path
         raise FileFormatError(f"{str(source)!r} is a zip but not a saved imapce {kind}: it has no single {HEADER}.")
     if archive.getinfo(HEADER).file_size > MAX_HEADER_BYTES:
         raise FileFormatError(f"{str(source)!r} has a header of more than {MAX_HEADER_BYTES >> 20} MiB; refused.")
-    header = json.loads(archive.read(HEADER))
+    claimed = sum(entry.file_size for entry in archive.infolist())
+    if claimed > MAX_ARRAY_BYTES:
+        raise FileFormatError(f"{str(source)!r} claims to hold {claimed} bytes; refused.")
+    header = json.loads(archive.read(HEADER), parse_constant=_refuse_constant)
     if not isinstance(header, dict) or header.get("format") != f"imapce-{kind}":
         found = header.get("format") if isinstance(header, dict) else type(header).__name__
         raise FileFormatError(f"{str(source)!r} must be a saved imapce {kind}; it says it is {found!r}.")
@@ -109,13 +112,15 @@ def _read_header(archive: zipfile.ZipFile, kind: str, version: int, source: Path
     return header
 
 
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"the header holds {name}")
+
+
 def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray:
     if not entry.filename.endswith(".npy") or "/" in entry.filename or "\\" in entry.filename:
         raise FileFormatError(
             f"a saved imapce file holds only .npy arrays beside its header; found {entry.filename!r}."
         )
-    if entry.file_size > MAX_ARRAY_BYTES:
-        raise FileFormatError(f"array {entry.filename!r} claims {entry.file_size} bytes; refused.")
     array = np.load(io.BytesIO(archive.read(entry)), allow_pickle=False)
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
         raise FileFormatError(f"array {entry.filename!r} must be numeric; found type {getattr(array, 'dtype', '?')}.")

@@ -14,12 +14,14 @@ from imapce.errors import InvalidValueError
 
 def writable_target(path: str | os.PathLike[str]) -> Path:
     """The file that writing to `path` replaces (a link stays a link), or one sentence on why it cannot be written."""
-    target = Path(path).resolve()
-    if not target.parent.is_dir():
+    with _sentence_on_failure(path):
+        target = Path(path).resolve()
+        has_folder, is_folder = target.parent.is_dir(), target.is_dir()
+    if not has_folder:
         raise InvalidValueError(
             f"path must lie in an existing folder, got {str(path)!r}: make the folder {str(Path(path).parent)!r} first."
         )
-    if target.is_dir():
+    if is_folder:
         raise InvalidValueError(f"path must name a file, got the folder {str(path)!r}: add a file name.")
     # A file is replaced by a rename, so it is the folder that must be writable.
     if not os.access(target.parent, os.W_OK):

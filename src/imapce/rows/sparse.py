@@ -24,8 +24,13 @@ class SparseRows(Rows):
     """
 
     def __init__(self, matrix: Any):
-        self._csr = sparse.csr_array(matrix)
-        self.n_rows, self.n_features = self._csr.shape
+        csr = sparse.csr_array(matrix)
+        if not csr.has_canonical_format:
+            # Entries given twice add up in products and would count apart in the variance; the caller's stay as given.
+            csr = csr.copy()
+            csr.sum_duplicates()
+        self._csr = csr
+        self.n_rows, self.n_features = csr.shape
         self.origin = np.zeros(self.n_features)
 
     def _pieces(self, n_columns: int) -> Iterator[tuple[int, Any]]:
@@ -55,9 +60,23 @@ class SparseRows(Rows):
         variance = (squares + (n - stored) * mean**2) / n
         scatter = None
         if d <= SCATTER_LIMIT:
-            data = csr.astype(np.float64, copy=False)
-            scatter = (data.T @ data).toarray() - n * np.outer(mean, mean)
+            scatter = self._scatter(mean, deviations, stored)
         return Moments(n, mean, variance, scatter)
+
+    def _scatter(self, mean: Array, deviations: Array, stored: NDArray[np.intp]) -> Array:
+        """Σ(z−m)(z−m)ᵀ from D, the stored entries less their column's mean, and B, the pattern of what is stored.
+
+        A row's deviation is D − (1−B)·m, so the scatter is DᵀD − DᵀB̄ − B̄ᵀD + B̄ᵀB̄ with B̄ the unstored means. Only
+        deviations are multiplied: DᵀD − n·mmᵀ of the raw values would cancel for a column far from zero.
+        """
+        csr, n = self._csr, self.n_rows
+        D = sparse.csr_array((deviations, csr.indices, csr.indptr), shape=csr.shape)
+        pattern = sparse.csr_array((np.ones_like(deviations), csr.indices, csr.indptr), shape=csr.shape)
+        column_sums = np.asarray(D.sum(axis=0)).ravel()
+        overlap = (pattern.T @ pattern).toarray()
+        cross = (np.outer(column_sums, np.ones_like(mean)) - (D.T @ pattern).toarray()) * mean
+        absent = n - stored[:, None] - stored[None, :] + overlap
+        return (D.T @ D).toarray() - cross - cross.T + absent * np.outer(mean, mean)
 
     def quartic(self, W: Array, offset: Array) -> Quartic:
         n_frames, d, k = W.shape

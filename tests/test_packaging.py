@@ -1,0 +1,82 @@
+"""The wheel, built from this tree and installed where nothing else of it is in reach, works."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import imapce
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("build", "hatchling")),
+    reason="build or hatchling is not installed",
+)
+FIT = """
+import numpy as np, pathlib, imapce
+from imapce import IMAPCE, Attributes, load_model
+X = np.random.default_rng(0).normal(size=(60, 4))
+model = IMAPCE(random_state=0, n_starts=2).fit(X, prior=Attributes([0]))
+model.save("view.imapce")
+assert np.array_equal(load_model("view.imapce").transform(X), model.transform(X))
+print(pathlib.Path(imapce.__file__).resolve())
+"""
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT, cwd=out)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel; its dependencies are those of this environment, by path."""
+    place = tmp_path_factory.mktemp("environment")
+    venv.create(place, with_pip=False, symlinks=True)
+    python = place / "bin" / "python"
+    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=place))
+    # addsitedir would also run this environment's own .pth files, among them a development install of imapce.
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    run(
+        *(sys.executable, "-m", "pip", "--python", python, "install"),
+        *("--no-deps", "--no-index", "--force-reinstall", "--disable-pip-version-check", wheel),
+        cwd=place,
+    )
+    return place
+
+
+def test_the_wheel_holds_the_package_and_its_licence_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "imapce").rglob("*.py")}
+    assert sources <= set(names)
+    assert {name.split("/")[0] for name in names} == {"imapce", f"imapce-{imapce.__version__}.dist-info"}
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_the_installed_package_fits_saves_and_loads_from_another_folder(installed: Path, tmp_path: Path) -> None:
+    where = Path(run(installed / "bin" / "python", "-c", FIT, cwd=tmp_path))
+    assert installed.resolve() in where.parents
+
+
+def test_the_console_script_tells_its_version(installed: Path, tmp_path: Path) -> None:
+    assert imapce.__version__ in run(installed / "bin" / "imapce", "--version", cwd=tmp_path)
