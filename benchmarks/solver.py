@@ -50,7 +50,7 @@ def ours(problem: Problem, seed: int) -> tuple[float, float, int]:
     start = time.perf_counter()
     objective = problem.objective()
     axes = contrastive_axes(problem.M, K)
-    frames = starting_frames(axes, problem.Z, N_STARTS, np.random.default_rng(seed))
+    frames = objective.within_range(starting_frames(axes, problem.Z, N_STARTS, np.random.default_rng(seed)))
     folded = problem.Z.rows.folded
     with single_thread_if(folded):
         solution = minimize(objective, frames, preconditioner=objective.preconditioner(K), newton=folded)

@@ -164,6 +164,7 @@ def test_clone_and_set_params_carry_every_parameter() -> None:
         "engine": "dense",
         "random_state": 5,
         "verbose": True,
+        "missing": "mean",
     }
     assert set(values) == set(IMAPCE().get_params())
     assert clone(IMAPCE(**values)).get_params() == values

@@ -164,8 +164,8 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         seed = int(self._generator().randint(2**31 - 1))
         # Without kurtosis the closed form is the answer and no other start can add to it.
         n_starts = 1 if self.mu_ == 0 else self.n_starts
-        starts = starting_frames(axes, Z, n_starts, np.random.default_rng(seed))
         objective = Objective(M, Z, self.mu_)
+        starts = objective.within_range(starting_frames(axes, Z, n_starts, np.random.default_rng(seed)))
         with single_thread_if(Z.rows.folded):
             solution = minimize(
                 objective,

@@ -59,6 +59,23 @@ class Objective:
         self.M, self.Z, self.mu = M, Z, mu
         self.n_evaluations = 0
         self._flat = FLAT * Z.second_moment.trace / max(1, int(Z.informative.sum()))
+        # Views lie in the directions in which Z varies: none can gain from the others, and rounding in them looks like
+        # structure. Where d is small these are the range of ZᵀZ, else the columns that are not constant.
+        self._eigen: tuple[Array, Array] | None = None
+        self._range: Array | None = None
+        C = Z.second_moment.matrix
+        if C is not None and len(C) <= PRECONDITION_LIMIT:
+            self._eigen = np.linalg.eigh(C)
+            varying = self._eigen[0] > self._flat
+            if not varying.all():
+                basis = self._eigen[1][:, varying]
+                self._range = basis @ basis.T
+
+    def within_range(self, V: Array) -> Array:
+        """A frame, or a gradient, without its part in directions in which Z does not vary."""
+        if self._range is not None:
+            return np.matmul(self._range, V)
+        return V if self.Z.informative.all() else V * self.Z.informative[:, None]
 
     def evaluate(self, V: Array) -> Evaluation:
         """Value and gradient at a stack of frames (R, d, k) in one pass over Z; a flat view has the value ∞."""
@@ -68,11 +85,11 @@ class Objective:
         gradient = -2.0 * MV
         scale = 2.0 * np.sqrt(np.einsum("rdk,rdk->r", MV, MV))
         if self.mu == 0.0:
-            return Evaluation(value, gradient, self.kurtosis(V), scale)
+            return Evaluation(value, self.within_range(gradient), self.kurtosis(V), scale)
         # Without a prior M is ZᵀZ itself, and where that is not formed a product with it is a pass over the rows.
         CV = MV if self.M is self.Z.second_moment else stacked_product(self.Z.second_moment, V)
         kurtosis, slope, pull = self._kurtosis_terms(V, CV)
-        gradient += self.mu * slope
+        gradient = self.within_range(gradient + self.mu * slope)
         return Evaluation(value + self.mu * kurtosis, gradient, kurtosis, scale + self.mu * pull)
 
     def kurtosis(self, V: Array) -> Array:
@@ -99,13 +116,11 @@ class Objective:
         """An approximate inverse Hessian (d×d) from the small matrices, or None where d is too large for it to help.
 
         The variance terms curve like 2λ_max(M) in every direction; κ curves like 16μ·λ/λ̄ along an eigenvector of ZᵀZ
-        with eigenvalue λ, λ̄ being the variance in the view (taken as the mean of the k largest). Directions in which
-        Z does not vary are left out: no view can gain from them, and rounding in them looks like structure.
+        with eigenvalue λ, λ̄ being the variance in the view (taken as the mean of the k largest).
         """
-        C = self.Z.second_moment.matrix
-        if C is None or self.M.matrix is None or len(C) > PRECONDITION_LIMIT or self.mu == 0.0:
+        if self._eigen is None or self.M.matrix is None or self.mu == 0.0:
             return None
-        eigenvalues, vectors = np.linalg.eigh(C)
+        eigenvalues, vectors = self._eigen
         in_view = eigenvalues[-n_components:].mean()
         top = max(float(np.linalg.eigvalsh(self.M.matrix)[-1]), 1e-3 * float(eigenvalues[-1]))
         curvature = 2.0 * top + 16.0 * self.mu * np.maximum(eigenvalues, 0.0) / in_view

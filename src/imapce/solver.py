@@ -30,6 +30,7 @@ PATIENCE = 40  # iterations over which the pace of a start is measured
 HOPELESS = 20.0  # a start gives up when its gap to the best exceeds this many times its last PATIENCE iterations' gain
 POLISH = 1e-4  # the winner is refined to this fraction of tol, so that engines and threads agree on the subspace
 SKETCH = 1e-3  # where Newton follows, the race itself need only tell the basins apart
+NEWTON_LIMIT = 128  # tangent dimensions up to which Newton may follow where evaluations are not cheap
 LONGEST_NEWTON_STEP = 0.3  # radians
 NEWTON_HALVINGS = 4
 DIFFERENCE = 1e-5  # half-width of the differences behind Newton's Hessian
@@ -287,6 +288,11 @@ class _Race:
             if newton:
                 newton_polish(self.objective, field, tol)
             going = [one for _, one in self.run(field, tol, compete=False)]
+            d, k = field.V.shape[1:]
+            if not newton and (d - k) * k <= NEWTON_LIMIT:
+                # L-BFGS may stall on the last digits; a few Newton steps are worth their price for one start.
+                for one in going:
+                    newton_polish(self.objective, one, tol)
         return sorted(going + stopped, key=lambda one: float(one.value[0]))
 
     def _joined(self, field: _Field, arrived: list[_Field]) -> NDArray[np.bool_]:
@@ -326,7 +332,7 @@ def minimize(
     'Converged: 8 of 10 starts reached the best objective, 6387.39, ...'
     """
     race = _Race(objective, preconditioner, max_iter, callback, SAME_SKETCH if newton else JOINED)
-    left = race.run(race.line_up(orthonormalize(starts)), max(tol, SKETCH) if newton else tol)
+    left = race.run(race.line_up(np.linalg.qr(starts)[0]), max(tol, SKETCH) if newton else tol)
     outcomes = [""] * len(starts)
     for outcome, one in left:
         outcomes[int(one.start[0])] = outcome
@@ -339,7 +345,7 @@ def minimize(
         arrived = race.finish(_apart(arrived, SAME_SKETCH), tol * POLISH, newton=True)
     else:
         arrived[:1] = race.finish(arrived[:1], tol * POLISH, newton=False)
-    reached = [one for one in everyone if outcomes[one.start[0]] != "gave up"]
+    reached = [one for one in everyone if outcomes[one.start[0]] != "gave up"] or arrived
     optima = _optima(_apart(arrived, JOINED), reached, tol, SAME_SKETCH if newton else 10 * JOINED)
     iterations = int(arrived[0].iterations[0])
     reason = _stop_reason(optima[0], outcomes, iterations, tol)
