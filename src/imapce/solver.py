@@ -26,14 +26,14 @@ SUFFICIENT_DECREASE = 1e-4
 ROUNDING = 1e-13  # relative size below which a difference of two objectives is noise
 JOINED = 1e-4  # summed squared sines (an angle of about half a degree): two starts in one basin
 REVIEW = 5  # rounds between looks at the whole field
-PATIENCE = 40  # iterations over which the pace of a start is measured
+PATIENCE = 20  # iterations over which the pace of a start is measured
 HOPELESS = 20.0  # a start gives up when its gap to the best exceeds this many times its last PATIENCE iterations' gain
 POLISH = 1e-4  # the winner is refined to this fraction of tol, so that engines and threads agree on the subspace
 SKETCH = 1e-3  # where Newton follows, the race itself need only tell the basins apart
 NEWTON_LIMIT = 128  # tangent dimensions up to which Newton may follow where evaluations are not cheap
 LONGEST_NEWTON_STEP = 0.3  # radians
 NEWTON_HALVINGS = 4
-DIFFERENCE = 1e-5  # half-width of the differences behind Newton's Hessian
+DIFFERENCE = 1e-6  # width of the differences behind Newton's Hessian
 SAME_SKETCH = 1e-2  # summed squared sines (about 6 degrees) below which two sketches lead to one optimum
 
 
@@ -170,14 +170,13 @@ class _Race:
         V = orthonormalize(field.V + move)
         trial = self.objective.evaluate(V)
         gradient = tangent(V, trial.gradient)
-        wanted = field.value + SUFFICIENT_DECREASE * field.step * field.slope
-        noise = ROUNDING * (np.abs(field.value) + field.scale)
-        # Near the optimum f no longer resolves the decrease, the slope still does: accept a step that stays level
-        # within rounding and does not overshoot (the approximate Wolfe condition of Hager and Zhang).
-        new_slope = np.einsum("rdk,rdk->r", gradient, field.direction)
-        level = (trial.value <= field.value + noise) & (new_slope <= 0.8 * np.abs(field.slope))
-        taken = (trial.value <= wanted) | level
+        taken = trial.value <= field.value + SUFFICIENT_DECREASE * field.step * field.slope
         if not taken.all():
+            # Near the optimum f no longer resolves the decrease, the slope still does: accept a step that stays level
+            # within rounding and does not overshoot (the approximate Wolfe condition of Hager and Zhang).
+            new_slope = np.einsum("rdk,rdk->r", gradient, field.direction)
+            noise = ROUNDING * (np.abs(field.value) + field.scale)
+            taken |= (trial.value <= field.value + noise) & (new_slope <= 0.8 * np.abs(field.slope))
             refused = ~taken
             predicted = field.step[refused] * field.slope[refused]
             excess = 2.0 * (trial.value[refused] - field.value[refused] - predicted)
@@ -258,21 +257,21 @@ class _Race:
                 left.append((outcome, field.keep(np.arange(len(field.start)) == row)))
             field = field.keep(~rows)
 
+        best = np.inf
         leave(~np.isfinite(field.value), "gave up")
         leave(field.relative_gradient() <= tol, "converged")
         while len(field.start):
             self.advance(field)
             self.rounds += 1
             self.history.append((field.start.copy(), field.value.copy()))
-            best = min([float(field.value.min())] + [float(one.value[0]) for _, one in left])
+            best = min(best, float(field.value.min()))
             if self.callback is not None:
                 self.callback(Progress(self.rounds, len(field.start), best))
             leave(field.relative_gradient() <= tol, "converged")
             # A step this short moves no digit of V: rounding, not the objective, is what is left.
-            leave(
-                field.step * np.sqrt(np.einsum("rdk,rdk->r", field.direction, field.direction)) < 1e-15,
-                "exhausted",
-            )
+            if len(field.start) and field.step.min() < 1e-6:
+                length = np.sqrt(np.einsum("rdk,rdk->r", field.direction, field.direction))
+                leave(field.step * length < 1e-15, "exhausted")
             leave(field.iterations >= self.max_iter, "stopped")
             if compete and self.rounds % REVIEW == 0 and len(field.start):
                 leave(self._joined(field, [one for outcome, one in left if outcome == "converged"]), "joined")
@@ -286,7 +285,8 @@ class _Race:
         if going:
             field = _Field.stack(going)
             if newton:
-                newton_polish(self.objective, field, tol)
+                newton_polish(self.objective, field, tol * POLISH)
+                field = field.keep(~_beside_a_better_one(field, SAME_SKETCH))
             going = [one for _, one in self.run(field, tol, compete=False)]
             d, k = field.V.shape[1:]
             if not newton and (d - k) * k <= NEWTON_LIMIT:
@@ -297,9 +297,7 @@ class _Race:
 
     def _joined(self, field: _Field, arrived: list[_Field]) -> NDArray[np.bool_]:
         """Running starts that lie on an arrived one, or on a running one that is further down."""
-        among = squared_distances(field.V, field.V) < self.near
-        order = np.argsort(np.argsort(field.value, kind="stable"), kind="stable")
-        joined = np.any(among & (order[None, :] < order[:, None]), axis=1)
+        joined = _beside_a_better_one(field, self.near)
         if arrived:
             joined |= np.any(squared_distances(field.V, np.concatenate([one.V for one in arrived])) < self.near, axis=1)
         return joined
@@ -341,12 +339,12 @@ def minimize(
     arrived = [one for one in everyone if outcomes[one.start[0]] not in ("joined", "gave up")] or everyone[:1]
     if not np.isfinite(arrived[0].value[0]):
         pass  # every start is flat: there is nothing to refine, and the caller is told by an infinite objective
-    elif newton:
-        arrived = race.finish(_apart(arrived, SAME_SKETCH), tol * POLISH, newton=True)
     else:
+        if newton:
+            arrived = race.finish(_apart(arrived, SAME_SKETCH), tol, newton=True)
         arrived[:1] = race.finish(arrived[:1], tol * POLISH, newton=False)
     reached = [one for one in everyone if outcomes[one.start[0]] != "gave up"] or arrived
-    optima = _optima(_apart(arrived, JOINED), reached, tol, SAME_SKETCH if newton else 10 * JOINED)
+    optima = _optima(_apart(arrived, race.near), reached, tol, race.near if newton else 10 * JOINED)
     iterations = int(arrived[0].iterations[0])
     reason = _stop_reason(optima[0], outcomes, iterations, tol)
     return Solution(optima, iterations, race.rounds + 1, reason, _trace(race.history, outcomes))
@@ -362,14 +360,14 @@ def _apart(ranked: list[_Field], distance: float) -> list[_Field]:
 
 
 def newton_polish(objective: ObjectiveLike, field: _Field, tol: float, *, max_steps: int = 20) -> None:
-    """Newton steps on every start of `field`, in place.
+    """Newton steps on every start of `field`, in place; one that comes to lie beside a better one is left alone.
 
     Where L-BFGS needs hundreds of iterations for the last digits of a badly conditioned problem (320 on Image
     Segmentation), a handful of these do. A step is halved until f or, at the level of rounding, the gradient goes
     down; a start for which no step does stays where it is.
     """
     for _ in range(max_steps):
-        pending = np.flatnonzero(field.relative_gradient() > tol)
+        pending = np.flatnonzero((field.relative_gradient() > tol) & ~_beside_a_better_one(field, SAME_SKETCH))
         if not len(pending):
             return
         move = _newton_steps(objective, field.V[pending], field.gradient[pending])
@@ -395,6 +393,13 @@ def newton_polish(objective: ObjectiveLike, field: _Field, tol: float, *, max_st
             return
 
 
+def _beside_a_better_one(field: _Field, distance: float) -> NDArray[np.bool_]:
+    """Which starts lie within `distance` of one with a lower objective."""
+    near = squared_distances(field.V, field.V) < distance
+    order = np.argsort(np.argsort(field.value, kind="stable"), kind="stable")
+    return np.any(near & (order[None, :] < order[:, None]), axis=1)
+
+
 def _newton_steps(objective: ObjectiveLike, V: Array, gradient: Array) -> Array:
     """−|H|⁻¹g of every start, the Hessian from differences of the gradient in one batch of evaluations.
 
@@ -405,10 +410,10 @@ def _newton_steps(objective: ObjectiveLike, V: Array, gradient: Array) -> Array:
     size = (d - k) * k
     complement = np.linalg.qr(V, mode="complete")[0][:, :, k:]
     along = np.einsum("rdi,jk->rijdk", complement, np.eye(k)).reshape(n, size, d, k)
-    frames = np.concatenate([V[:, None] + DIFFERENCE * along, V[:, None] - DIFFERENCE * along])
-    frames = orthonormalize(frames.reshape(2 * n * size, d, k))
-    slopes = tangent(frames, objective.evaluate(frames).gradient).reshape(2, n, size, d, k)
-    change = np.matmul(transpose(complement)[:, None], (slopes[0] - slopes[1]) / (2 * DIFFERENCE))
+    frames = orthonormalize((V[:, None] + DIFFERENCE * along).reshape(n * size, d, k))
+    slopes = tangent(frames, objective.evaluate(frames).gradient).reshape(n, size, d, k)
+    # One-sided: the error of order DIFFERENCE in H only makes the last steps gain five digits instead of all.
+    change = np.matmul(transpose(complement)[:, None], (slopes - gradient[:, None]) / DIFFERENCE)
     hessian = change.reshape(n, size, size)
     curvatures, axes = np.linalg.eigh((hessian + transpose(hessian)) / 2)
     curvatures = np.abs(curvatures)
