@@ -136,6 +136,7 @@ class _Race:
     callback: Callable[[Progress], None] | None = None
     near: float = JOINED
     rounds: int = 0
+    best: float = np.inf
     history: list[tuple[NDArray[np.intp], Array]] = field(default_factory=list)
 
     def _scaled(self, G: Array) -> Array:
@@ -257,16 +258,15 @@ class _Race:
                 left.append((outcome, field.keep(np.arange(len(field.start)) == row)))
             field = field.keep(~rows)
 
-        best = np.inf
         leave(~np.isfinite(field.value), "gave up")
         leave(field.relative_gradient() <= tol, "converged")
         while len(field.start):
             self.advance(field)
             self.rounds += 1
             self.history.append((field.start.copy(), field.value.copy()))
-            best = min(best, float(field.value.min()))
+            self.best = min(self.best, float(field.value.min()))
             if self.callback is not None:
-                self.callback(Progress(self.rounds, len(field.start), best))
+                self.callback(Progress(self.rounds, len(field.start), self.best))
             leave(field.relative_gradient() <= tol, "converged")
             # A step this short moves no digit of V: rounding, not the objective, is what is left.
             if len(field.start) and field.step.min() < 1e-6:
@@ -275,7 +275,7 @@ class _Race:
             leave(field.iterations >= self.max_iter, "stopped")
             if compete and self.rounds % REVIEW == 0 and len(field.start):
                 leave(self._joined(field, [one for outcome, one in left if outcome == "converged"]), "joined")
-                leave(self._hopeless(field, best), "gave up")
+                leave(self._hopeless(field, self.best), "gave up")
         return left
 
     def finish(self, ones: list[_Field], tol: float, *, newton: bool) -> list[_Field]:
