@@ -155,7 +155,8 @@ def test_a_callback_sees_every_round_and_what_it_raises_comes_through() -> None:
     solution = solved(5, callback=seen.append)
     assert [progress.round for progress in seen] == list(range(1, len(seen) + 1))
     assert seen[0].running == 5
-    assert solution.optima[0].objective <= seen[-1].best <= seen[0].best
+    assert solution.optima[0].objective <= seen[-1].best * (1 + 1e-12)
+    assert seen[-1].best <= seen[0].best
 
     class Enough(Exception):
         pass
