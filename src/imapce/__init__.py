@@ -8,16 +8,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from imapce.errors import ImapceError
     from imapce.estimator import IMAPCE, Optimum, load_model
+    from imapce.exploration import Exploration
     from imapce.priors import Attributes, Samples, Subset
 
 __version__ = "0.1.0"
 
-__all__ = ["IMAPCE", "Attributes", "ImapceError", "Optimum", "Samples", "Subset", "__version__", "load_model"]
+__all__ = [
+    "IMAPCE",
+    "Attributes",
+    "Exploration",
+    "ImapceError",
+    "Optimum",
+    "Samples",
+    "Subset",
+    "__version__",
+    "load_model",
+]
 
 # Names are imported when first used: scikit-learn and Arrow take over a second, and `imapce --help` needs neither.
 _HOME = {
     "IMAPCE": "imapce.estimator",
     "Attributes": "imapce.priors",
+    "Exploration": "imapce.exploration",
     "ImapceError": "imapce.errors",
     "Optimum": "imapce.estimator",
     "Samples": "imapce.priors",

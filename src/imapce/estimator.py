@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -22,7 +22,7 @@ from threadpoolctl import ThreadpoolController
 from imapce import storage, tables
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.objective import Objective, paper_mu, stacked_product
-from imapce.priors import as_list, prior_terms
+from imapce.priors import Prior, as_list, prior_terms
 from imapce.reading import ReadsTables, listed
 from imapce.rows import ENGINES, DenseRows, QuadraticForm, Rows, SparseRows, StandardizedRows, open_rows
 from imapce.solver import Progress, Solution, Trace, minimize
@@ -118,17 +118,24 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _fit(self, X: Any, prior: Any) -> None:
         self._check_parameters()
         priors = as_list(prior)
-        matrix, encoding = self._read(X, fitting=True)
-        n_rows, n_features = matrix.shape
-        self._check_shape(n_rows, n_features)
-        groups = None if encoding is None else encoding.groups
-        self._encoding = encoding
+        rows = self._open(X)
+        self._fit_rows(rows, priors)
+
+    def _open(self, X: Any) -> Rows:
+        """Read X, learn how its columns are encoded and hand it to an engine; the rest of a fit needs only that."""
+        matrix, self._encoding = self._read(X, fitting=True)
+        self._check_shape(*matrix.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return open_rows(matrix, engine=self.engine, n_components=self.n_components)
+
+    def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
+        n_features = rows.n_features
+        groups = None if self._encoding is None else self._encoding.groups
 
         def standardized(rows: Rows) -> StandardizedRows:
             return StandardizedRows(rows, groups=groups, standardize=self.standardize)
 
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = open_rows(matrix, engine=self.engine, n_components=self.n_components)
             Xs = standardized(rows)
         self._check_range(Xs, "X")
         if int(Xs.informative.sum()) < self.n_components:
@@ -156,7 +163,9 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         known = [(-self.alpha_ * weight, form) for weight, form in terms.second_moments]
         M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
         solution = self._solve(M, Xs.second_moment, Z)
-        self._keep(solution, Xs, Z)
+        self._keep(solution, Xs)
+        # Z's own standardisation: what the kurtosis saw, and what an exploration clusters.
+        self._explored_mean, self._explored_scale = Z.mean, Z.scale
 
     def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:
         axes = contrastive_axes(M, self.n_components)
@@ -186,7 +195,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.n_evaluations_ = objective.n_evaluations
         return solution
 
-    def _keep(self, solution: Solution, Xs: StandardizedRows, Z: StandardizedRows) -> None:
+    def _keep(self, solution: Solution, Xs: StandardizedRows) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
         self.optima_ = []
         for optimum, kurtosis in zip(solution.optima, self.__dict__.pop("_kurtoses"), strict=True):
@@ -208,7 +217,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.encoded_feature_names_ = self._encoded_names(len(self.mean_))
         self._n_features_out = len(best.components)
         if not solution.converged:
-            warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=4)
+            warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=5)
 
     def transform(self, X: Any) -> Array:
         """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row."""
@@ -256,12 +265,8 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `load_model` reads it."""
         check_is_fitted(self)
-        parameters = self.get_params()
-        parameters["verbose"] = bool(parameters["verbose"])
-        if isinstance(parameters["random_state"], np.random.RandomState):
-            parameters["random_state"] = None
         header = {
-            "parameters": {name: _plain(value) for name, value in parameters.items()},
+            "parameters": plain_parameters(self),
             "alpha_": self.alpha_,
             "mu_": self.mu_,
             "n_iter_": self.n_iter_,
@@ -354,6 +359,14 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return _print_progress if self.verbose else None
 
 
+@contextmanager
+def quiet_about_convergence() -> Iterator[None]:
+    """For callers that pass the stop reason on themselves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
 @functools.cache
 def _thread_pools() -> ThreadpoolController:
     # Looking for the BLAS libraries takes milliseconds, as long as a small fit; they do not change.
@@ -377,8 +390,13 @@ def _require_number(name: str, value: Any) -> None:
         raise InvalidValueError(f"{name} must be finite and not negative; got {value!r}.")
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def plain_parameters(model: IMAPCE) -> dict[str, Any]:
+    """The constructor's parameters as JSON types; a generator or a function cannot be written and is left out."""
+    parameters = model.get_params()
+    parameters["verbose"] = bool(parameters["verbose"])
+    if isinstance(parameters["random_state"], np.random.RandomState):
+        parameters["random_state"] = None
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
 
 
 def load_model(path: str | os.PathLike[str]) -> IMAPCE:

@@ -1,0 +1,510 @@
+"""Algorithm 1 of the paper as a session that can be steered: propose a view, accept clusters, undo, save, go on.
+
+While more than s rows are unexplored: fit with the known rows as prior, cluster the view of the others, take the most
+distinct cluster(s) into the known, look again. Row identity is by position; no labels are needed.
+
+The state is the list of what was accepted. Everything else (known rows, labels, the next proposal) follows from it, so
+undo is to drop the last entry and a saved session is small.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from sklearn.base import clone
+
+from imapce import session_file, tables
+from imapce.clustering import METHODS, Clustering, cluster_view
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.estimator import IMAPCE, quiet_about_convergence
+from imapce.priors import Prior, Subset, as_list, known_rows
+from imapce.rows import Rows
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+N_FEATURES = 10
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Why a cluster stands apart: a feature, its standardised mean difference to the other rows, its loading."""
+
+    name: str
+    difference: float
+    loading: float
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One optimum of a step: coordinates of all rows and, when asked for, the clusters of the unexplored ones."""
+
+    components: Array
+    objective: float
+    kurtosis: float
+    starts: int
+    unexplored: Mask
+    _project: Callable[[Array], Array] = field(repr=False)
+    _cluster: Callable[[Array], Clustering] = field(repr=False)
+
+    @cached_property
+    def embedding(self) -> Array:
+        """(n, k), all rows, in the standardisation of the unexplored ones."""
+        return self._project(self.components)
+
+    @cached_property
+    def clustering(self) -> Clustering:
+        return self._cluster(self.embedding[self.unexplored])
+
+    @property
+    def clusters(self) -> NDArray[np.intp]:
+        """(n,), the cluster of every unexplored row; -1 for outliers and for rows already known."""
+        labels = np.full(len(self.unexplored), -1)
+        labels[self.unexplored] = self.clustering.labels
+        return labels
+
+    @property
+    def distinctness(self) -> Array:
+        return self.clustering.distinctness
+
+    @property
+    def most_distinct(self) -> tuple[int, ...]:
+        return self.clustering.most_distinct
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A proposal: the best view first in `views`, the other distinct optima after it; nothing is changed by it."""
+
+    number: int
+    views: list[View]
+    mean: Array
+    scale: Array
+    stop_reason: str
+
+    @property
+    def embedding(self) -> Array:
+        return self.views[0].embedding
+
+    @property
+    def unexplored(self) -> Mask:
+        return self.views[0].unexplored
+
+    @property
+    def clusters(self) -> NDArray[np.intp]:
+        return self.views[0].clusters
+
+    @property
+    def distinctness(self) -> Array:
+        return self.views[0].distinctness
+
+    @property
+    def most_distinct(self) -> tuple[int, ...]:
+        return self.views[0].most_distinct
+
+    @property
+    def components(self) -> Array:
+        return self.views[0].components
+
+    @property
+    def clustered_from(self) -> str:
+        """In words, how the clusters were found."""
+        total, sampled = int(self.unexplored.sum()), self.views[0].clustering.sampled
+        if sampled == total:
+            return f"Clustered all {total:,} unexplored rows."
+        return f"Clustered a seeded sample of {sampled:,} of {total:,} unexplored rows and assigned the rest."
+
+
+@dataclass(frozen=True, eq=False)
+class TakenCluster:
+    """A cluster that was accepted: which rows, how distinct, what sets it apart and who chose it."""
+
+    rows: NDArray[np.intp]
+    distinctness: float | None
+    features: tuple[Feature, ...]
+    chosen: str
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class AcceptedStep:
+    """What was accepted in one go, with the view it was seen in."""
+
+    clusters: tuple[TakenCluster, ...]
+    components: Array
+    mean: Array
+    scale: Array
+    objective: float
+    kurtosis: float
+    view: int
+
+
+class Exploration:
+    """An exploration of `X` that starts from what is known and ends when nothing distinct is left.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table, as for IMAPCE.
+    prior : what is known at the start; the rows of a Subset join the rows that are accepted later.
+    estimator : the IMAPCE to fit at every step (its parameters are copied); default IMAPCE().
+    min_cluster_size : the s of the paper; "auto" is 3 % of the rows, at least 10.
+    max_clusters : most clusters looked for in one view.
+    random_state : seed of everything random.
+    row_ids : names of the rows in results; default the table's index or 0, 1, ...
+    clusterer : "dpgmm" (the paper's Dirichlet-process mixture) or "hdbscan".
+    path : a file that is rewritten after every accept and undo.
+
+    Examples
+    --------
+    >>> exploration = Exploration(X, random_state=0)                 # doctest: +SKIP
+    >>> step = exploration.propose()                                 # doctest: +SKIP
+    >>> exploration.accept()                                         # doctest: +SKIP
+    >>> exploration.run().labels_                                    # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        prior: Any = None,
+        estimator: IMAPCE | None = None,
+        min_cluster_size: int | str = "auto",
+        max_clusters: int = 5,
+        random_state: int | None = None,
+        row_ids: Any = None,
+        clusterer: str = "dpgmm",
+        path: str | os.PathLike[str] | None = None,
+    ):
+        self._model = clone(estimator) if estimator is not None else IMAPCE()
+        if not isinstance(self._model, IMAPCE):
+            raise InvalidTypeError(f"estimator must be an IMAPCE; got {type(estimator).__name__}.")
+        self._model._check_parameters()
+        self._rows: Rows = self._model._open(X)
+        n = self._rows.n_rows
+        self._like = X
+        self.row_ids = _row_ids(row_ids, X, n)
+        self.min_cluster_size = _cluster_size(min_cluster_size, n)
+        self.max_clusters = _whole("max_clusters", max_clusters)
+        if clusterer not in METHODS:
+            raise InvalidValueError(f"clusterer must be one of {', '.join(map(repr, METHODS))}; got {clusterer!r}.")
+        self.clusterer = clusterer
+        if random_state is not None and not isinstance(random_state, (int, np.integer)):
+            raise InvalidTypeError(f"random_state must be None or a whole number; got {random_state!r}.")
+        # A seed is drawn once where none is given, so that the session can be saved and go on as it was.
+        drawn = int(np.random.default_rng().integers(2**31)) if random_state is None else int(random_state)
+        self.random_state = drawn
+        self.path = path
+        priors = as_list(prior)
+        subsets = [one for one in priors if isinstance(one, Subset)]
+        self._other_priors: list[Prior] = [one for one in priors if not isinstance(one, Subset)]
+        self._subset_weight = max((float(one.weight) for one in subsets), default=1.0)
+        self._known_at_start = np.zeros(n, dtype=bool)
+        for one in subsets:
+            self._known_at_start |= known_rows(one, n)
+        self._accepted: list[AcceptedStep] = []
+        self._undone: list[AcceptedStep] = []
+        self._proposal: Step | None = None
+
+    # --- where the session stands -------------------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> list[AcceptedStep]:
+        """What was accepted so far, first to last."""
+        return list(self._accepted)
+
+    @property
+    def labels_(self) -> NDArray[np.intp]:
+        """(n,), the number of the accepted cluster of every row, -1 where it was not taken."""
+        labels = np.full(self._rows.n_rows, -1)
+        for number, cluster in enumerate(self.clusters_):
+            labels[cluster.rows] = number
+        return labels
+
+    @property
+    def clusters_(self) -> list[TakenCluster]:
+        """The accepted clusters by number."""
+        return [cluster for step in self._accepted for cluster in step.clusters]
+
+    @property
+    def known(self) -> Mask:
+        """Rows known at the start or accepted since."""
+        return self._known_at_start | (self.labels_ >= 0)
+
+    @property
+    def done(self) -> bool:
+        return self.stop_reason is not None
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the exploration is over, in words; None while it is not (or while that takes a new view to tell)."""
+        left = self._rows.n_rows - int(self.known.sum())
+        if left == 0:
+            return "Every row is taken."
+        if left <= self.min_cluster_size:
+            return f"{left} rows are left, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
+        if self._proposal is not None and not self._proposal.most_distinct:
+            return f"No cluster of at least {self.min_cluster_size} rows is in the view; {left} rows stay as outliers."
+        return None
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return session_file.fingerprint(self._rows)
+
+    # --- the four moves -----------------------------------------------------------------------------------------------
+
+    def propose(self) -> Step:
+        """The next view of the unexplored rows and its clusters; asking again gives the same step."""
+        if self._proposal is None:
+            self._proposal = self._next_step()
+        return self._proposal
+
+    def accept(self, clusters: int | Sequence[int] | None = None, *, mask: Any = None, view: int = 0) -> AcceptedStep:
+        """Take clusters of the current proposal into the known: the most distinct, named ones, or any rows by `mask`.
+
+        `view` chooses among `propose().views`; `mask` may be a lasso: a boolean mask or positions of unexplored rows.
+        """
+        if clusters is not None and mask is not None:
+            raise InvalidValueError("accept takes clusters or mask, not both; call it twice.")
+        left = self._rows.n_rows - int(self.known.sum())
+        if left <= self._model.n_components:
+            raise InvalidValueError(f"nothing can be accepted: {left} rows are unexplored. Use undo() to go back.")
+        step = self.propose()
+        if not isinstance(view, (int, np.integer)) or not 0 <= view < len(step.views):
+            raise InvalidValueError(f"view must be from 0 to {len(step.views) - 1} in this step; got {view!r}.")
+        seen = step.views[view]
+        if mask is not None:
+            chosen: list[tuple[NDArray[np.intp], float | None]] = [(self._rows_of_mask(mask), None)]
+        else:
+            chosen = [(np.flatnonzero(seen.clusters == c), float(seen.distinctness[c])) for c in _named(clusters, seen)]
+        who = "automatic" if clusters is None and mask is None else "hand"
+        taken = tuple(
+            TakenCluster(rows, distinctness, self._features(rows, step, seen), who) for rows, distinctness in chosen
+        )
+        accepted = AcceptedStep(taken, seen.components, step.mean, step.scale, seen.objective, seen.kurtosis, int(view))
+        self._commit([*self._accepted, accepted], [])
+        return accepted
+
+    def undo(self, steps: int = 1) -> Self:
+        """Take back the last accepted steps."""
+        steps = _whole("steps", steps)
+        if steps > len(self._accepted):
+            raise InvalidValueError(f"undo(steps) can go back {len(self._accepted)} steps; got {steps}.")
+        kept = len(self._accepted) - steps
+        self._commit(self._accepted[:kept], [*self._undone, *reversed(self._accepted[kept:])])
+        return self
+
+    def redo(self, steps: int = 1) -> Self:
+        """Accept again what `undo` took back."""
+        steps = _whole("steps", steps)
+        if steps > len(self._undone):
+            raise InvalidValueError(f"redo(steps) can go forward {len(self._undone)} steps; got {steps}.")
+        again = self._undone[len(self._undone) - steps :]
+        self._commit([*self._accepted, *reversed(again)], self._undone[: len(self._undone) - steps])
+        return self
+
+    def run(
+        self,
+        max_steps: int | None = None,
+        callback: Callable[[Step, AcceptedStep], None] | None = None,
+        *,
+        progress: bool = False,
+    ) -> Self:
+        """Propose and accept the most distinct cluster(s) until the end, or for `max_steps` steps.
+
+        `callback(step, accepted)` is called after every step and may raise to stop; what was accepted stays.
+        """
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows explored"))
+        bar = Progress(*columns, console=Console(stderr=True), transient=True) if progress else None
+        with bar if bar is not None else nullcontext():
+            task = bar.add_task("exploring", total=self._rows.n_rows) if bar is not None else None
+            count = 0
+            while not self.done and (max_steps is None or count < max_steps):
+                step = self.propose()
+                if self.done:
+                    break
+                accepted = self.accept()
+                count += 1
+                if bar is not None and task is not None:
+                    bar.update(task, completed=int(self.known.sum()), description=f"step {len(self._accepted)}")
+                if callback is not None:
+                    callback(step, accepted)
+        return self
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def to_frame(self) -> Any:
+        """A table: row id, cluster, step, distinctness, and the coordinates of the row in every accepted view."""
+        labels = self.labels_
+        step_of = np.full(len(labels), -1)
+        distinctness = np.full(len(labels), np.nan)
+        for number, step in enumerate(self._accepted):
+            for cluster in step.clusters:
+                step_of[cluster.rows] = number
+                distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
+        columns: dict[str, NDArray] = {
+            "row": self.row_ids,
+            "cluster": labels,
+            "step": step_of,
+            "distinctness": distinctness,
+        }
+        for number, step in enumerate(self._accepted):
+            coordinates = self.coordinates(step)
+            for axis in range(coordinates.shape[1]):
+                columns[f"step{number}_axis{axis}"] = coordinates[:, axis]
+        return tables.frame(columns, like=self._like if tables.is_table(self._like) else None)
+
+    def coordinates(self, step: AcceptedStep) -> Array:
+        """(n, k): all rows in the view of an accepted step."""
+        return self._projected(step.components, step.mean, step.scale)
+
+    def report(self, path: str | os.PathLike[str], *, labels: Any = None, title: str = "Exploration") -> None:
+        """One self-contained HTML page: every step as a triptych, what sets its clusters apart, and a summary."""
+        from imapce.plotting.exploration import write_exploration_report
+
+        write_exploration_report(self, path, labels=labels, title=title)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the session (JSON and .npy in one zip), atomically."""
+        session_file.write_session(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], X: Any, *, autosave: bool = True) -> Self:
+        """A saved session on the same data; other data is refused by the name of what differs.
+
+        With `autosave` the file goes on being rewritten after every accept and undo.
+        """
+        return session_file.read_session(cls, path, X, autosave=autosave)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _next_step(self) -> Step:
+        known = self.known
+        unexplored = ~known
+        left = int(unexplored.sum())
+        if left <= self._model.n_components:
+            raise InvalidValueError(f"nothing can be proposed: {left} rows are unexplored. Use undo() to go back.")
+        number = len(self._accepted)
+        # The seed depends on the step alone, so a step that is undone and asked for again is the same.
+        seed = int(np.random.SeedSequence([self.random_state, number]).generate_state(1)[0] % 2**31)
+        model = clone(self._model).set_params(random_state=seed)
+        model._encoding = self._model._encoding
+        priors = list(self._other_priors)
+        if known.any():
+            priors.append(Subset(known, weight=self._subset_weight))
+        with quiet_about_convergence():
+            model._fit_rows(self._rows, priors)
+        mean, scale = model._explored_mean, model._explored_scale
+        views = [
+            View(
+                optimum.components,
+                optimum.objective,
+                optimum.kurtosis,
+                optimum.starts,
+                unexplored,
+                lambda components: self._projected(components, mean, scale),
+                lambda coordinates: cluster_view(
+                    coordinates,
+                    min_cluster_size=self.min_cluster_size,
+                    max_clusters=self.max_clusters,
+                    method=self.clusterer,
+                    seed=seed,
+                ),
+            )
+            for optimum in model.optima_
+        ]
+        return Step(number, views, mean, scale, model.stop_reason_)
+
+    def _projected(self, components: Array, mean: Array, scale: Array) -> Array:
+        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        W = (components * inverse).T
+        return self._rows.project(W, (mean - self._rows.origin) @ W)
+
+    def _features(self, rows: NDArray[np.intp], step: Step, view: View) -> tuple[Feature, ...]:
+        """The features with the largest standardised mean difference between the cluster and the rest of the unexplored."""
+        inside = np.zeros(self._rows.n_rows, dtype=bool)
+        inside[rows] = True
+        outside = step.unexplored & ~inside
+        here = self._rows.subset(inside).moments().mean
+        there = self._rows.subset(outside).moments().mean if outside.any() else step.mean - self._rows.origin
+        spread = np.sqrt(self._rows.moments().variance)
+        difference = np.divide(here - there, spread, out=np.zeros_like(spread), where=spread > 0)
+        names = self._model._encoded_names(self._rows.n_features)
+        loading = np.sqrt((view.components**2).sum(axis=0))
+        strongest = np.argsort(-np.abs(difference), kind="stable")[:N_FEATURES]
+        return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)
+
+    def _rows_of_mask(self, mask: Any) -> NDArray[np.intp]:
+        chosen = known_rows(Subset(mask), self._rows.n_rows)
+        again = np.flatnonzero(chosen & self.known)
+        if len(again):
+            raise InvalidValueError(
+                f"mask must name unexplored rows only; {len(again)} are known already, the first is row {again[0]}."
+            )
+        return np.flatnonzero(chosen)
+
+    def _commit(self, accepted: list[AcceptedStep], undone: list[AcceptedStep]) -> None:
+        """Make a new state current; where it cannot be saved, the old one stays."""
+        before = self._accepted, self._undone, self._proposal
+        self._accepted, self._undone, self._proposal = accepted, undone, None
+        if self.path is None:
+            return
+        try:
+            self.save(self.path)
+        except BaseException:
+            self._accepted, self._undone, self._proposal = before
+            raise
+
+
+def _named(clusters: int | Sequence[int] | None, view: View) -> list[int]:
+    n_clusters = len(view.distinctness)
+    if clusters is None:
+        if not view.most_distinct:
+            raise InvalidValueError("no cluster of this view is large enough; lower min_cluster_size or pass a mask.")
+        return list(view.most_distinct)
+    numbers = [clusters] if isinstance(clusters, (int, np.integer)) else list(clusters)
+    for number in numbers:
+        if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or not 0 <= number < n_clusters:
+            raise InvalidValueError(
+                f"clusters must be numbers from 0 to {n_clusters - 1} of this view; got {number!r}."
+            )
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise InvalidValueError(f"clusters must name at least one cluster and none twice; got {clusters!r}.")
+    return [int(number) for number in numbers]
+
+
+def _row_ids(row_ids: Any, X: Any, n_rows: int) -> NDArray:
+    if row_ids is None:
+        index = getattr(X, "index", None) if tables.is_table(X) else None
+        return np.arange(n_rows) if index is None else np.asarray(index)
+    ids = np.asarray(row_ids)
+    if ids.shape != (n_rows,):
+        raise InvalidValueError(f"row_ids must have one entry per row of X ({n_rows}); got shape {ids.shape}.")
+    return ids
+
+
+def _cluster_size(value: int | str, n_rows: int) -> int:
+    if isinstance(value, str):
+        if value != "auto":
+            raise InvalidValueError(f'min_cluster_size must be a whole number or "auto"; got {value!r}.')
+        return max(10, int(np.ceil(0.03 * n_rows)))
+    return _whole("min_cluster_size", value)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidTypeError(f"{name} must be a whole number; got {value!r}.")
+    if value < 1:
+        raise InvalidValueError(f"{name} must be at least 1; got {value}.")
+    return int(value)
