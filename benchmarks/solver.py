@@ -17,11 +17,11 @@ from pymanopt.manifolds import Stiefel
 from pymanopt.optimizers import SteepestDescent
 
 from benchmarks.problems import Problem, image_segmentation, superimposed_digits, synthetic
-from imapce.estimator import single_thread_if
 from imapce.objective import Objective
 from imapce.solver import minimize
 from imapce.starts import contrastive_axes, starting_frames
 from imapce.stiefel import random_frames
+from imapce.threads import single_thread_if
 
 N_STARTS, K = 10, 2
 

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 
 from imapce.errors import InvalidValueError
+from imapce.threads import single_thread_if
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -134,7 +135,7 @@ def _mixture(scaled: Array, chosen: Labels, max_clusters: int, seed: int) -> tup
         n_init=3,
         random_state=seed,
     )
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), single_thread_if(True):
         # A hundred iterations, as in the paper, are enough to tell clusters apart whether or not the bound has settled.
         warnings.simplefilter("ignore", ConvergenceWarning)
         mixture.fit(scaled[chosen])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -17,7 +16,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import ThreadpoolController
 
 from imapce import storage, tables
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
@@ -29,6 +27,7 @@ from imapce.solver import Progress, Solution, Trace, minimize
 from imapce.starts import contrastive_axes, starting_frames
 from imapce.stiefel import canonical_frame
 from imapce.tables import Encoding
+from imapce.threads import single_thread_if
 
 Array = NDArray[np.float64]
 
@@ -365,17 +364,6 @@ def quiet_about_convergence() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
-
-
-@functools.cache
-def _thread_pools() -> ThreadpoolController:
-    # Looking for the BLAS libraries takes milliseconds, as long as a small fit; they do not change.
-    return ThreadpoolController()
-
-
-def single_thread_if(small: bool) -> AbstractContextManager[Any]:
-    """One BLAS thread while matrices are small: two threads spin for each other (76 ms became 1,056 ms under load)."""
-    return _thread_pools().limit(limits=1, user_api="blas") if small else nullcontext()
 
 
 def _print_progress(progress: Progress) -> None:

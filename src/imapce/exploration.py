@@ -28,20 +28,12 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimator import IMAPCE, quiet_about_convergence
 from imapce.priors import Prior, Subset, as_list, known_rows
 from imapce.rows import Rows
+from imapce.session_file import AcceptedStep, Feature, TakenCluster
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 N_FEATURES = 10
-
-
-@dataclass(frozen=True)
-class Feature:
-    """Why a cluster stands apart: a feature, its standardised mean difference to the other rows, its loading."""
-
-    name: str
-    difference: float
-    loading: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,33 +114,6 @@ class Step:
         if sampled == total:
             return f"Clustered all {total:,} unexplored rows."
         return f"Clustered a seeded sample of {sampled:,} of {total:,} unexplored rows and assigned the rest."
-
-
-@dataclass(frozen=True, eq=False)
-class TakenCluster:
-    """A cluster that was accepted: which rows, how distinct, what sets it apart and who chose it."""
-
-    rows: NDArray[np.intp]
-    distinctness: float | None
-    features: tuple[Feature, ...]
-    chosen: str
-
-    @property
-    def size(self) -> int:
-        return len(self.rows)
-
-
-@dataclass(frozen=True, eq=False)
-class AcceptedStep:
-    """What was accepted in one go, with the view it was seen in."""
-
-    clusters: tuple[TakenCluster, ...]
-    components: Array
-    mean: Array
-    scale: Array
-    objective: float
-    kurtosis: float
-    view: int
 
 
 class Exploration:
@@ -432,7 +397,7 @@ class Exploration:
         return self._rows.project(W, (mean - self._rows.origin) @ W)
 
     def _features(self, rows: NDArray[np.intp], step: Step, view: View) -> tuple[Feature, ...]:
-        """The features with the largest standardised mean difference between the cluster and the rest of the unexplored."""
+        """The features that differ most, in standard deviations, between the cluster and the other unexplored rows."""
         inside = np.zeros(self._rows.n_rows, dtype=bool)
         inside[rows] = True
         outside = step.unexplored & ~inside

@@ -43,11 +43,6 @@ def stacked_product(M: QuadraticForm, V: Array) -> Array:
     return (M @ flat).reshape(d, n_frames, k).transpose(1, 0, 2)
 
 
-# A view with an axis of less than this share of the mean column's variance is flat: A has too few digits left to be
-# inverted, and κ would be noise (seen: −470 where k² = 4 is the least possible).
-FLAT = 1e-10
-
-
 class Objective:
     """f for given M (variance kept minus variance known), Z (rows to pull apart) and μ.
 
@@ -58,7 +53,9 @@ class Objective:
     def __init__(self, M: QuadraticForm, Z: StandardizedRows, mu: float):
         self.M, self.Z, self.mu = M, Z, mu
         self.n_evaluations = 0
-        self._flat = FLAT * Z.second_moment.trace / max(1, int(Z.informative.sum()))
+        # A view with an axis of less variance than this is flat: A has too few digits left to be inverted, and κ would
+        # be noise (seen: −470 where k² = 4 is the least possible).
+        self._flat = Z.rows.resolution * Z.second_moment.trace / max(1, int(Z.informative.sum()))
         # Views lie in the directions in which Z varies: none can gain from the others, and rounding in them looks like
         # structure. Where d is small these are the range of ZᵀZ, else the columns that are not constant.
         self._eigen: tuple[Array, Array] | None = None
@@ -113,19 +110,34 @@ class Objective:
         return kurtosis, away - back, np.sqrt(np.einsum("rdk,rdk->r", away, away))
 
     def preconditioner(self, n_components: int) -> Array | None:
-        """An approximate inverse Hessian (d×d) from the small matrices, or None where d is too large for it to help.
+        """An approximate inverse Hessian (d×d) for views of high variance, or None where d is too large for it to help.
 
-        The variance terms curve like 2λ_max(M) in every direction; κ curves like 16μ·λ/λ̄ along an eigenvector of ZᵀZ
-        with eigenvalue λ, λ̄ being the variance in the view (taken as the mean of the k largest).
+        The variance in the view is taken as the mean of the k largest eigenvalues of ZᵀZ.
         """
         if self._eigen is None or self.M.matrix is None or self.mu == 0.0:
             return None
         eigenvalues, vectors = self._eigen
-        in_view = eigenvalues[-n_components:].mean()
-        top = max(float(np.linalg.eigvalsh(self.M.matrix)[-1]), 1e-3 * float(eigenvalues[-1]))
-        curvature = 2.0 * top + 16.0 * self.mu * np.maximum(eigenvalues, 0.0) / in_view
+        curvature = self._curvature(eigenvalues[-n_components:].mean())
         weight = np.where(eigenvalues > self._flat, curvature.max() / curvature, 0.0)
         return (vectors * weight) @ vectors.T
+
+    def inverse_curvature(self, V: Array) -> Array | None:
+        """The same model at each of the given frames (R, d, d), with the least variance any axis of the view has."""
+        if self._eigen is None or self.M.matrix is None or self.mu == 0.0:
+            return None
+        eigenvalues, vectors = self._eigen
+        in_view = np.linalg.eigvalsh(np.matmul(transpose(V), stacked_product(self.Z.second_moment, V)))[:, :1]
+        curvature = self._curvature(np.maximum(in_view, self._flat))
+        weight = np.where(eigenvalues > self._flat, curvature.min(axis=1, keepdims=True) / curvature, 0.0)
+        return np.matmul(vectors * weight[:, None, :], vectors.T)
+
+    def _curvature(self, variance_in_view: float | Array) -> Array:
+        """The variance terms curve like 2λ_max(M) everywhere, κ like 16μ·λ/λ̄ along an eigenvector λ of ZᵀZ."""
+        assert self._eigen is not None
+        assert self.M.matrix is not None
+        eigenvalues = np.maximum(self._eigen[0], 0.0)
+        top = max(float(np.linalg.eigvalsh(self.M.matrix)[-1]), 1e-3 * float(eigenvalues[-1]))
+        return 2.0 * top + 16.0 * self.mu * eigenvalues / variance_in_view
 
 
 def kurtosis_matrix(Z: StandardizedRows, basis: Array) -> Array:

@@ -8,20 +8,57 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce import storage
 from imapce.errors import FileFormatError, InvalidValueError
+from imapce.estimator import IMAPCE, plain_parameters
 from imapce.priors import Attributes, Samples
 from imapce.rows import Rows
 
-if TYPE_CHECKING:
-    from imapce.exploration import Exploration
+Array = NDArray[np.float64]
 
 SESSION_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Why a cluster stands apart: a feature, its standardised mean difference to the other rows, its loading."""
+
+    name: str
+    difference: float
+    loading: float
+
+
+@dataclass(frozen=True, eq=False)
+class TakenCluster:
+    """A cluster that was accepted: which rows, how distinct, what sets it apart and who chose it."""
+
+    rows: NDArray[np.intp]
+    distinctness: float | None
+    features: tuple[Feature, ...]
+    chosen: str
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class AcceptedStep:
+    """What was accepted in one go, with the view it was seen in."""
+
+    clusters: tuple[TakenCluster, ...]
+    components: Array
+    mean: Array
+    scale: Array
+    objective: float
+    kurtosis: float
+    view: int
 
 
 def fingerprint(rows: Rows) -> str:
@@ -33,10 +70,8 @@ def fingerprint(rows: Rows) -> str:
     return digest.hexdigest()
 
 
-def write_session(path: str | os.PathLike[str], session: Exploration) -> None:
+def write_session(path: str | os.PathLike[str], session: Any) -> None:
     """Save `session` to `path`; the bytes depend on its state alone."""
-    from imapce.estimator import plain_parameters
-
     moments = session._rows.moments()
     arrays: dict[str, NDArray] = {
         "data_mean": moments.mean + session._rows.origin,
@@ -104,9 +139,6 @@ def _restored(
     X: Any,
     autosave: bool,
 ) -> Any:
-    from imapce.estimator import IMAPCE
-    from imapce.exploration import AcceptedStep, Feature, TakenCluster
-
     priors: list[Any] = []
     for i, stored in enumerate(header["priors"]):
         if stored["kind"] == "attributes":
@@ -160,7 +192,7 @@ def _restored(
     return session
 
 
-def _require_same_data(session: Exploration, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+def _require_same_data(session: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
     names = session._model._encoded_names(session._rows.n_features)
     if session._rows.n_rows != header["n_rows"]:
         raise InvalidValueError(

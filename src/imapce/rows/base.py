@@ -59,6 +59,8 @@ class Rows(ABC):
     origin: Array
     # Whether an evaluation costs nothing in n, so that the solver may ask for hundreds of frames at once.
     folded: bool = False
+    # The least variance of a direction, relative to the mean column's, whose fourth moment is more than rounding.
+    resolution: float = 1e-10
 
     @cached_property
     def _cached_moments(self) -> Moments:

@@ -1,16 +1,19 @@
 """Rows with few columns, folded once into their fourth moments: every later evaluation costs nothing in n.
 
-With z̃ = (1, (z − m)/σ) and p = vech(W̃W̃ᵀ), off-diagonal entries counted twice, s = z̃ᵀW̃W̃ᵀz̃ = p·vech(z̃z̃ᵀ), so
+With z̃ = (1, w), w the row in whitened coordinates (z − m = wF, q of them), and p = vech(W̃W̃ᵀ), off-diagonal entries
+counted twice, s = z̃ᵀW̃W̃ᵀz̃ = p·vech(z̃z̃ᵀ), so
 
     Σ s z̃z̃ᵀ = mat(T p),    T = Σ vech(z̃z̃ᵀ) vech(z̃z̃ᵀ)ᵀ.
 
-T is additive over rows (T of a subset is T minus T of the others) and, thanks to the constant 1, any offset can be
-subtracted later, so that a subset is centred anew without going back to the rows.
+Whitened, because a direction whose variance is 1e-8 of the others' has fourth moments of 1e-16 of theirs, which is
+rounding; and columns that repeat each other drop out, so that T is smaller. T is additive over rows (T of a subset is T
+minus T of the others) and, thanks to the constant 1, any offset can be subtracted later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,8 @@ from imapce.rows.base import Array, Moments, Quartic, Rows
 # Evaluations times starts of a typical fit, for the cost rule below.
 TYPICAL_EVALUATIONS = 1500
 BLOCK_BYTES = 4_000_000
+# Multiplications up to which a subset is folded anew (about a tenth of a second).
+QUICK_FOLD = 3e9
 
 
 def moment_tensor_pays(n_rows: int, n_features: int, n_components: int) -> bool:
@@ -32,6 +37,30 @@ def moment_tensor_pays(n_rows: int, n_features: int, n_components: int) -> bool:
     return n_rows * p * p + TYPICAL_EVALUATIONS * 2 * p * p < passes
 
 
+@dataclass(frozen=True)
+class Coordinates:
+    """z − centre = w·back and w = (z − centre)·forward, with w uncorrelated and of unit variance."""
+
+    centre: Array
+    forward: Array
+    back: Array
+
+    @classmethod
+    def whitening(cls, rows: Rows) -> Coordinates:
+        moments = rows.moments()
+        assert moments.scatter is not None
+        spread = np.sqrt(moments.variance)
+        inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+        correlation = moments.scatter * np.outer(inverse, inverse) / rows.n_rows
+        values, vectors = np.linalg.eigh(correlation)
+        varying = values > 1e-12 * max(float(values[-1]), np.finfo(np.float64).tiny)
+        if not varying.any():
+            varying[-1:] = True
+            values = np.ones_like(values)
+        root, axes = np.sqrt(values[varying]), vectors[:, varying]
+        return cls(moments.mean, inverse[:, None] * axes / root, (root * axes).T * spread)
+
+
 class MomentTensorRows(Rows):
     """The fourth moments of another engine's rows, in that engine's coordinates.
 
@@ -40,22 +69,22 @@ class MomentTensorRows(Rows):
 
     folded = True
 
-    def __init__(self, rows: Rows, *, centre: Array | None = None, spread: Array | None = None, T: Array | None = None):
+    def __init__(self, rows: Rows, *, coordinates: Coordinates | None = None, T: Array | None = None):
         self._rows = rows
         self.n_rows, self.n_features, self.origin = rows.n_rows, rows.n_features, rows.origin
-        size = self.n_features + 1
+        self._coordinates = Coordinates.whitening(rows) if coordinates is None else coordinates
+        size = self._coordinates.forward.shape[1] + 1
         self._upper = np.triu_indices(size)
         self._weight = np.where(self._upper[0] == self._upper[1], 1.0, 2.0)
         self._unfold = np.zeros((size, size), dtype=np.intp)
         self._unfold[self._upper] = np.arange(len(self._weight))
         self._unfold.T[self._upper] = np.arange(len(self._weight))
-        if centre is None or spread is None:
-            moments = rows.moments()
-            centre = moments.mean
-            spread = np.sqrt(moments.variance)
-            spread = np.where(spread > 0, spread, 1.0)
-        self._centre, self._spread = centre, spread
-        self._T = self._fold(rows) if T is None else T
+        if T is None:
+            self._T = self._fold(rows)
+        else:
+            self._T = T
+            # A difference of tensors keeps the rounding of the larger one: 1e-16 against variance² resolves 1e-6.
+            self.resolution = 1e-6
 
     def _fold(self, rows: Rows) -> Array:
         left, right = self._upper
@@ -63,9 +92,9 @@ class MomentTensorRows(Rows):
         step = max(64, BLOCK_BYTES // (8 * len(left)))
         for block in rows.blocks():
             for start in range(0, len(block), step):
-                part = block[start : start + step]
-                extended = np.ones((len(part), self.n_features + 1))
-                np.divide(part - self._centre, self._spread, out=extended[:, 1:])
+                part = block[start : start + step] - self._coordinates.centre
+                extended = np.ones((len(part), self._coordinates.forward.shape[1] + 1))
+                np.matmul(part, self._coordinates.forward, out=extended[:, 1:])
                 products = extended[:, left] * extended[:, right]
                 T += products.T @ products
         return T
@@ -76,16 +105,16 @@ class MomentTensorRows(Rows):
         return self._rows.moments()
 
     def quartic(self, W: Array, offset: Array) -> Quartic:
-        n_frames, d, k = W.shape
-        frames = np.empty((n_frames, d + 1, k))
-        frames[:, 1:] = self._spread[:, None] * W
-        frames[:, 0] = self._centre @ W - offset
+        n_frames, _, k = W.shape
+        centre, back = self._coordinates.centre, self._coordinates.back
+        frames = np.empty((n_frames, len(back) + 1, k))
+        frames[:, 1:] = np.matmul(back, W)
+        frames[:, 0] = centre @ W - offset
         outer = np.matmul(frames, frames.transpose(0, 2, 1))
         p = outer[:, self._upper[0], self._upper[1]] * self._weight
         weighted = np.matmul((p @ self._T)[:, self._unfold], frames)
         total = weighted[:, 0]
-        weighted = self._spread[:, None] * weighted[:, 1:] + self._centre[:, None] * total[:, None, :]
-        return Quartic(weighted, total)
+        return Quartic(np.matmul(back.T, weighted[:, 1:]) + centre[:, None] * total[:, None, :], total)
 
     def scatter_product(self, W: Array, offset: Array) -> Array:
         moments = self.moments()
@@ -100,10 +129,10 @@ class MomentTensorRows(Rows):
         return self._rows.blocks()
 
     def subset(self, mask: NDArray[np.bool_]) -> MomentTensorRows:
-        """T of the smaller side is folded; the larger side's is the difference."""
+        """Folded anew in its own coordinates if that is quick or it is the smaller side; else T minus the others'."""
         chosen = self._rows.subset(mask)
-        if 2 * chosen.n_rows <= self.n_rows:
-            T = self._fold(chosen)
-        else:
-            T = self._T - self._fold(self._rows.subset(~mask))
-        return MomentTensorRows(chosen, centre=self._centre, spread=self._spread, T=T)
+        work = chosen.n_rows * len(self._T) ** 2
+        if work <= QUICK_FOLD or 2 * chosen.n_rows <= self.n_rows:
+            return MomentTensorRows(chosen)
+        T = self._T - self._fold(self._rows.subset(~mask))
+        return MomentTensorRows(chosen, coordinates=self._coordinates, T=T)
