@@ -127,7 +127,8 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         with np.errstate(over="ignore", invalid="ignore"):
             return open_rows(matrix, engine=self.engine, n_components=self.n_components)
 
-    def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
+    def _fit_rows(self, rows: Rows, priors: list[Prior]) -> StandardizedRows:
+        """The fit itself; returns Z, whose own standardisation is what the kurtosis saw."""
         n_features = rows.n_features
         groups = None if self._encoding is None else self._encoding.groups
 
@@ -163,8 +164,7 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
         solution = self._solve(M, Xs.second_moment, Z)
         self._keep(solution, Xs)
-        # Z's own standardisation: what the kurtosis saw, and what an exploration clusters.
-        self._explored_mean, self._explored_scale = Z.mean, Z.scale
+        return Z
 
     def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:
         axes = contrastive_axes(M, self.n_components)

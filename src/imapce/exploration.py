@@ -369,8 +369,8 @@ class Exploration:
         if known.any():
             priors.append(Subset(known, weight=self._subset_weight))
         with quiet_about_convergence():
-            model._fit_rows(self._rows, priors)
-        mean, scale = model._explored_mean, model._explored_scale
+            Z = model._fit_rows(self._rows, priors)
+        mean, scale = Z.mean, Z.scale
         views = [
             View(
                 optimum.components,

@@ -221,13 +221,22 @@ def test_wide_data_form_no_square_matrix() -> None:
     assert open_rows(sparse.csr_array(X), engine="sparse").moments().scatter is None
 
 
-def test_the_tensor_of_the_larger_side_is_the_difference_of_two_tensors() -> None:
+def test_the_larger_side_of_a_long_table_is_a_difference_of_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     X = sample()
     mask = np.random.default_rng(3).random(N) < 0.8
-    rows = MomentTensorRows(DenseRows(X))
-    larger, smaller = rows.subset(mask), rows.subset(~mask)
-    assert np.array_equal(larger._T, rows._T - smaller._T)
-    check_reductions(larger, X[mask])
+    W, offset = random_stack(3, X.shape[1], 2), np.full((3, 2), 0.3)
+    anew = MomentTensorRows(DenseRows(X)).subset(mask)
+    monkeypatch.setattr(moment_tensor, "QUICK_FOLD", 0)
+    difference = MomentTensorRows(DenseRows(X)).subset(mask)
+    assert difference.resolution > anew.resolution
+    np.testing.assert_allclose(difference.quartic(W, offset).weighted, anew.quartic(W, offset).weighted, rtol=1e-9)
+    np.testing.assert_allclose(difference.quartic(W, offset).total, anew.quartic(W, offset).total, rtol=1e-9, atol=1e-9)
+
+
+def test_columns_that_repeat_each_other_make_the_tensor_smaller() -> None:
+    X = sample()
+    twice = np.column_stack([X, X[:, :2] @ [1.0, -2.0]])
+    assert MomentTensorRows(DenseRows(twice))._T.shape == MomentTensorRows(DenseRows(X))._T.shape
 
 
 def test_standardised_rows_equal_numpy_and_read_constant_columns_as_zeros() -> None:

@@ -52,6 +52,9 @@ class Coordinates:
         spread = np.sqrt(moments.variance)
         inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
         correlation = moments.scatter * np.outer(inverse, inverse) / rows.n_rows
+        if not np.isfinite(correlation).all():
+            # Values whose squares overflow are refused by name elsewhere; here they must only not stop the reading.
+            correlation = np.eye(len(spread))
         values, vectors = np.linalg.eigh(correlation)
         varying = values > 1e-12 * max(float(values[-1]), np.finfo(np.float64).tiny)
         if not varying.any():
