@@ -10,10 +10,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments import table1
+from experiments import exploration, table1
 from experiments.results import Row
 
-EXPERIMENTS: dict[str, Callable[[bool], list[Row]]] = {"table1": table1.rows}
+EXPERIMENTS: dict[str, Callable[[bool], list[Row]]] = {
+    "table1": table1.rows,
+    "image_segmentation": exploration.image_segmentation,
+    "mnist_exploration": exploration.mnist_exploration,
+}
 
 
 def show(name: str, rows: list[Row], folder: Path) -> None:

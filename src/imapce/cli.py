@@ -6,27 +6,38 @@ imapce transform view.imapce new.csv -o new_view.parquet
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from imapce.errors import ImapceError
+from imapce.command_options import (
+    INTERRUPTED,
+    Alpha,
+    Background,
+    CenterOnly,
+    Components,
+    Data,
+    Drop,
+    KnownColumns,
+    KnownRows,
+    LabelColumn,
+    Missing,
+    MissingValues,
+    Mu,
+    Output,
+    Plot,
+    Seed,
+    Starts,
+    in_one_sentence,
+    number_or_rule,
+    warnings_in_one_line,
+)
+from imapce.explore_command import explore
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-USER_ERROR = 2
-INTERRUPTED = 130
 
 app = typer.Typer(
     help="See what else is in your data: views that drop what you know and pull apart the clusters of the rest.",
@@ -38,13 +49,6 @@ app = typer.Typer(
 )
 
 
-class Missing(StrEnum):
-    """What to do with missing values."""
-
-    error = "error"
-    mean = "mean"
-
-
 def main() -> None:
     """The `imapce` command."""
     try:
@@ -53,22 +57,6 @@ def main() -> None:
     except KeyboardInterrupt:
         # Before a command begins, while modules are imported.
         sys.exit(INTERRUPTED)
-
-
-def _in_one_sentence(command: Callable[P, R]) -> Callable[P, R]:
-    """Tell the errors meant for users as one line on stderr, and end on Ctrl-C as shells expect."""
-
-    @functools.wraps(command)
-    def told(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except ImapceError as problem:
-            typer.echo(f"imapce: {' '.join(str(problem).split())}", err=True)
-            raise typer.Exit(USER_ERROR) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
-
-    return told
 
 
 def _version(wanted: bool) -> None:
@@ -88,50 +76,28 @@ def _root(
     pass
 
 
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Table to write: .parquet, .csv, .tsv, .arrow, or .npy (the axes alone).",
-    ),
-]
-Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 @app.command()
-@_in_one_sentence
+@in_one_sentence
 def embed(
-    data: Annotated[
-        str, typer.Argument(metavar="DATA", help="Rows: .csv, .tsv, .parquet, .arrow, .feather, .npy or .npz.")
-    ],
-    attributes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Columns that are known (positions from 0 for .npy and .npz)."),
-    ] = None,
-    background: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Rows that are known, with the columns of DATA.")
-    ] = None,
-    known: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="Rows of DATA that are known; repeatable. COLUMN is no feature."),
-    ] = None,
+    data: Data,
+    attributes: KnownColumns = None,
+    background: Background = None,
+    known: KnownRows = None,
     output: Output = None,
     plot: Plot = None,
     save: Annotated[str | None, typer.Option(metavar="FILE", help="Model to write, for `imapce transform`.")] = None,
-    components: Annotated[int, typer.Option(min=2, max=3, help="Axes of the view.")] = 2,
-    alpha: Annotated[float, typer.Option(help="Weight of what is known; 0 ignores it.")] = 1.0,
-    mu: Annotated[str, typer.Option(metavar="auto|paper|NUMBER", help="Weight of pulling clusters apart.")] = "auto",
-    center_only: Annotated[bool, typer.Option("--center-only", help="Keep the columns' own scales.")] = False,
-    starts: Annotated[int, typer.Option(help="Starting points of the search.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the random starting points.")] = 0,
-    labels: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column that colours the plot. It is no feature.")
-    ] = None,
-    drop: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
-    missing: Annotated[Missing, typer.Option(help="Refuse missing values, or fill them with means.")] = Missing.error,
+    components: Components = 2,
+    alpha: Alpha = 1.0,
+    mu: Mu = "auto",
+    center_only: CenterOnly = False,
+    starts: Starts = 10,
+    seed: Seed = 0,
+    labels: LabelColumn = None,
+    drop: Drop = None,
+    missing: MissingValues = Missing.error,
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
 
@@ -147,7 +113,7 @@ def embed(
     from imapce.estimator import IMAPCE
     from imapce.screen import facts_table, fit_facts, fit_progress, print_model, print_written
 
-    check_targets(table=output, plot=plot, model=save, inputs=(data, background))
+    check_targets(table=output, plot=plot, others={"--save": save}, inputs=(data, background))
     prepared = prepare(
         Request(
             data,
@@ -161,13 +127,13 @@ def embed(
     model = IMAPCE(
         components,
         alpha=alpha,
-        mu=_number_or_rule(mu),
+        mu=number_or_rule(mu),
         standardize=not center_only,
         n_starts=starts,
         random_state=seed,
         missing=missing.value,
     )
-    with _warnings_in_one_line(), fit_progress() as watch:
+    with warnings_in_one_line(), fit_progress() as watch:
         model.set_params(verbose=watch)
         view = model.fit_transform(prepared.features, prior=prepared.priors)
     # The saved model is for later use, where nobody watches this terminal.
@@ -198,8 +164,11 @@ def embed(
     print_written(console, written)
 
 
+app.command()(explore)
+
+
 @app.command()
-@_in_one_sentence
+@in_one_sentence
 def transform(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file written by `imapce embed --save`.")],
     data: Annotated[str, typer.Argument(metavar="DATA", help="New rows with the columns of the model.")],
@@ -223,7 +192,7 @@ def transform(
     check_targets(table=output, plot=plot, inputs=(model, data))
     fitted = load_model(model)
     features, carried = rows_for_model(fitted, data)
-    with _warnings_in_one_line():
+    with warnings_in_one_line():
         view = fitted.transform(features)
     written = _write_view(view, carried, output=output, plot=plot)
     console = Console()
@@ -233,7 +202,7 @@ def transform(
 
 
 @app.command()
-@_in_one_sentence
+@in_one_sentence
 def info(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file written by `imapce embed --save`.")],
     as_json: AsJson = False,
@@ -267,7 +236,7 @@ def info(
 
 
 @app.command()
-@_in_one_sentence
+@in_one_sentence
 def datasets(as_json: AsJson = False) -> None:
     """List the data sets of imapce.datasets and whether their files are on disk; nothing is downloaded.
 
@@ -309,7 +278,7 @@ def datasets(as_json: AsJson = False) -> None:
 
 
 @app.command()
-@_in_one_sentence
+@in_one_sentence
 def demo(
     out: Annotated[str, typer.Option(metavar="FOLDER", help="Folder for the figures and the report.")] = "imapce-demo",
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the data and the search.")] = 0,
@@ -325,23 +294,6 @@ def demo(
     from imapce.demo import run_demo
 
     run_demo(out, seed)
-
-
-def _number_or_rule(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-@contextmanager
-def _warnings_in_one_line() -> Iterator[None]:
-    """Print what the library warns of as lines like those of errors, without the place in the code."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        typer.echo(f"imapce: warning: {' '.join(str(warning.message).split())}", err=True)
 
 
 def _write_view(

@@ -9,7 +9,7 @@ Columns named as labels or as known are answers, so they leave the features; the
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from imapce.encoding import close_matches, listing
 from imapce.errors import InvalidValueError
 from imapce.estimator import IMAPCE
+from imapce.exploration import Exploration
 from imapce.priors import Attributes, Prior, Samples, Subset
 from imapce.tables import column_names, is_table, select
 from imapce.tables_io import read_table, table_target
@@ -142,10 +143,20 @@ def output_table(carried: pa.Table, view: NDArray[np.float64]) -> pa.Table:
     >>> output_table(pa.table({"row": ["a"]}), np.zeros((1, 2))).column_names
     ['row', 'row_1', 'imapce0', 'imapce1']
     """
+    axes = {f"imapce{axis}": view[:, axis] for axis in range(view.shape[1])}
+    return _beside(carried, {"row": np.arange(len(view))} | axes)
+
+
+def cluster_table(carried: pa.Table, exploration: Exploration) -> pa.Table:
+    """The columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, coordinates."""
+    frame = exploration.to_frame()
+    names = column_names(frame, "the result")
+    return _beside(carried, {name: np.asarray(frame[name]) for name in names})
+
+
+def _beside(carried: pa.Table, added: Mapping[str, NDArray]) -> pa.Table:
     columns = dict(zip(carried.column_names, carried.columns, strict=True))
-    added: list[tuple[str, NDArray]] = [("row", np.arange(len(view)))]
-    added += [(f"imapce{axis}", view[:, axis]) for axis in range(view.shape[1])]
-    for name, values in added:
+    for name, values in added.items():
         free, number = name, 0
         while free in columns:
             number += 1
@@ -155,7 +166,11 @@ def output_table(carried: pa.Table, view: NDArray[np.float64]) -> pa.Table:
 
 
 def check_targets(
-    *, table: str | None, plot: str | None, model: str | None = None, inputs: Iterable[str | None] = ()
+    *,
+    table: str | None,
+    plot: str | None = None,
+    inputs: Iterable[str | None] = (),
+    others: Mapping[str, str | None] | None = None,
 ) -> None:
     """Refuse, before any work, outputs that cannot be written, that collide, or that would replace an input."""
     targets: dict[str, Path] = {}
@@ -166,8 +181,7 @@ def check_targets(
         from imapce.plotting import figure_target
 
         targets["--plot"] = figure_target(plot)
-    if model is not None:
-        targets["--save"] = writable_target(model)
+    targets |= {option: writable_target(path) for option, path in (others or {}).items() if path is not None}
     read = {Path(path).resolve() for path in inputs if path is not None}
     for option, target in targets.items():
         if target in read:

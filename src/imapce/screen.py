@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from imapce.estimator import IMAPCE, MODEL_VERSION
+from imapce.exploration import Exploration
 from imapce.solver import Progress
 
 STRONGEST = 8
@@ -142,3 +143,32 @@ def print_model(console: Console, model: IMAPCE) -> None:
     console.print(optima)
     if len(rest) > MOST_OPTIMA:
         console.print(f"and {len(rest) - MOST_OPTIMA} more")
+
+
+def print_exploration(console: Console, exploration: Exploration, words: list[str]) -> None:
+    """The clusters an exploration took, what sets each apart, and why it stopped."""
+    labels = exploration.labels_
+    taken, start = int((labels >= 0).sum()), int(exploration.known.sum()) - int((labels >= 0).sum())
+    facts = {
+        "rows": f"{len(labels):,}",
+        "known at the start": "; ".join(words) or (f"{start:,} rows" if start else "nothing"),
+        "taken": f"{taken:,} rows in {len(exploration.clusters_)} clusters, {len(exploration.steps)} steps",
+        "not taken": f"{len(labels) - taken - start:,} rows",
+        "end": exploration.stop_reason or "not finished; go on with more steps",
+    }
+    console.print(facts_table(facts))
+    if not exploration.clusters_:
+        return
+    table = Table(title="clusters", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for heading in ("cluster", "step", "rows", "distinctness"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("set apart by (difference in standard deviations)", overflow="fold")
+    number = 0
+    for place, step in enumerate(exploration.steps):
+        for cluster in step.clusters:
+            apart = ", ".join(f"{feature.name} {feature.difference:+.1f}" for feature in cluster.features[:4])
+            distinct = "by hand" if cluster.distinctness is None else f"{cluster.distinctness:.1f}"
+            table.add_row(str(number), str(place), f"{cluster.size:,}", distinct, Text(apart))
+            number += 1
+    console.print()
+    console.print(table)
