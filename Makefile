@@ -28,6 +28,7 @@ bench: .venv/installed           ## every speed and memory claim, against its pe
 	$(BIN)/python -m benchmarks.evaluation
 	$(BIN)/python -m benchmarks.solver
 	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.exploration
 
 reproduce: .venv/installed       ## the paper's tables, its numbers beside ours
 	$(BIN)/python -m experiments all $(if $(QUICK),--quick)
