@@ -432,7 +432,7 @@ class Exploration:
         return self._rows.project(W, (mean - self._rows.origin) @ W)
 
     def _features(self, rows: NDArray[np.intp], step: Step, view: View) -> tuple[Feature, ...]:
-        """The features with the largest standardised mean difference between the cluster and the rest of the unexplored."""
+        """The features with the largest standardised mean difference between the cluster and the other unexplored."""
         inside = np.zeros(self._rows.n_rows, dtype=bool)
         inside[rows] = True
         outside = step.unexplored & ~inside
