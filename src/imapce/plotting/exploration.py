@@ -95,11 +95,10 @@ def _step(exploration: Exploration, index: int, labels: ArrayLike | None, read: 
     # A single cluster is described in the same breath.
     text = (" " if len(numbered) == 1 else "\n\n").join(filter(None, paragraphs))
     n_known = int(known_before(exploration, index).sum())
-    caption = (
-        f"Step {index}: {_rows(n_known)} known before (grey), the taken rows encircled at two standard deviations."
-    )
+    before = f"{_rows(n_known)} were known before (grey)" if n_known else "nothing was known before"
+    caption = f"Step {index}: {before}; every taken cluster is encircled at two standard deviations."
     if labels is not None:
-        caption += " The labels were not used to find it."
+        caption += " The labels were not used."
     if step.components.shape[0] > 2:
         caption += f" The first two of {step.components.shape[0]} axes are drawn."
     which = ", ".join(str(number) for number, _ in numbered)
@@ -158,7 +157,7 @@ def _made_of(cluster: TakenCluster, labels: Labels) -> str:
 
 def _features(numbered: list[tuple[int, TakenCluster]]) -> Table | None:
     rows: list[list[object]] = [
-        [f"cluster {number}", feature.name, _signed(feature.difference, 2), round(feature.loading, 3)]
+        [f"cluster {number}", feature.name, _signed(feature.difference, 2), f"{feature.loading:.3f}"]
         for number, cluster in numbered
         for feature in cluster.features
         if feature.difference
@@ -175,10 +174,10 @@ def _rows(count: int) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Write a share without decimals, and never a part as nothing or as everything.
+    r"""Write a share without decimals, and never a part as nothing or as everything.
 
     >>> _percent(1, 1000), _percent(999, 1000), _percent(331, 2310)
-    ('under 1\\xa0%', 'over 99\\xa0%', '14\\xa0%')
+    ('under 1\xa0%', 'over 99\xa0%', '14\xa0%')
     """
     percent = 100 * part / whole
     if 0 < percent < 1:

@@ -35,7 +35,7 @@ UNEXPLORED_BLACK = "#000000"
 OTHER_GREY = "#8C959F"
 RASTERISE_FROM = 20_000
 _PANEL_INCHES = 2.95
-_HEIGHT_INCHES = 3.9
+_HEIGHT_INCHES = 4.2
 # Two standard deviations hold 86 % of a bell-shaped cluster.
 _ELLIPSE_SIGMAS = 2.0
 
@@ -64,7 +64,7 @@ def plot_step(
     more than two axes the first two are drawn, and the names of the axes say so.
 
     >>> plot_step(exploration, 0, labels=species, label_name="species")
-    <Figure size 1025x390 with 3 Axes>
+    <Figure size 1025x420 with 3 Axes>
     """
     step = step_at(exploration, index)
     points, names = _flat(exploration.coordinates(step))
@@ -109,6 +109,8 @@ def plot_step(
             ax=panels[2],
         )
     _same_window(panels, points, outlines)
+    for ax in panels[1:]:
+        ax.tick_params(labelleft=False)
     _rasterise(panels, n_rows)
     return figure
 
@@ -211,8 +213,8 @@ def _encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> 
     # A cluster without spread still gets a circle that can be seen.
     least = 0.012 * float(np.ptp(points, axis=0).max()) or 1.0
     radii = np.maximum(_ELLIPSE_SIGMAS * np.sqrt(np.maximum(variance, 0.0)), least)
-    # White below the colour keeps the line visible among rows of the same colour.
-    for hue, width in (("white", 4.0), (cluster_hue(number), 1.8)):
+    # Dark on white, so that the line is seen on rows of any colour.
+    for hue, width in (("white", 3.6), (INK, 1.5)):
         ellipse = Ellipse(
             (float(centre[0]), float(centre[1])),
             float(2 * radii[1]),
