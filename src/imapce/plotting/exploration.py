@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from imapce.plotting.labels import Labels
 from imapce.plotting.overview import label_counts, plot_overview
 from imapce.plotting.report import Section, Table, write_report
-from imapce.plotting.steps import first_cluster, known_before, plot_step
+from imapce.plotting.steps import RASTERISE_FROM, first_cluster, known_before, plot_step
 from imapce.plotting.style import shorten
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def write_exploration_report(
     read = None if labels is None else Labels.read(labels, "labels", n_rows, most=n_rows + 1)
     sections = [_overview(exploration, labels)]
     sections += [_step(exploration, index, labels, read) for index in range(len(exploration.steps))]
-    return write_report(path, title=title, sections=sections, summary=_summary(exploration))
+    # Clouds of many points hardly compress: at a lower resolution, still above that of the page, a dozen stay small.
+    dpi = 105.0 if n_rows > RASTERISE_FROM else 150.0
+    return write_report(path, title=title, sections=sections, summary=_summary(exploration), dpi=dpi)
 
 
 def _summary(exploration: Exploration) -> dict[str, object]:
