@@ -112,6 +112,16 @@ def test_the_third_panel_is_there_for_labels_only(session: Exploration) -> None:
     assert len({ax.get_xlim() for ax in figure.axes}) == len({ax.get_ylim() for ax in figure.axes}) == 1
 
 
+def test_known_rows_far_away_do_not_squeeze_the_others() -> None:
+    far = np.vstack([ROWS, 200.0 + ROWS[:20]])
+    figure = plot_step(explored(X=far, steps=1, prior=Subset(np.arange(360, 380))), 0)
+    names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert names == ["known (20, 20 outside)", "unexplored (360)"]
+    unexplored = np.asarray(figure.axes[0].collections[1].get_offsets())
+    for low_high, values in zip((figure.axes[0].get_xlim(), figure.axes[0].get_ylim()), unexplored.T, strict=True):
+        assert low_high[0] < values.min() < values.max() < low_high[1]
+
+
 def test_a_proposal_shows_all_clusters_and_encircles_the_most_distinct() -> None:
     step = explored(steps=0, prior=Subset(np.arange(10))).propose()
     figure = plot_proposal(step)

@@ -103,7 +103,7 @@ def _step(exploration: Exploration, index: int, labels: ArrayLike | None, read: 
         caption += " The labels were not used."
     if step.components.shape[0] > 2:
         caption += f" The first two of {step.components.shape[0]} axes are drawn."
-    which = ", ".join(str(number) for number, _ in numbered)
+    which = _listed([str(number) for number, _ in numbered])
     size = sum(cluster.size for cluster in step.clusters)
     return Section(
         f"Step {index}: cluster{'s' if len(numbered) > 1 else ''} {which}, {_rows(size)}",

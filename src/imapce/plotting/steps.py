@@ -61,7 +61,8 @@ def plot_step(
     On the left the rows known before the step are grey and the unexplored ones black. In the middle every taken
     cluster has its colour, its number (as in `exploration.labels_`) and an ellipse of two standard deviations
     around it. On the right, where `labels` are given, the unexplored rows are coloured by them. Of a view with
-    more than two axes the first two are drawn, and the names of the axes say so.
+    more than two axes the first two are drawn, and the names of the axes say so. The panels frame the unexplored
+    rows; the key says how many known rows lie outside.
 
     >>> plot_step(exploration, 0, labels=species, label_name="species")
     <Figure size 1025x420 with 3 Axes>
@@ -79,7 +80,6 @@ def plot_step(
     _cloud(panels[0], points, known, KNOWN_GREY, 1.5)
     _cloud(panels[0], points, ~known, UNEXPLORED_BLACK, 2.0)
     quiet_axes(panels[0], *names, title="What is known")
-    _legend_below(panels[0], [*_known_entry(known), (f"unexplored ({int((~known).sum()):,})", UNEXPLORED_BLACK, "o")])
 
     rest = ~known
     for cluster in step.clusters:
@@ -108,7 +108,9 @@ def plot_step(
             axis_names=[names[0], ""],
             ax=panels[2],
         )
-    _same_window(panels, points, outlines)
+    outside = _same_window(panels, points, outlines, known)
+    black = (f"unexplored ({int((~known).sum()):,})", UNEXPLORED_BLACK, "o")
+    _legend_below(panels[0], [*_known_entry(known, outside), black], columns=1 if outside else 2)
     for ax in panels[1:]:
         ax.tick_params(labelleft=False)
     _rasterise(panels, n_rows)
@@ -143,12 +145,12 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     outlines = [_encircle(ax, points, np.flatnonzero(clusters == number), number) for number in seen.most_distinct]
     if outliers.any():
         entries.append((f"outliers: {int(outliers.sum()):,} rows", OTHER_GREY, "x"))
-    if known.any():
-        entries.append((f"known: {int(known.sum()):,} rows", KNOWN_GREY, "o"))
     nothing = "" if len(seen.distinctness) else ": no cluster is large enough"
     quiet_axes(ax, *names, title=f"Step {step.number}, view {view}{nothing}")
+    outside = _same_window([ax], points, outlines, known)
+    if known.any():
+        entries.append((f"known: {int(known.sum()):,} rows{_out(outside)}", KNOWN_GREY, "o"))
     _legend(ax, entries, loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, labelspacing=0.8)
-    _same_window([ax], points, outlines)
     _rasterise([ax], len(points))
     return figure
 
@@ -245,16 +247,26 @@ def _encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> 
     return outline
 
 
-def _same_window(panels: list[Any], points: Points, outlines: list[Points]) -> None:
-    """Give all panels the same limits, wide enough for the ellipses and the numbers above them."""
-    shown = np.vstack([points, *outlines])
+def _same_window(panels: list[Any], points: Points, outlines: list[Points], known: Mask) -> int:
+    """Give all panels the same limits, and say how many known rows lie outside of them.
+
+    The unexplored rows and the ellipses always fit. Known rows can lie so far away that the others would shrink to
+    a spot; they are followed for half the width of the others.
+    """
+    shown = np.vstack([points[~known], *outlines])
     low, high = shown.min(axis=0), shown.max(axis=0)
+    room = np.where(high > low, high - low, 1.0)
+    low = np.maximum(low - 0.5 * room, np.minimum(low, points.min(axis=0)))
+    high = np.minimum(high + 0.5 * room, np.maximum(high, points.max(axis=0)))
+    # A little more at the top, for the number above an ellipse.
+    low, high = low - 0.05 * room, high + np.array([0.05, 0.1]) * room
     for ax in panels:
-        ax.update_datalim([low, (high[0], high[1] + 0.06 * (high[1] - low[1]))])
-        ax.autoscale_view()
         # A view is often long and narrow, and what makes a cluster distinct does not depend on the scale of an axis.
         ax.set_aspect("auto")
+        ax.set_xlim(low[0], high[0])
+        ax.set_ylim(low[1], high[1])
         ax.locator_params(nbins=5)
+    return int((known & ((points < low) | (points > high)).any(axis=1)).sum())
 
 
 def _rasterise(panels: list[Any], n_rows: int) -> None:
@@ -264,12 +276,16 @@ def _rasterise(panels: list[Any], n_rows: int) -> None:
             artist.set_rasterized(n_rows > RASTERISE_FROM)
 
 
-def _known_entry(known: Mask) -> list[Entry]:
-    return [(f"known ({int(known.sum()):,})", KNOWN_GREY, "o")] if known.any() else []
+def _known_entry(known: Mask, outside: int = 0) -> list[Entry]:
+    return [(f"known ({int(known.sum()):,}{_out(outside)})", KNOWN_GREY, "o")] if known.any() else []
 
 
-def _legend_below(ax: Any, entries: list[Entry]) -> None:
-    _legend(ax, entries, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=min(2, len(entries)))
+def _out(outside: int) -> str:
+    return f", {outside:,} outside" if outside else ""
+
+
+def _legend_below(ax: Any, entries: list[Entry], columns: int = 2) -> None:
+    _legend(ax, entries, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=min(columns, len(entries)))
 
 
 def _legend(ax: Any, entries: list[Entry], **place: Any) -> None:
