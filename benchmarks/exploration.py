@@ -67,7 +67,8 @@ def one_step() -> None:
     second = seconds_of(lambda: exploration.propose().most_distinct)
     print(
         f"100,000 x 50: first step {fit + cluster:.2f} s (fit {fit:.2f}, clusters {cluster:.2f}), "
-        f"accept {first:.2f} s, second step {second:.2f} s (claim 2 s each); one mixture of all columns {mixture_of_all_columns(X):.1f} s"
+        f"accept {first:.2f} s, second step {second:.2f} s (claim 2 s each); "
+        f"one mixture of all columns {mixture_of_all_columns(X):.1f} s"
     )
 
 

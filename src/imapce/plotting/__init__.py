@@ -8,9 +8,12 @@ figures can be made in servers, in threads and in notebooks alike.
 """
 
 from imapce.plotting.biplot import plot_loadings
+from imapce.plotting.exploration import write_exploration_report
 from imapce.plotting.files import figure_target, save_figure
+from imapce.plotting.overview import plot_overview
 from imapce.plotting.report import Section, write_report
 from imapce.plotting.scatter import plot_comparison, plot_embedding
+from imapce.plotting.steps import plot_proposal, plot_step
 from imapce.plotting.trace import plot_trace
 
 __all__ = [
@@ -19,7 +22,11 @@ __all__ = [
     "plot_comparison",
     "plot_embedding",
     "plot_loadings",
+    "plot_overview",
+    "plot_proposal",
+    "plot_step",
     "plot_trace",
     "save_figure",
+    "write_exploration_report",
     "write_report",
 ]

@@ -62,7 +62,7 @@ class Key:
                 f"marker must hold categories, got more than {MOST_DISTINCT_NUMBERS} distinct numbers; "
                 "pass them as color, or cut them into classes first."
             )
-        return cls(colors, shapes, color_name or _column_name(color), marker_name or _column_name(marker))
+        return cls(colors, shapes, color_name or column_name(color), marker_name or column_name(marker))
 
     def normalize(self) -> Normalize:
         """Give the range of a continuous colour, which is that of all rows, known ones included."""
@@ -146,7 +146,7 @@ class Key:
             )
 
 
-def _column_name(labels: ArrayLike | None) -> str | None:
+def column_name(labels: ArrayLike | None) -> str | None:
     name = getattr(labels, "name", None)
     return name if isinstance(name, str) and name else None
 

@@ -45,11 +45,13 @@ def write_report(
     title: str,
     sections: Sequence[Section],
     summary: str | Mapping[str, object] | None = None,
+    dpi: float = _REPORT_DPI,
 ) -> Path:
     """Write a report as one self-contained HTML page and return its path.
 
     `summary` is either text or a mapping of facts, shown below the title. Every text is shown as written:
-    nothing in a title, a caption or a table is taken for HTML.
+    nothing in a title, a caption or a table is taken for HTML. `dpi` is the resolution of the figures, which
+    decides how large the page is.
 
     >>> write_report("report.html", title="Penguins", sections=sections, summary={"rows": 344})
     PosixPath('report.html')
@@ -60,7 +62,7 @@ def write_report(
     writable_target(target)
     if isinstance(sections, Section) or not all(isinstance(section, Section) for section in sections):
         raise InvalidTypeError("sections must be a list of Section, got another kind; wrap each part in Section().")
-    parts = [_section(number, section) for number, section in enumerate(sections, start=1)]
+    parts = [_section(number, section, dpi) for number, section in enumerate(sections, start=1)]
     contents = _contents(sections) if len(sections) >= _CONTENTS_FROM else ""
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -108,8 +110,8 @@ def _contents(sections: Sequence[Section]) -> str:
     return f'<nav aria-label="Contents"><ol>{links}</ol></nav>\n'
 
 
-def _section(number: int, section: Section) -> str:
-    figures = "".join(_figure(caption, figure) for caption, figure in section.figures)
+def _section(number: int, section: Section, dpi: float) -> str:
+    figures = "".join(_figure(caption, figure, dpi) for caption, figure in section.figures)
     table = "" if section.table is None else _table(section.title, section.table)
     return (
         f'<section id="section-{number}">\n<h2>{_text(section.title)}</h2>\n'
@@ -117,8 +119,8 @@ def _section(number: int, section: Section) -> str:
     )
 
 
-def _figure(caption: str, figure: Figure) -> str:
-    image = base64.b64encode(figure_bytes(figure, ".png", _REPORT_DPI)).decode("ascii")
+def _figure(caption: str, figure: Figure, dpi: float) -> str:
+    image = base64.b64encode(figure_bytes(figure, ".png", dpi)).decode("ascii")
     return (
         f'<figure><img src="data:image/png;base64,{image}" alt="{_text(caption)}">'
         f"<figcaption>{_text(caption)}</figcaption></figure>\n"

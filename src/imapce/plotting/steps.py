@@ -1,0 +1,305 @@
+"""Figures of one step of an exploration: what was known, which cluster was taken, what the labels say.
+
+>>> plot_step(exploration, 0, labels=species)
+>>> plot_proposal(exploration.propose())
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Ellipse
+from matplotlib.patheffects import withStroke
+from numpy.typing import ArrayLike, NDArray
+
+from imapce.errors import InvalidValueError
+from imapce.plotting.key import Key
+from imapce.plotting.labels import Labels
+from imapce.plotting.scatter import plot_embedding, point_look
+from imapce.plotting.style import INK, KNOWN_GREY, LABEL_SIZE, PALETTE, blank_figure, new_figure, quiet_axes
+
+if TYPE_CHECKING:
+    from imapce.exploration import AcceptedStep, Exploration, Step
+
+Points = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Entry = tuple[str, str, str]
+
+# Without black, which stands for "unexplored".
+CLUSTER_HUES = tuple(hue for hue in PALETTE if hue != "#000000")
+UNEXPLORED_BLACK = "#000000"
+OTHER_GREY = "#8C959F"
+RASTERISE_FROM = 20_000
+_PANEL_INCHES = 2.95
+_HEIGHT_INCHES = 4.2
+# Two standard deviations hold 86 % of a bell-shaped cluster.
+_ELLIPSE_SIGMAS = 2.0
+
+
+def cluster_hue(number: int) -> str:
+    """Give the colour of a cluster by its number, the same in every figure; after eleven clusters they repeat.
+
+    >>> cluster_hue(0)
+    '#0072B2'
+    """
+    return CLUSTER_HUES[number % len(CLUSTER_HUES)]
+
+
+def plot_step(
+    exploration: Exploration,
+    index: int,
+    *,
+    labels: ArrayLike | None = None,
+    label_name: str | None = None,
+) -> Figure:
+    """Draw an accepted step in the view it was seen in, panel by panel, and return the figure.
+
+    On the left the rows known before the step are grey and the unexplored ones black. In the middle every taken
+    cluster has its colour, its number (as in `exploration.labels_`) and an ellipse of two standard deviations
+    around it. On the right, where `labels` are given, the unexplored rows are coloured by them. Of a view with
+    more than two axes the first two are drawn, and the names of the axes say so. The panels frame the unexplored
+    rows; the key says how many known rows lie outside.
+
+    >>> plot_step(exploration, 0, labels=species, label_name="species")
+    <Figure size 1025x420 with 3 Axes>
+    """
+    step = step_at(exploration, index)
+    points, names = _flat(exploration.coordinates(step))
+    known = known_before(exploration, index)
+    n_rows = len(points)
+    first = first_cluster(exploration, index)
+    key = None if labels is None else Key.read(_checked(labels, n_rows), None, label_name, None, n_rows)
+    n_panels = 2 if key is None else 3
+    figure = blank_figure(_PANEL_INCHES * n_panels + (1.4 if key is not None else 0.0), _HEIGHT_INCHES)
+    panels = [figure.add_subplot(1, n_panels, place) for place in range(1, n_panels + 1)]
+
+    _cloud(panels[0], points, known, KNOWN_GREY, 1.5)
+    _cloud(panels[0], points, ~known, UNEXPLORED_BLACK, 2.0)
+    quiet_axes(panels[0], *names, title="What is known")
+
+    rest = ~known
+    for cluster in step.clusters:
+        rest[cluster.rows] = False
+    _cloud(panels[1], points, known, KNOWN_GREY, 1.5)
+    _cloud(panels[1], points, rest, OTHER_GREY, 1.8)
+    entries = _known_entry(known) + ([(f"others ({int(rest.sum()):,})", OTHER_GREY, "o")] if rest.any() else [])
+    for number, cluster in enumerate(step.clusters, start=first):
+        inside = np.zeros(n_rows, dtype=bool)
+        inside[cluster.rows] = True
+        _cloud(panels[1], points, inside, cluster_hue(number), 2.0)
+        entries.insert(number - first, (f"cluster {number} ({cluster.size:,})", cluster_hue(number), "o"))
+    outlines = [
+        _encircle(panels[1], points, cluster.rows, number) for number, cluster in enumerate(step.clusters, start=first)
+    ]
+    quiet_axes(panels[1], names[0], "", title="What was taken")
+    _legend_below(panels[1], entries)
+
+    if labels is not None and key is not None:
+        plot_embedding(
+            points,
+            color=labels,
+            known=known,
+            title="What the labels say",
+            color_name=key.color_name or "labels",
+            axis_names=[names[0], ""],
+            ax=panels[2],
+        )
+    outside = _same_window(panels, points, outlines, known)
+    black = (f"unexplored ({int((~known).sum()):,})", UNEXPLORED_BLACK, "o")
+    _legend_below(panels[0], [*_known_entry(known, outside), black], columns=1 if outside else 2)
+    for ax in panels[1:]:
+        ax.tick_params(labelleft=False)
+    _rasterise(panels, n_rows)
+    return figure
+
+
+def plot_proposal(step: Step, *, view: int = 0) -> Figure:
+    """Draw a view of a proposal with all its clusters, the most distinct encircled, and return the figure.
+
+    Outliers are small grey crosses and known rows light grey dots; the key gives the size and the distinctness
+    of every cluster.
+
+    >>> plot_proposal(exploration.propose(), view=1)
+    <Figure size 840x540 with 1 Axes>
+    """
+    if isinstance(view, bool) or not isinstance(view, (int, np.integer)) or not 0 <= view < len(step.views):
+        raise InvalidValueError(f"view must be from 0 to {len(step.views) - 1} in this step; got {view!r}.")
+    seen = step.views[view]
+    points, names = _flat(seen.embedding)
+    known, clusters = ~seen.unexplored, seen.clusters
+    outliers = ~known & (clusters < 0)
+    figure, ax = new_figure(8.4, 5.4)
+    _cloud(ax, points, known, KNOWN_GREY, 1.5)
+    _cloud(ax, points, outliers, OTHER_GREY, 1.8, marker="x")
+    entries: list[Entry] = []
+    for number, distinctness in enumerate(seen.distinctness):
+        inside = clusters == number
+        _cloud(ax, points, inside, cluster_hue(number), 2.0)
+        apart = f"distinctness {distinctness:.3g}" if len(seen.distinctness) > 1 else "the only one"
+        most = ", most distinct" if number in seen.most_distinct and len(seen.distinctness) > 1 else ""
+        entries.append((f"cluster {number}: {int(inside.sum()):,} rows\n{apart}{most}", cluster_hue(number), "o"))
+    outlines = [_encircle(ax, points, np.flatnonzero(clusters == number), number) for number in seen.most_distinct]
+    if outliers.any():
+        entries.append((f"outliers: {int(outliers.sum()):,} rows", OTHER_GREY, "x"))
+    nothing = "" if len(seen.distinctness) else ": no cluster is large enough"
+    quiet_axes(ax, *names, title=f"Step {step.number}, view {view}{nothing}")
+    outside = _same_window([ax], points, outlines, known)
+    if known.any():
+        entries.append((f"known: {int(known.sum()):,} rows{_out(outside)}", KNOWN_GREY, "o"))
+    _legend(ax, entries, loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, labelspacing=0.8)
+    _rasterise([ax], len(points))
+    return figure
+
+
+def step_at(exploration: Exploration, index: int) -> AcceptedStep:
+    """Give an accepted step by its number, or say which numbers there are."""
+    steps = exploration.steps
+    if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not 0 <= index < len(steps):
+        there = f"from 0 to {len(steps) - 1}" if steps else "that of an accepted step, and none is accepted yet"
+        raise InvalidValueError(f"index must be {there}; got {index!r}.")
+    return steps[index]
+
+
+def first_cluster(exploration: Exploration, index: int) -> int:
+    """Give the number of the first cluster that a step took, as in `exploration.labels_`."""
+    return sum(len(step.clusters) for step in exploration.steps[:index])
+
+
+def known_before(exploration: Exploration, index: int) -> Mask:
+    """Give the rows that were known when a step was proposed: those of the start and of earlier steps."""
+    labels = exploration.labels_
+    return exploration.known & (labels < first_cluster(exploration, index))
+
+
+def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:
+    """Refuse labels that do not fit by the name the caller used."""
+    Labels.read(labels, "labels", n_rows, most=len(PALETTE))
+    return labels
+
+
+def _flat(coordinates: Points) -> tuple[Points, tuple[str, str]]:
+    """Give two coordinates to draw and their names; a view of one axis is drawn against the number of the row."""
+    n_rows, n_axes = coordinates.shape
+    if n_axes == 1:
+        return np.column_stack([coordinates[:, 0], np.arange(n_rows)]), ("axis 1", "row")
+    more = f" (of {n_axes})" if n_axes > 2 else ""
+    return coordinates[:, :2], (f"axis 1{more}", f"axis 2{more}")
+
+
+def _cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: str = "o") -> None:
+    if not rows.any():
+        return
+    area, opacity = point_look(points)
+    cross = marker == "x"
+    ax.scatter(
+        *points[rows].T,
+        color=hue,
+        s=area * (0.8 if cross else 0.6),
+        marker=marker,
+        linewidths=0.7 if cross else 0,
+        alpha=np.maximum(opacity[rows], 0.5) if hue == KNOWN_GREY else opacity[rows],
+        zorder=layer,
+    )
+
+
+def _encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> Points:
+    """Draw the ellipse of a cluster with its number on top, and give the outline."""
+    members = points[rows]
+    centre = members.mean(axis=0)
+    deviation = members - centre
+    variance, axes = np.linalg.eigh(deviation.T @ deviation / len(members))
+    # A cluster without spread still gets a circle that can be seen.
+    least = 0.012 * float(np.ptp(points, axis=0).max()) or 1.0
+    radii = np.maximum(_ELLIPSE_SIGMAS * np.sqrt(np.maximum(variance, 0.0)), least)
+    # Dark on white, so that the line is seen on rows of any colour.
+    for hue, width in (("white", 3.6), (INK, 1.5)):
+        ellipse = Ellipse(
+            (float(centre[0]), float(centre[1])),
+            float(2 * radii[1]),
+            float(2 * radii[0]),
+            angle=float(np.degrees(np.arctan2(axes[1, 1], axes[0, 1]))),
+            fill=False,
+            edgecolor=hue,
+            linewidth=width,
+            zorder=3.0,
+        )
+        ax.add_patch(ellipse)
+    turn = np.linspace(0.0, 2 * np.pi, 90)
+    outline = centre + (np.stack([np.cos(turn), np.sin(turn)], axis=1) * radii) @ axes.T
+    top = outline[np.argmax(outline[:, 1])]
+    ax.annotate(
+        str(number),
+        (float(top[0]), float(top[1])),
+        xytext=(0, 2),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=LABEL_SIZE,
+        fontweight="bold",
+        color=INK,
+        zorder=4.0,
+        path_effects=[withStroke(linewidth=3.0, foreground="white")],
+    )
+    return outline
+
+
+def _same_window(panels: list[Any], points: Points, outlines: list[Points], known: Mask) -> int:
+    """Give all panels the same limits, and say how many known rows lie outside of them.
+
+    The unexplored rows and the ellipses always fit. Known rows can lie so far away that the others would shrink to
+    a spot; they are followed for half the width of the others.
+    """
+    shown = np.vstack([points[~known], *outlines])
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    room = np.where(high > low, high - low, 1.0)
+    low = np.maximum(low - 0.5 * room, np.minimum(low, points.min(axis=0)))
+    high = np.minimum(high + 0.5 * room, np.maximum(high, points.max(axis=0)))
+    # A little more at the top, for the number above an ellipse.
+    low, high = low - 0.05 * room, high + np.array([0.05, 0.1]) * room
+    for ax in panels:
+        # A view is often long and narrow, and what makes a cluster distinct does not depend on the scale of an axis.
+        ax.set_aspect("auto")
+        ax.set_xlim(low[0], high[0])
+        ax.set_ylim(low[1], high[1])
+        ax.locator_params(nbins=5)
+    return int((known & ((points < low) | (points > high)).any(axis=1)).sum())
+
+
+def _rasterise(panels: list[Any], n_rows: int) -> None:
+    """Keep vector files small: beyond 20,000 rows the points of a panel become one image."""
+    for ax in panels:
+        for artist in ax.collections:
+            artist.set_rasterized(n_rows > RASTERISE_FROM)
+
+
+def _known_entry(known: Mask, outside: int = 0) -> list[Entry]:
+    return [(f"known ({int(known.sum()):,}{_out(outside)})", KNOWN_GREY, "o")] if known.any() else []
+
+
+def _out(outside: int) -> str:
+    return f", {outside:,} outside" if outside else ""
+
+
+def _legend_below(ax: Any, entries: list[Entry], columns: int = 2) -> None:
+    _legend(ax, entries, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=min(columns, len(entries)))
+
+
+def _legend(ax: Any, entries: list[Entry], **place: Any) -> None:
+    handles = [
+        Line2D([], [], linestyle="", marker=marker, markersize=6.5, color=hue, markeredgewidth=1.2 * (marker == "x"))
+        for _, hue, marker in entries
+    ]
+    ax.legend(
+        handles,
+        [name for name, _, _ in entries],
+        frameon=False,
+        fontsize=LABEL_SIZE,
+        labelcolor=INK,
+        handletextpad=0.2,
+        columnspacing=1.0,
+        **place,
+    )
