@@ -191,13 +191,15 @@ def test_clusters_and_distinctness_do_not_depend_on_units_or_rotation(name: str,
 
 def test_means_and_covariances_come_in_the_units_of_the_view() -> None:
     view, truth = blobs([100, 80, 60])
-    found = cluster_view(1e6 * view @ ROTATION.T, min_cluster_size=20, max_clusters=3)
-    assert found.sizes.tolist() == [100, 80, 60]
+    by = 1e6 * ROTATION
+    plain = cluster_view(view, min_cluster_size=20, max_clusters=3)
+    mapped = cluster_view(view @ by.T, min_cluster_size=20, max_clusters=3)
+    assert mapped.sizes.tolist() == [100, 80, 60]
+    np.testing.assert_allclose(mapped.means, plain.means @ by.T, rtol=1e-4, atol=1e2)
+    np.testing.assert_allclose(mapped.covariances, by @ plain.covariances @ by.T, rtol=1e-4, atol=1e8)
     for cluster in range(3):
-        members = 1e6 * view[truth == cluster] @ ROTATION.T
-        np.testing.assert_allclose(found.means[cluster], members.mean(axis=0), atol=2e6)
-        # The mixture adds a prior that is worth one row, so the spread is near, not equal.
-        assert 0.5 < np.trace(found.covariances[cluster]) / np.trace(np.cov(members.T)) < 12
+        # The mixture pulls the means a little towards the middle of the view.
+        np.testing.assert_allclose(plain.means[cluster], view[truth == cluster].mean(axis=0), atol=2.0)
 
 
 # --- views at the edge ------------------------------------------------------------------------------------------------
