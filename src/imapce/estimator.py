@@ -44,6 +44,10 @@ class Optimum:
     starts: int
 
 
+class FlatRowsError(InvalidValueError):
+    """The rows to explore vary in fewer directions than a view has axes."""
+
+
 class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A linear view that keeps variance, drops what is known and pulls apart the clusters of the rest.
 
@@ -159,6 +163,8 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             min_unexplored=self.n_components + 1,
         )
         Z = Xs if terms.known is None else standardized(rows.subset(~terms.known))
+        if int(Z.informative.sum()) < self.n_components:
+            raise self._flat_rows()
         self.alpha_ = float(self.alpha) if terms.any_known else 0.0
         known = [(-self.alpha_ * weight, form) for weight, form in terms.second_moments]
         M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
@@ -187,12 +193,15 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         frames = np.stack([optimum.V for optimum in solution.optima])
         self._kurtoses = objective.kurtosis(frames)
         if not np.isfinite(self._kurtoses[0]):
-            raise InvalidValueError(
-                f"X must vary in at least n_components={self.n_components} directions among the rows to explore, and "
-                "it does not: columns repeat each other or rows are too few; lower n_components or add data."
-            )
+            raise self._flat_rows()
         self.n_evaluations_ = objective.n_evaluations
         return solution
+
+    def _flat_rows(self) -> FlatRowsError:
+        return FlatRowsError(
+            f"X must vary in at least n_components={self.n_components} directions among the rows to explore, and "
+            "it does not: columns repeat each other or rows are too few; lower n_components or add data."
+        )
 
     def _keep(self, solution: Solution, Xs: StandardizedRows) -> None:
         """Fitted attributes, in the canonical rotation and sign."""

@@ -10,7 +10,7 @@ undo is to drop the last entry and a saved session is small.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,8 +24,8 @@ from sklearn.base import clone
 
 from imapce import session_file, tables
 from imapce.clustering import METHODS, Clustering, cluster_view
-from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimator import IMAPCE, quiet_about_convergence
+from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
+from imapce.estimator import IMAPCE, FlatRowsError, quiet_about_convergence
 from imapce.priors import Prior, Subset, as_list, known_rows
 from imapce.rows import Rows
 from imapce.session_file import AcceptedStep, Feature, TakenCluster
@@ -152,9 +152,9 @@ class Exploration:
         clusterer: str = "dpgmm",
         path: str | os.PathLike[str] | None = None,
     ):
+        if estimator is not None and not isinstance(estimator, IMAPCE):
+            raise InvalidTypeError(f"estimator must be an IMAPCE; got {estimator!r:.80}.")
         self._model = clone(estimator) if estimator is not None else IMAPCE()
-        if not isinstance(self._model, IMAPCE):
-            raise InvalidTypeError(f"estimator must be an IMAPCE; got {type(estimator).__name__}.")
         self._model._check_parameters()
         self._rows: Rows = self._model._open(X)
         n = self._rows.n_rows
@@ -165,8 +165,10 @@ class Exploration:
         if clusterer not in METHODS:
             raise InvalidValueError(f"clusterer must be one of {', '.join(map(repr, METHODS))}; got {clusterer!r}.")
         self.clusterer = clusterer
-        if random_state is not None and not isinstance(random_state, (int, np.integer)):
+        if isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer, type(None))):
             raise InvalidTypeError(f"random_state must be None or a whole number; got {random_state!r}.")
+        if random_state is not None and random_state < 0:
+            raise InvalidValueError(f"random_state must not be negative; got {random_state}.")
         # A seed is drawn once where none is given, so that the session can be saved and go on as it was.
         drawn = int(np.random.default_rng().integers(2**31)) if random_state is None else int(random_state)
         self.random_state = drawn
@@ -181,6 +183,7 @@ class Exploration:
         self._accepted: list[AcceptedStep] = []
         self._undone: list[AcceptedStep] = []
         self._proposal: Step | None = None
+        self._flat = False
 
     # --- where the session stands -------------------------------------------------------------------------------------
 
@@ -219,6 +222,10 @@ class Exploration:
             return "Every row is taken."
         if left <= self.min_cluster_size:
             return f"{left} rows are left, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
+        if left <= self._model.n_components:
+            return f"{left} rows are left, too few for a view of {self._model.n_components} axes; they are outliers."
+        if self._flat:
+            return f"The {left} rows left do not vary in {self._model.n_components} directions; they stay as outliers."
         if self._proposal is not None and not self._proposal.most_distinct:
             return f"No cluster of at least {self.min_cluster_size} rows is in the view; {left} rows stay as outliers."
         return None
@@ -232,7 +239,11 @@ class Exploration:
     def propose(self) -> Step:
         """The next view of the unexplored rows and its clusters; asking again gives the same step."""
         if self._proposal is None:
-            self._proposal = self._next_step()
+            try:
+                self._proposal = self._next_step()
+            except FlatRowsError:
+                self._flat = True
+                raise
         return self._proposal
 
     def accept(self, clusters: int | Sequence[int] | None = None, *, mask: Any = None, view: int = 0) -> AcceptedStep:
@@ -296,7 +307,10 @@ class Exploration:
             task = bar.add_task("exploring", total=self._rows.n_rows) if bar is not None else None
             count = 0
             while not self.done and (max_steps is None or count < max_steps):
-                step = self.propose()
+                try:
+                    step = self.propose()
+                except FlatRowsError:
+                    break
                 if self.done:
                     break
                 accepted = self.accept()
@@ -345,12 +359,13 @@ class Exploration:
         session_file.write_session(path, self)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], X: Any, *, autosave: bool = True) -> Self:
+    def load(cls, path: str | os.PathLike[str], X: Any, *, autosave: bool = True, row_ids: Any = None) -> Self:
         """A saved session on the same data; other data is refused by the name of what differs.
 
-        With `autosave` the file goes on being rewritten after every accept and undo.
+        With `autosave` the file goes on being rewritten after every accept and undo. Names of rows come with the data,
+        not from the file: from `row_ids` or the table's index.
         """
-        return session_file.read_session(cls, path, X, autosave=autosave)
+        return session_file.read_session(cls, path, X, autosave=autosave, row_ids=row_ids)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -411,7 +426,16 @@ class Exploration:
         return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)
 
     def _rows_of_mask(self, mask: Any) -> NDArray[np.intp]:
-        chosen = known_rows(Subset(mask), self._rows.n_rows)
+        try:
+            chosen = known_rows(Subset(mask), self._rows.n_rows)
+        except ImapceError as error:
+            # A mask follows the rules of Subset(rows), and the sentence must name the argument that was given.
+            raise type(error)(
+                str(error)
+                .replace("Subset(rows)", "mask")
+                .replace("mask as a mask", "mask")
+                .replace("; pass prior=None or", ";")
+            ) from error
         again = np.flatnonzero(chosen & self.known)
         if len(again):
             raise InvalidValueError(
@@ -421,14 +445,14 @@ class Exploration:
 
     def _commit(self, accepted: list[AcceptedStep], undone: list[AcceptedStep]) -> None:
         """Make a new state current; where it cannot be saved, the old one stays."""
-        before = self._accepted, self._undone, self._proposal
-        self._accepted, self._undone, self._proposal = accepted, undone, None
+        before = self._accepted, self._undone, self._proposal, self._flat
+        self._accepted, self._undone, self._proposal, self._flat = accepted, undone, None, False
         if self.path is None:
             return
         try:
             self.save(self.path)
         except BaseException:
-            self._accepted, self._undone, self._proposal = before
+            self._accepted, self._undone, self._proposal, self._flat = before
             raise
 
 
@@ -438,7 +462,7 @@ def _named(clusters: int | Sequence[int] | None, view: View) -> list[int]:
         if not view.most_distinct:
             raise InvalidValueError("no cluster of this view is large enough; lower min_cluster_size or pass a mask.")
         return list(view.most_distinct)
-    numbers = [clusters] if isinstance(clusters, (int, np.integer)) else list(clusters)
+    numbers = list(clusters) if isinstance(clusters, Iterable) else [clusters]
     for number in numbers:
         if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or not 0 <= number < n_clusters:
             raise InvalidValueError(

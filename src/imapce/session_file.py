@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from imapce import storage
 from imapce.errors import FileFormatError, InvalidValueError
 from imapce.estimator import IMAPCE, plain_parameters
-from imapce.priors import Attributes, Samples
+from imapce.priors import Attributes, Samples, Subset
 from imapce.rows import Rows
 
 Array = NDArray[np.float64]
@@ -96,8 +96,10 @@ def write_session(path: str | os.PathLike[str], session: Any) -> None:
     priors: list[dict[str, Any]] = []
     for i, prior in enumerate(session._other_priors):
         if isinstance(prior, Attributes):
-            listed = [prior.columns] if isinstance(prior.columns, (str, int)) else list(prior.columns)
-            columns = [c if isinstance(c, (str, bool)) else int(c) for c in listed]
+            listed = [prior.columns] if isinstance(prior.columns, (str, int, np.integer)) else list(prior.columns)
+            columns = [
+                c if isinstance(c, str) else bool(c) if isinstance(c, (bool, np.bool_)) else int(c) for c in listed
+            ]
             priors.append({"kind": "attributes", "columns": columns, "weight": float(prior.weight)})
         elif isinstance(prior, Samples):
             matrix = session._model._read_background(prior.background, moments.mean + session._rows.origin)
@@ -119,11 +121,11 @@ def write_session(path: str | os.PathLike[str], session: Any) -> None:
     storage.write_archive(path, "session", SESSION_VERSION, header, arrays)
 
 
-def read_session(cls: type[Any], path: str | os.PathLike[str], X: Any, *, autosave: bool) -> Any:
+def read_session(cls: type[Any], path: str | os.PathLike[str], X: Any, *, autosave: bool, row_ids: Any = None) -> Any:
     """The session in `path` on the data `X`, which must be the data it was made from."""
     header, arrays = storage.read_archive(path, "session", SESSION_VERSION)
     try:
-        return _restored(cls, path, header, arrays, X, autosave)
+        return _restored(cls, path, header, arrays, X, autosave, row_ids)
     except InvalidValueError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -138,13 +140,17 @@ def _restored(
     arrays: dict[str, NDArray],
     X: Any,
     autosave: bool,
+    row_ids: Any,
 ) -> Any:
     priors: list[Any] = []
     for i, stored in enumerate(header["priors"]):
         if stored["kind"] == "attributes":
             priors.append(Attributes(stored["columns"], weight=stored["weight"]))
         else:
-            priors.append(Samples(arrays[f"background{i}"], weight=stored["weight"]))
+            background = arrays[f"background{i}"]
+            if background.ndim != 2 or background.shape[1] != len(header["columns"]):
+                raise ValueError("a background does not fit the columns")
+            priors.append(Samples(background, weight=stored["weight"]))
     session = cls(
         X,
         estimator=IMAPCE(**header["parameters"]),
@@ -152,11 +158,13 @@ def _restored(
         max_clusters=header["max_clusters"],
         random_state=header["random_state"],
         clusterer=header["clusterer"],
+        row_ids=row_ids,
         path=path if autosave else None,
     )
     _require_same_data(session, header, arrays)
     session._other_priors = priors
-    session._subset_weight = float(header["subset_weight"])
+    # A prior refuses a weight that is no positive number, so an unusable one is found here and not at the next step.
+    session._subset_weight = float(Subset([], weight=header["subset_weight"]).weight)
     n = session._rows.n_rows
     start = arrays["known_at_start"]
     if start.shape != (n,) or start.dtype != bool:
