@@ -121,7 +121,7 @@ def mnist_exploration(quick: bool) -> list[Row]:
 
     def draw(seed: int) -> tuple[Any, np.ndarray]:
         chosen = np.random.default_rng(seed).choice(len(data.X), 10_000, replace=False)
-        return data.X[chosen], classes[chosen]
+        return data.X[chosen].astype(np.float64), classes[chosen]
 
     paper = {"none": MNIST["none"]} if quick else MNIST
     return table(
