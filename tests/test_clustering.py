@@ -270,6 +270,7 @@ def test_a_large_view_is_learned_from_a_sample_and_the_rest_assigned(
 ) -> None:
     view, truth = blobs([600, 400, 300], spread=0.5)
     everything = cluster_view(view, min_cluster_size=100, max_clusters=3, method=method)
+    monkeypatch.setattr(clustering, "CLUSTER_ALL", 500)
     monkeypatch.setattr(clustering, "SAMPLE", 500)
     sampled = cluster_view(view, min_cluster_size=100, max_clusters=3, method=method)
     assert everything.sampled == len(view)
@@ -281,6 +282,7 @@ def test_a_large_view_is_learned_from_a_sample_and_the_rest_assigned(
 
 
 def test_a_view_of_exactly_the_sample_size_is_clustered_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clustering, "CLUSTER_ALL", 110)
     monkeypatch.setattr(clustering, "SAMPLE", 110)
     view, _ = blobs([60, 50])
     assert cluster_view(view, min_cluster_size=20).sampled == 110
