@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
@@ -23,10 +22,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from sklearn.base import clone
 
 from imapce import session_file, tables
-from imapce.clustering import METHODS, Clustering, cluster_view
+from imapce.clustering import METHODS, cluster_view
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.estimator import IMAPCE, FlatRowsError, quiet_about_convergence
 from imapce.priors import Prior, Subset, as_list, known_rows
+from imapce.proposal import Step, View
 from imapce.rows import Rows
 from imapce.session_file import AcceptedStep, Feature, TakenCluster
 
@@ -34,86 +34,6 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 N_FEATURES = 10
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """One optimum of a step: coordinates of all rows and, when asked for, the clusters of the unexplored ones."""
-
-    components: Array
-    objective: float
-    kurtosis: float
-    starts: int
-    unexplored: Mask
-    _project: Callable[[Array], Array] = field(repr=False)
-    _cluster: Callable[[Array], Clustering] = field(repr=False)
-
-    @cached_property
-    def embedding(self) -> Array:
-        """(n, k), all rows, in the standardisation of the unexplored ones."""
-        return self._project(self.components)
-
-    @cached_property
-    def clustering(self) -> Clustering:
-        return self._cluster(self.embedding[self.unexplored])
-
-    @property
-    def clusters(self) -> NDArray[np.intp]:
-        """(n,), the cluster of every unexplored row; -1 for outliers and for rows already known."""
-        labels = np.full(len(self.unexplored), -1)
-        labels[self.unexplored] = self.clustering.labels
-        return labels
-
-    @property
-    def distinctness(self) -> Array:
-        return self.clustering.distinctness
-
-    @property
-    def most_distinct(self) -> tuple[int, ...]:
-        return self.clustering.most_distinct
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """A proposal: the best view first in `views`, the other distinct optima after it; nothing is changed by it."""
-
-    number: int
-    views: list[View]
-    mean: Array
-    scale: Array
-    stop_reason: str
-
-    @property
-    def embedding(self) -> Array:
-        return self.views[0].embedding
-
-    @property
-    def unexplored(self) -> Mask:
-        return self.views[0].unexplored
-
-    @property
-    def clusters(self) -> NDArray[np.intp]:
-        return self.views[0].clusters
-
-    @property
-    def distinctness(self) -> Array:
-        return self.views[0].distinctness
-
-    @property
-    def most_distinct(self) -> tuple[int, ...]:
-        return self.views[0].most_distinct
-
-    @property
-    def components(self) -> Array:
-        return self.views[0].components
-
-    @property
-    def clustered_from(self) -> str:
-        """In words, how the clusters were found."""
-        total, sampled = int(self.unexplored.sum()), self.views[0].clustering.sampled
-        if sampled == total:
-            return f"Clustered all {total:,} unexplored rows."
-        return f"Clustered a seeded sample of {sampled:,} of {total:,} unexplored rows and assigned the rest."
 
 
 class Exploration:

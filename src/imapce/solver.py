@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.stiefel import orthonormalize, squared_distances, tangent, transpose
+from imapce.newton import ROUNDING, SAME_SKETCH, Evaluated, ObjectiveLike, beside_a_better_one, newton_polish
+from imapce.stiefel import orthonormalize, squared_distances, tangent
 
 Array = NDArray[np.float64]
 Rows = slice | NDArray[np.intp]
 
 MEMORY = 8  # pairs kept by L-BFGS; 5 to 20 differ by less than 10 % in evaluations on all six data sets
 SUFFICIENT_DECREASE = 1e-4
-ROUNDING = 1e-13  # relative size below which a difference of two objectives is noise
 MAX_REFUSALS = 12
 JOINED = 1e-4  # summed squared sines (an angle of about half a degree): two starts in one basin
 REVIEW = 5  # rounds between looks at the whole field
@@ -32,28 +31,9 @@ HOPELESS = 20.0  # a start gives up when its gap to the best exceeds this many t
 POLISH = 1e-4  # the winner is refined to this fraction of tol, so that engines and threads agree on the subspace
 SKETCH = 1e-3  # where Newton follows, the race itself need only tell the basins apart
 NEWTON_LIMIT = 128  # tangent dimensions up to which Newton may follow where evaluations are not cheap
-LONGEST_NEWTON_STEP = 0.3  # radians
-NEWTON_HALVINGS = 4
-DIFFERENCE = 1e-4  # half-width, in natural lengths, of the differences behind Newton's Hessian
-SAME_SKETCH = 1e-2  # summed squared sines (about 6 degrees) below which two sketches lead to one optimum
 
 
 _UPPER = np.triu(np.ones((MEMORY, MEMORY)))
-
-
-class Evaluated(Protocol):
-    @property
-    def value(self) -> Array: ...
-    @property
-    def gradient(self) -> Array: ...
-    @property
-    def scale(self) -> Array: ...
-
-
-class ObjectiveLike(Protocol):
-    def evaluate(self, V: Array) -> Evaluated: ...
-
-    def inverse_curvature(self, V: Array) -> Array | None: ...
 
 
 @dataclass(frozen=True)
@@ -307,7 +287,7 @@ class _Race:
             field = _Field.stack(going)
             if newton:
                 newton_polish(self.objective, field, tol * POLISH)
-                field = self._at_rest(field.keep(~_beside_a_better_one(field, SAME_SKETCH)))
+                field = self._at_rest(field.keep(~beside_a_better_one(field, SAME_SKETCH)))
             going = [one for _, one in self.run(field, tol, compete=False)]
             d, k = field.V.shape[1:]
             if not newton and (d - k) * k <= NEWTON_LIMIT:
@@ -318,7 +298,7 @@ class _Race:
 
     def _joined(self, field: _Field, arrived: list[_Field]) -> NDArray[np.bool_]:
         """Running starts that lie on an arrived one, or on a running one that is further down."""
-        joined = _beside_a_better_one(field, self.near)
+        joined = beside_a_better_one(field, self.near)
         if arrived:
             joined |= np.any(squared_distances(field.V, np.concatenate([one.V for one in arrived])) < self.near, axis=1)
         return joined
@@ -378,83 +358,6 @@ def _apart(ranked: list[_Field], distance: float) -> list[_Field]:
         if not kept or squared_distances(one.V, np.concatenate([other.V for other in kept])).min() >= distance:
             kept.append(one)
     return kept
-
-
-def newton_polish(objective: ObjectiveLike, field: _Field, tol: float, *, max_steps: int = 20) -> None:
-    """Newton steps on every start of `field`, in place; one that comes to lie beside a better one is left alone.
-
-    Where L-BFGS needs hundreds of iterations for the last digits of a badly conditioned problem (320 on Image
-    Segmentation), a handful of these do. A step is halved until f or, at the level of rounding, the gradient goes
-    down; a start for which no step does stays where it is.
-    """
-    for _ in range(max_steps):
-        pending = np.flatnonzero((field.relative_gradient() > tol) & ~_beside_a_better_one(field, SAME_SKETCH))
-        if not len(pending):
-            return
-        move = _newton_steps(objective, field.V[pending], field.gradient[pending])
-        length = np.sqrt(np.einsum("rdk,rdk->r", move, move))
-        move /= np.maximum(1.0, length / LONGEST_NEWTON_STEP)[:, None, None]
-        progressed = False
-        for _ in range(NEWTON_HALVINGS):
-            V = orthonormalize(field.V[pending] + move)
-            trial = objective.evaluate(V)
-            gradient = tangent(V, trial.gradient)
-            norm = np.sqrt(np.einsum("rdk,rdk->r", gradient, gradient))
-            value, noise = field.value[pending], ROUNDING * (np.abs(field.value) + field.scale)[pending]
-            calmer = norm / trial.scale < 0.5 * field.relative_gradient()[pending]
-            better = (trial.value < value - noise) | (calmer & (trial.value <= value + noise))
-            rows = pending[better]
-            field.V[rows], field.gradient[rows] = V[better], gradient[better]
-            field.value[rows], field.scale[rows] = trial.value[better], trial.scale[better]
-            progressed |= bool(better.any())
-            pending, move = pending[~better], 0.5 * move[~better]
-            if not len(pending):
-                break
-        if not progressed:
-            return
-
-
-def _beside_a_better_one(field: _Field, distance: float) -> NDArray[np.bool_]:
-    """Which starts lie within `distance` of one with a lower objective."""
-    near = squared_distances(field.V, field.V) < distance
-    order = np.argsort(np.argsort(field.value, kind="stable"), kind="stable")
-    return np.any(near & (order[None, :] < order[:, None]), axis=1)
-
-
-def _newton_steps(objective: ObjectiveLike, V: Array, gradient: Array) -> Array:
-    """−|H|⁻¹g of every start, the Hessian from differences of the gradient in one batch of evaluations.
-
-    In the coordinates of the directions that leave the span, d−k for each axis. Directions of negative curvature
-    count with their absolute value, so that a saddle is left and not sought.
-    """
-    n, d, k = V.shape
-    size = (d - k) * k
-    complement = np.linalg.qr(V, mode="complete")[0][:, :, k:]
-    model = objective.inverse_curvature(V)
-    if model is not None:
-        # Directions are measured in the lengths over which f bends: with one length for all, the error of a stiff
-        # direction's difference swamps a soft one (a condition of 1e5 on Image Segmentation).
-        inner = np.matmul(transpose(complement), np.matmul(model, complement))
-        lengths, turn = np.linalg.eigh((inner + transpose(inner)) / 2)
-        complement = np.matmul(complement, turn * np.sqrt(np.maximum(lengths, 0.0))[:, None, :])
-    along = np.einsum("rdi,jk->rijdk", complement, np.eye(k)).reshape(n, size, d, k)
-    frames = np.concatenate([V[:, None] + DIFFERENCE * along, V[:, None] - DIFFERENCE * along])
-    frames = orthonormalize(frames.reshape(2 * n * size, d, k))
-    slopes = tangent(frames, objective.evaluate(frames).gradient).reshape(2, n, size, d, k)
-    change = np.matmul(transpose(complement)[:, None], (slopes[0] - slopes[1]) / (2 * DIFFERENCE))
-    hessian = change.reshape(n, size, size)
-    curvatures, axes = np.linalg.eigh((hessian + transpose(hessian)) / 2)
-    curvatures = np.abs(curvatures)
-    # Directions without curvature (Z does not vary there) would divide noise by noise; they stay as they are.
-    curved = curvatures > 1e-9 * curvatures.max(axis=1, keepdims=True)
-    slope = np.matmul(transpose(complement), gradient).reshape(n, size, 1)
-    weights = np.divide(
-        np.matmul(transpose(axes), slope),
-        curvatures[:, :, None],
-        where=curved[:, :, None],
-        out=np.zeros_like(slope),
-    )
-    return -np.matmul(complement, np.matmul(axes, weights).reshape(n, d - k, k))
 
 
 def _optima(distinct: list[_Field], reached: list[_Field], tol: float, near: float) -> list[LocalOptimum]:
