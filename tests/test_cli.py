@@ -12,38 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import Result
 from scipy import sparse
-from typer.testing import CliRunner
 
 import imapce
+from commands import refusal, run, succeed
 from imapce import catalogue, datasets
-from imapce.cli import app
 from imapce.estimator import IMAPCE, load_model
 from imapce.tables_io import read_table, write_table
 
 FEATURES = [f"d_{place}" for place in range(10)]
-
-
-def run(*words: Any) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def succeed(*words: Any) -> str:
-    result = run(*words)
-    assert result.exit_code == 0, result.stderr
-    assert result.stderr == ""
-    return result.stdout
-
-
-def refusal(*words: Any) -> str:
-    """The one line on stderr of a command that must fail."""
-    result = run(*words)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("imapce: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr
 
 
 @pytest.fixture(scope="module")

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
+from commands import refusal, succeed
 from imapce import IMAPCE, Exploration, Subset, datasets
-from imapce.cli import app
 from imapce.tables_io import read_table, write_table
 
 FEATURES = [f"d_{place}" for place in range(10)]
 QUICK = ("--labels", "celltype", "--drop", "batch", "--starts", "4", "--mu", "1000", "--min-cluster-size", "40")
 
 
-def run(*words: Any) -> Result:
-    return CliRunner().invoke(app, ["explore", *(str(word) for word in words)])
-
-
-def succeed(*words: Any) -> str:
-    result = run(*words)
-    assert result.exit_code == 0, result.stderr
-    assert result.stderr == ""
-    return result.stdout
-
-
-def refusal(*words: Any) -> str:
-    result = run(*words)
-    assert result.exit_code == 2
-    assert result.stderr.startswith("imapce: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr
+explore = partial(succeed, "explore")
+refused = partial(refusal, "explore")
 
 
 @pytest.fixture
@@ -53,7 +36,7 @@ def features_of(path: Path) -> np.ndarray:
 
 def test_it_writes_clusters_report_and_session(rows: Path, tmp_path: Path) -> None:
     clusters, report, session = tmp_path / "clusters.parquet", tmp_path / "report.html", tmp_path / "s.imapce"
-    printed = succeed(rows, *QUICK, "-o", clusters, "--report", report, "--session", session)
+    printed = explore(rows, *QUICK, "-o", clusters, "--report", report, "--session", session)
     table = read_table(clusters)
     assert table.column_names[:5] == ["celltype", "row", "cluster", "step", "distinctness"]
     assert "step0_axis0" in table.column_names
@@ -69,16 +52,16 @@ def test_it_writes_clusters_report_and_session(rows: Path, tmp_path: Path) -> No
 
 def test_a_session_stopped_half_way_is_resumed_to_the_same_end(rows: Path, tmp_path: Path) -> None:
     session, whole, resumed = tmp_path / "s.imapce", tmp_path / "whole.csv", tmp_path / "resumed.csv"
-    succeed(rows, *QUICK, "-o", whole)
-    succeed(rows, *QUICK, "--session", session, "--max-steps", 1)
-    succeed(rows, *QUICK, "--session", session, "--resume", "-o", resumed)
+    explore(rows, *QUICK, "-o", whole)
+    explore(rows, *QUICK, "--session", session, "--max-steps", 1)
+    explore(rows, *QUICK, "--session", session, "--resume", "-o", resumed)
     assert resumed.read_bytes() == whole.read_bytes()
 
 
 def test_known_rows_are_a_starting_prior_and_never_taken(rows: Path, tmp_path: Path) -> None:
     out = tmp_path / "clusters.csv"
     words = ("--known", "celltype=a", "--drop", "batch", "--starts", 4, "--mu", 1000, "--min-cluster-size", 40)
-    printed = succeed(rows, *words, "-o", out)
+    printed = explore(rows, *words, "-o", out)
     table = read_table(out)
     known = np.asarray(table["celltype"]) == "a"
     assert set(table["cluster"].to_numpy()[known]) == {-1}
@@ -93,19 +76,19 @@ def test_known_rows_are_a_starting_prior_and_never_taken(rows: Path, tmp_path: P
 def test_a_session_file_is_not_overwritten_by_a_new_start(rows: Path, tmp_path: Path) -> None:
     session = tmp_path / "s.imapce"
     session.write_bytes(b"work of yesterday")
-    assert "add --resume" in refusal(rows, *QUICK, "--session", session)
+    assert "add --resume" in refused(rows, *QUICK, "--session", session)
     assert session.read_bytes() == b"work of yesterday"
 
 
 def test_resume_needs_a_session_that_fits_the_data(rows: Path, tmp_path: Path) -> None:
-    assert "--session FILE" in refusal(rows, *QUICK, "--resume")
+    assert "--session FILE" in refused(rows, *QUICK, "--resume")
     session = tmp_path / "s.imapce"
-    succeed(rows, *QUICK, "--session", session, "--max-steps", 1)
+    explore(rows, *QUICK, "--session", session, "--max-steps", 1)
     other = tmp_path / "other.csv"
     write_table({name: features_of(rows)[:300, place] for place, name in enumerate(FEATURES)}, other)
-    assert "300 rows" in refusal(other, "--session", session, "--resume")
+    assert "300 rows" in refused(other, "--session", session, "--resume")
     session.write_bytes(session.read_bytes()[:200])
-    assert "session" in refusal(rows, *QUICK, "--session", session, "--resume")
+    assert "session" in refused(rows, *QUICK, "--session", session, "--resume")
 
 
 @pytest.mark.parametrize(
@@ -119,4 +102,4 @@ def test_resume_needs_a_session_that_fits_the_data(rows: Path, tmp_path: Path) -
     ],
 )
 def test_bad_words_are_refused_in_one_line(words: tuple[str, ...], sentence: str, rows: Path) -> None:
-    assert sentence in refusal(rows, *words, "--drop", "batch")
+    assert sentence in refused(rows, *words, "--drop", "batch")

@@ -1,0 +1,31 @@
+"""Run `imapce` in this process as a user would in a shell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from click.testing import Result
+from typer.testing import CliRunner
+
+from imapce.cli import app
+
+
+def run(*words: Any) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def succeed(*words: Any) -> str:
+    result = run(*words)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    return result.stdout
+
+
+def refusal(*words: Any) -> str:
+    """The one line on stderr of a command that must fail."""
+    result = run(*words)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("imapce: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
