@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse
 
 from imapce import IMAPCE, Attributes, ImapceError, Samples, Subset
+from imapce.errors import InvalidValueError
 
 X = np.random.default_rng(0).normal(size=(40, 5))
 NAMED = pd.DataFrame(X, columns=list("abcde"))
@@ -225,3 +226,31 @@ PARAMETERS: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("name", "value"), PARAMETERS)
 def test_a_parameter_is_refused(name: str, value: Any) -> None:
     refused(lambda: IMAPCE(**{name: value}).fit(X), name, str(value))
+
+
+def test_masked_values_are_refused_and_an_empty_mask_is_not() -> None:
+    masked = np.ma.array(np.random.default_rng(0).normal(size=(30, 3)))
+    IMAPCE(n_starts=2, random_state=0).fit(masked)
+    masked[3, 0] = np.ma.masked
+    with pytest.raises(InvalidValueError, match="X must have no masked values, and 1 are"):
+        IMAPCE(n_starts=2).fit(masked)
+
+
+def test_a_mask_of_integers_is_refused_instead_of_read_as_two_positions() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(InvalidValueError, match=r"astype\(bool\)"):
+        IMAPCE().fit(X, prior=Subset((X[:, 0] > 0).astype(int)))
+
+
+def test_a_pandas_mask_with_another_index_is_refused() -> None:
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=list("abc"))
+    mask = table["a"] > 0
+    IMAPCE(n_starts=2, random_state=0).fit(table, prior=Subset(mask))
+    with pytest.raises(InvalidValueError, match="another index than X"):
+        IMAPCE(n_starts=2).fit(table, prior=Subset(mask[::-1]))
+
+
+def test_time_stamps_close_together_still_count_as_varying() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([1.7e18 + 1024.0 * rng.integers(0, 200, 60), rng.normal(size=(60, 2))])
+    assert (IMAPCE(n_starts=2, random_state=0).fit(X).scale_ > 0).all()

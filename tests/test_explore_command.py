@@ -99,6 +99,8 @@ def test_resume_needs_a_session_that_fits_the_data(rows: Path, tmp_path: Path) -
         (("--report", "no/such/report.html"), "existing folder"),
         (("-o", "clusters.xyz"), "clusters.xyz"),
         (("--mu", "often"), "mu must be"),
+        (("-o", "clusters.npy"), "-o must be a table"),
+        (("--attributes", ""), "at least one"),
     ],
 )
 def test_bad_words_are_refused_in_one_line(words: tuple[str, ...], sentence: str, rows: Path) -> None:

@@ -428,3 +428,16 @@ def test_a_killed_exploration_loses_at_most_the_step_at_hand(tmp_path: Path) -> 
         assert process.wait() == 0
     assert min(loaded_steps) < len(whole.steps), "every kill came too late"
     assert max(loaded_steps) > 0, "every kill came too early"
+
+
+def test_a_new_exploration_does_not_overwrite_a_saved_one(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    X[:30, 0] += 8
+    path = tmp_path / "session.imapce"
+    first = Exploration(X, estimator=IMAPCE(n_starts=2), random_state=0, path=path)
+    first.accept()
+    saved = path.read_bytes()
+    with pytest.raises(InvalidValueError, match=r"Exploration\.load"):
+        Exploration(X, random_state=0, path=path)
+    assert path.read_bytes() == saved
+    assert len(Exploration.load(path, X).steps) == 1

@@ -240,3 +240,20 @@ def test_a_written_file_is_as_readable_as_any_other_and_keeps_links(tmp_path: Pa
     write_table(TABLE, tmp_path / "link.csv")
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "t.csv").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_an_index_stored_by_pandas_is_no_column(tmp_path: Path, suffix: str) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]})[lambda table: table["x"] > 1]
+    path = tmp_path / f"kept.{suffix}"
+    if suffix == "parquet":
+        frame.to_parquet(path)
+    else:
+        write_table_with_index(frame, path)
+    assert read_table(path).column_names == ["x"]
+
+
+def write_table_with_index(frame: pd.DataFrame, path: Path) -> None:
+    table = pa.Table.from_pandas(frame)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)

@@ -61,7 +61,10 @@ def listed_names(text: str | None) -> tuple[str, ...]:
     if text is None:
         return ()
     names = next(csv.reader([text], skipinitialspace=True), [])
-    return tuple(name.strip() for name in names if name.strip())
+    listed = tuple(name.strip() for name in names if name.strip())
+    if not listed:
+        raise InvalidValueError(f"a list of columns must name at least one, got {text!r}: leave the option out.")
+    return listed
 
 
 def prepare(request: Request) -> Prepared:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from imapce import storage, tables
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.objective import Objective, paper_mu, stacked_product
-from imapce.priors import Prior, as_list, prior_terms
+from imapce.priors import Prior, Subset, as_list, prior_terms, require_same_index
 from imapce.reading import ReadsTables, listed
 from imapce.rows import ENGINES, DenseRows, QuadraticForm, Rows, SparseRows, StandardizedRows, open_rows
 from imapce.solver import Progress, Solution, Trace, minimize
@@ -121,6 +121,9 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _fit(self, X: Any, prior: Any) -> None:
         self._check_parameters()
         priors = as_list(prior)
+        for one in priors:
+            if isinstance(one, Subset):
+                require_same_index(one, X)
         rows = self._open(X)
         self._fit_rows(rows, priors)
 

@@ -25,7 +25,7 @@ from imapce import session_file, tables
 from imapce.clustering import METHODS, cluster_view
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.estimator import IMAPCE, FlatRowsError, quiet_about_convergence
-from imapce.priors import Prior, Subset, as_list, known_rows
+from imapce.priors import Prior, Subset, as_list, known_rows, require_same_index
 from imapce.proposal import Step, View
 from imapce.rows import Rows
 from imapce.session_file import AcceptedStep, Feature, TakenCluster
@@ -49,7 +49,7 @@ class Exploration:
     random_state : seed of everything random.
     row_ids : names of the rows in results; default the table's index or 0, 1, ...
     clusterer : "dpgmm" (the paper's Dirichlet-process mixture) or "hdbscan".
-    path : a file that is rewritten after every accept and undo.
+    path : a new file for the session, rewritten after every accept and undo.
 
     Examples
     --------
@@ -92,6 +92,11 @@ class Exploration:
         # A seed is drawn once where none is given, so that the session can be saved and go on as it was.
         drawn = int(np.random.default_rng().integers(2**31)) if random_state is None else int(random_state)
         self.random_state = drawn
+        if path is not None and os.path.isfile(path):
+            raise InvalidValueError(
+                f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
+                "choose another name."
+            )
         self.path = path
         priors = as_list(prior)
         subsets = [one for one in priors if isinstance(one, Subset)]
@@ -99,6 +104,7 @@ class Exploration:
         self._subset_weight = max((float(one.weight) for one in subsets), default=1.0)
         self._known_at_start = np.zeros(n, dtype=bool)
         for one in subsets:
+            require_same_index(one, X)
             self._known_at_start |= known_rows(one, n)
         self._accepted: list[AcceptedStep] = []
         self._undone: list[AcceptedStep] = []
@@ -347,6 +353,7 @@ class Exploration:
 
     def _rows_of_mask(self, mask: Any) -> NDArray[np.intp]:
         try:
+            require_same_index(Subset(mask), self._like)
             chosen = known_rows(Subset(mask), self._rows.n_rows)
         except ImapceError as error:
             # A mask follows the rules of Subset(rows), and the sentence must name the argument that was given.

@@ -76,6 +76,10 @@ def explore(
     from imapce.screen import print_exploration, print_written
     from imapce.tables_io import write_table
 
+    if output is not None and output.lower().endswith(".npy"):
+        raise InvalidValueError(
+            f"-o must be a table with columns for explore, got {output!r}: use .parquet, .csv, .tsv or .arrow."
+        )
     check_targets(table=output, others={"--report": report, "--session": session}, inputs=(data, background))
     if resume and session is None:
         raise InvalidValueError("--resume goes on with a session; name its file with --session FILE.")
@@ -114,8 +118,15 @@ def explore(
             path=session,
         )
     console = Console()
-    with warnings_in_one_line():
-        exploration.run(max_steps, progress=Console(stderr=True).is_terminal)
+    try:
+        with warnings_in_one_line():
+            exploration.run(max_steps, progress=Console(stderr=True).is_terminal)
+    except KeyboardInterrupt:
+        kept = (
+            f"it is in {session}; add --resume to go on" if session is not None else "nothing is kept without --session"
+        )
+        typer.echo(f"imapce: stopped after {len(exploration.steps)} steps; {kept}.", err=True)
+        raise
     written: dict[str, str] = {}
     if output is not None:
         write_table(cluster_table(prepared.carried, exploration), output)

@@ -102,6 +102,11 @@ def known_rows(subset: Subset, n_rows: int) -> Mask:
             )
         mask = values.copy()
     elif np.issubdtype(values.dtype, np.integer) or values.size == 0:
+        if len(values) == n_rows > 2 and np.isin(values, (0, 1)).all():
+            raise InvalidValueError(
+                f"Subset(rows) has {n_rows} entries that are all 0 or 1, which reads as the positions 0 and 1; a mask "
+                "must be boolean, pass it as .astype(bool)."
+            )
         outside = values[(values < -n_rows) | (values >= n_rows)]
         if outside.size:
             raise InvalidValueError(
@@ -116,6 +121,20 @@ def known_rows(subset: Subset, n_rows: int) -> Mask:
     if not mask.any():
         raise InvalidValueError("Subset(rows) is empty, so nothing is known; pass prior=None or name some rows.")
     return mask
+
+
+def require_same_index(subset: Subset, X: Any) -> None:
+    """Refuse a pandas mask whose index is not that of the pandas table: by position it would name other rows."""
+    mask_index: Any = getattr(subset.rows, "index", None)
+    table_index: Any = getattr(X, "index", None)
+    if not (hasattr(mask_index, "equals") and hasattr(table_index, "equals")):
+        return
+    is_mask = getattr(getattr(subset.rows, "dtype", None), "kind", None) == "b"
+    if is_mask and len(mask_index) == len(table_index) and not mask_index.equals(table_index):
+        raise InvalidValueError(
+            "Subset(rows) is a mask with another index than X, so it is not clear which rows it means; reindex it with "
+            "mask.reindex(X.index), or pass mask.to_numpy() to go by position."
+        )
 
 
 def known_columns(attributes: Attributes, n_features: int, columns_of: Callable[[Any], NDArray[np.intp]]) -> Mask:

@@ -184,6 +184,11 @@ def _require_two_dimensions(X: Any, name: str) -> None:
 
 def _require_numbers(X: Any, name: str) -> None:
     """Text, dates and complex numbers in one sentence; NumPy would fail later and in its own words."""
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise InvalidValueError(
+            f"{name} must have no masked values, and {int(np.ma.count_masked(X))} are; drop those rows, or use "
+            "X.filled(np.nan) and fill them."
+        )
     dtype = getattr(X, "dtype", None)
     kind = getattr(dtype, "kind", None)
     if kind == "c":

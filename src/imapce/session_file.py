@@ -159,9 +159,9 @@ def _restored(
         random_state=header["random_state"],
         clusterer=header["clusterer"],
         row_ids=row_ids,
-        path=path if autosave else None,
     )
     _require_same_data(session, header, arrays)
+    session.path = path if autosave else None
     session._other_priors = priors
     # A prior refuses a weight that is no positive number, so an unusable one is found here and not at the next step.
     session._subset_weight = float(Subset([], weight=header["subset_weight"]).weight)

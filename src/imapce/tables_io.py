@@ -7,6 +7,7 @@ read_table("points.parquet").column_names  # ["x"]
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import zipfile
 from collections.abc import Callable, Mapping
@@ -163,7 +164,19 @@ def _read_parquet(file: Path, max_bytes: int | None) -> pa.Table:
         unpacked = sum(source.metadata.row_group(group).total_byte_size for group in groups)
         # Runs of one value take next to no bytes, so each cell counts as at least one.
         _check_size(max(unpacked, source.metadata.num_rows * source.metadata.num_columns), max_bytes, file)
-        return source.read()
+        return _without_index(source.read())
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    """The table without the index that pandas stored beside its columns: row names are no feature."""
+    stored = (table.schema.metadata or {}).get(b"pandas")
+    try:
+        described = json.loads(stored) if stored is not None else {}
+        index = [name for name in described.get("index_columns", []) if isinstance(name, str)]
+    except (ValueError, AttributeError, TypeError):
+        # Another program's idea of this field; the columns are then taken as they are.
+        return table
+    return table.drop_columns([name for name in index if name in table.column_names])
 
 
 def _read_arrow(file: Path, max_bytes: int | None) -> pa.Table:
@@ -177,7 +190,7 @@ def _read_arrow(file: Path, max_bytes: int | None) -> pa.Table:
     # Arrow trusts the offsets in the file; wrong ones would be read beyond the end of memory.
     table.validate(full=True)
     _check_size(table.nbytes, max_bytes, file)
-    return table
+    return _without_index(table)
 
 
 def _read_npy(file: Path) -> np.ndarray:

@@ -54,6 +54,10 @@ class SparseRows(Rows):
         csr, n, d = self._csr, self.n_rows, self.n_features
         stored = np.bincount(csr.indices, minlength=d)
         mean = np.bincount(csr.indices, weights=csr.data, minlength=d) / n
+        # One round of correction: a running sum of n equal values is off by up to n rounding errors, and a constant
+        # column must be seen as one.
+        off = np.bincount(csr.indices, weights=csr.data - mean[csr.indices], minlength=d)
+        mean += (off - (n - stored) * mean) / n
         # Deviations of the stored values plus m² for each zero: no difference of two large sums.
         deviations = csr.data - mean[csr.indices]
         squares = np.bincount(csr.indices, weights=deviations * deviations, minlength=d)

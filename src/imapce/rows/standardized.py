@@ -66,11 +66,11 @@ class QuadraticForm:
 def column_scales(mean: Array, variance: Array, groups: NDArray[np.intp] | None, *, standardize: bool) -> Array:
     """σ of every column, 0 for a constant one; the columns of one group (a one-hot category) share √Σ variance.
 
-    A spread below 64 rounding errors of the mean counts as constant: a column of 0.1 has no information in its
-    last bit.
+    A spread below 8 rounding errors of the mean counts as constant: a column of 0.1 has no information in its last
+    bit, a column of nanosecond time stamps a few microseconds apart has.
     """
     spread = np.sqrt(variance)
-    constant = spread <= 64 * np.finfo(np.float64).eps * np.abs(mean)
+    constant = spread <= 8 * np.finfo(np.float64).eps * np.abs(mean)
     if not standardize:
         return np.where(constant, 0.0, 1.0)
     if groups is not None:
