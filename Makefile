@@ -34,7 +34,8 @@ reproduce: .venv/installed       ## the paper's tables, its numbers beside ours
 	$(BIN)/python -m experiments all $(if $(QUICK),--quick)
 
 app: .venv/installed             ## the browser app
-	@$(BIN)/imapce app || { echo "This version has no browser app yet; 'make demo' writes a report to open instead." >&2; exit 1; }
+	@$(BIN)/imapce --help | grep -q ' app ' || { echo "This version has no browser app yet; 'make demo' writes a report to open instead." >&2; exit 1; }
+	$(BIN)/imapce app
 
 clean:
 	rm -rf .venv imapce-demo dist build

@@ -257,3 +257,10 @@ def write_table_with_index(frame: pd.DataFrame, path: Path) -> None:
     table = pa.Table.from_pandas(frame)
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
+
+
+def test_a_file_separated_by_semicolons_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "excel.csv"
+    path.write_text("a;b;c\n1,5;2;3\n2,5;3;4\n")
+    with pytest.raises(FileFormatError, match="separated by semicolons"):
+        read_table(path)

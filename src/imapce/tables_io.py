@@ -136,6 +136,10 @@ def _read_text(file: Path, suffix: str, max_bytes: int | None) -> pa.Table:
         source = file
     if b"\0" in start:
         raise ValueError("it holds zero bytes, so it is not UTF-8 text")
+    header = start.split(b"\n", 1)[0]
+    if header.count(b";") > header.count(_DELIMITERS[suffix].encode()):
+        # What spreadsheets write where the comma is the decimal point; read as it is, it would be one column of text.
+        raise ValueError("its header is separated by semicolons; write it with commas, or as .parquet")
     table = pyarrow.csv.read_csv(
         source,
         read_options=pyarrow.csv.ReadOptions(block_size=_CSV_BLOCK_BYTES),
