@@ -1,7 +1,7 @@
 """Where the search begins: closed-form frames that are often in the right basin, then random ones.
 
-Measured with ten starts over four seeds: with the closed-form frames every run of Image Segmentation (μ = 1e5) and of
-MNIST+Fashion-MNIST (μ = 1e5) reached the lowest objective known; with random frames alone 40 % of them did.
+Measured with ten starts: with the closed-form frames ten of ten seeds of Image Segmentation (μ = 1e5) reached the
+lowest objective known, with random frames alone five of ten; on MNIST+Fashion-MNIST (μ = 1e5) both did in five of five.
 """
 
 from __future__ import annotations

@@ -19,6 +19,6 @@ def single_thread_if(small: bool) -> AbstractContextManager[Any]:
     """One thread while matrices are small: two threads spin for each other.
 
     Seen on 2 cores with other load: a fit of Image Segmentation 76 ms with one thread and 1,056 ms with two, an
-    iteration of a 2-D mixture 0.5 ms and 4 ms.
+    iteration of a 2-D mixture 0.7 ms and 4 ms.
     """
     return _thread_pools().limit(limits=1) if small else nullcontext()
