@@ -492,3 +492,11 @@ def test_categories_come_through_exactly(values: list[str]) -> None:
 @pytest.mark.parametrize("module", [imapce.columns, imapce.encoding, imapce.tables])
 def test_the_examples_in_the_docstrings_hold(module: Any) -> None:
     assert doctest.testmod(module).failed == 0
+
+
+def test_a_number_that_is_the_name_of_another_column_is_refused() -> None:
+    encoding = encode(pd.DataFrame(np.eye(3), columns=[2, 1, 0])).encoding
+    assert encoding.columns_of(1).tolist() == [1]
+    assert encoding.columns_of("2").tolist() == [0]
+    with pytest.raises(InvalidValueError, match="is unclear, since another column is named '2'"):
+        encoding.columns_of(2)

@@ -102,6 +102,13 @@ class Encoding:
             index = self.columns.index(name_or_index)
         elif isinstance(name_or_index, (int, np.integer)) and not isinstance(name_or_index, bool):
             index = int(name_or_index)
+            named = str(index)
+            if named in self.columns and self.columns.index(named) != index:
+                # pandas tables often have whole numbers as names, and the other reading would be wrong in silence.
+                raise InvalidValueError(
+                    f"a column given as {index} is unclear, since another column is named {named!r}: pass the name as "
+                    f"text, {named!r}."
+                )
             if not 0 <= index < len(self.columns):
                 raise InvalidValueError(
                     f"a column must be from 0 to {len(self.columns) - 1}, got {index}: pass a position in the table."
