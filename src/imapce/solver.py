@@ -31,8 +31,6 @@ HOPELESS = 20.0  # a start gives up when its gap to the best exceeds this many t
 POLISH = 1e-4  # the winner is refined to this fraction of tol, so that engines and threads agree on the subspace
 SKETCH = 1e-3  # where Newton follows, the race itself need only tell the basins apart
 NEWTON_LIMIT = 128  # tangent dimensions up to which Newton may follow where evaluations are not cheap
-
-
 _UPPER = np.triu(np.ones((MEMORY, MEMORY)))
 
 
@@ -338,9 +336,8 @@ def minimize(
     # A start that gave up stands nowhere; it only counts where nobody arrived.
     everyone = sorted((one for _, one in left), key=lambda one: float(one.value[0]))
     arrived = [one for one in everyone if outcomes[one.start[0]] not in ("joined", "gave up")] or everyone[:1]
-    if not np.isfinite(arrived[0].value[0]):
-        pass  # every start is flat: there is nothing to refine, and the caller is told by an infinite objective
-    else:
+    # Where every start is flat there is nothing to refine; the caller is told by an infinite objective.
+    if np.isfinite(arrived[0].value[0]):
         if newton:
             arrived = race.finish(_apart(arrived, SAME_SKETCH), tol, newton=True)
         arrived[:1] = race.finish(arrived[:1], tol * POLISH, newton=False)
