@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +16,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
+from browser import chromium_or_skip
 from imapce import IMAPCE, Subset
 from imapce.errors import InvalidValueError
 from imapce.exploration import Exploration
@@ -250,15 +249,7 @@ def test_hostile_names_are_text(hostile: Path) -> None:
 
 
 def test_the_report_renders_offline(hostile: Path, tmp_path: Path) -> None:
-    chromium = shutil.which("chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        sync_playwright = None
-    if chromium is None or sync_playwright is None:
-        if os.environ.get("REQUIRE_BROWSER") == "1":
-            pytest.fail("REQUIRE_BROWSER=1, but chromium or playwright is not installed")
-        pytest.skip("chromium or playwright is not installed")
+    chromium, sync_playwright = chromium_or_skip()
     complaints: list[str] = []
     requests: list[str] = []
     with sync_playwright() as player:

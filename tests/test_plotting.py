@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from matplotlib.quiver import Quiver
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
 
+from browser import chromium_or_skip
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting import (
     Section,
@@ -355,15 +355,7 @@ def test_the_report_is_one_page_that_shows_everything_as_text(tmp_path: Path) ->
 
 
 def test_the_report_opens_offline_without_complaints(tmp_path: Path) -> None:
-    chromium = shutil.which("chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        sync_playwright = None
-    if chromium is None or sync_playwright is None:
-        if os.environ.get("REQUIRE_BROWSER") == "1":
-            pytest.fail("REQUIRE_BROWSER=1, but chromium or playwright is not installed")
-        pytest.skip("chromium or playwright is not installed")
+    chromium, sync_playwright = chromium_or_skip()
     report = hostile_report(tmp_path / "report.html")
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -109,21 +109,12 @@ def embed(
     """
     from rich.console import Console
 
-    from imapce.command_data import Request, check_targets, listed_names, prepare
+    from imapce.command_data import Request, check_targets, prepare
     from imapce.estimator import IMAPCE
     from imapce.screen import facts_table, fit_facts, fit_progress, print_model, print_written
 
     check_targets(table=output, plot=plot, others={"--save": save}, inputs=(data, background))
-    prepared = prepare(
-        Request(
-            data,
-            attributes=listed_names(attributes),
-            background=background,
-            known=tuple(known or ()),
-            labels=labels,
-            drop=listed_names(drop),
-        )
-    )
+    prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop))
     model = IMAPCE(
         components,
         alpha=alpha,

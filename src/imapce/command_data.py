@@ -39,6 +39,19 @@ class Request:
     labels: str | None = None
     drop: tuple[str, ...] = ()
 
+    @classmethod
+    def of_options(
+        cls,
+        data: str,
+        attributes: str | None,
+        background: str | None,
+        known: list[str] | None,
+        labels: str | None,
+        drop: str | None,
+    ) -> Request:
+        """The request as the options of a command spell it, with names in comma-separated texts."""
+        return cls(data, listed_names(attributes), background, tuple(known or ()), labels, listed_names(drop))
+
 
 @dataclass(frozen=True, eq=False)
 class Prepared:

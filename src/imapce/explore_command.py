@@ -70,7 +70,7 @@ def explore(
     """
     from rich.console import Console
 
-    from imapce.command_data import Request, check_targets, cluster_table, listed_names, prepare
+    from imapce.command_data import Request, check_targets, cluster_table, prepare
     from imapce.estimator import IMAPCE
     from imapce.exploration import Exploration
     from imapce.screen import print_exploration, print_written
@@ -87,15 +87,7 @@ def explore(
         raise InvalidValueError(
             f"--session must be a new file, and {session!r} exists; add --resume to go on, or choose another name."
         )
-    request = Request(
-        data,
-        attributes=listed_names(attributes),
-        background=background,
-        known=tuple(known or ()),
-        labels=labels,
-        drop=listed_names(drop),
-    )
-    prepared = prepare(request)
+    prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop))
     if resume and session is not None:
         exploration = Exploration.load(session, prepared.features)
     else:

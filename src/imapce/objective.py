@@ -12,6 +12,7 @@ A needs only ZᵀZ, so with A⁻¹ = LLᵀ and W = VL the rows are read once: s�
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,10 +135,14 @@ class Objective:
     def _curvature(self, variance_in_view: float | Array) -> Array:
         """The variance terms curve like 2λ_max(M) everywhere, κ like 16μ·λ/λ̄ along an eigenvector λ of ZᵀZ."""
         assert self._eigen is not None
+        return 2.0 * self._top + 16.0 * self.mu * np.maximum(self._eigen[0], 0.0) / variance_in_view
+
+    @cached_property
+    def _top(self) -> float:
+        """λ_max(M), or a thousandth of λ_max(ZᵀZ) where the prior outweighs the data; every Newton step asks for it."""
+        assert self._eigen is not None
         assert self.M.matrix is not None
-        eigenvalues = np.maximum(self._eigen[0], 0.0)
-        top = max(float(np.linalg.eigvalsh(self.M.matrix)[-1]), 1e-3 * float(eigenvalues[-1]))
-        return 2.0 * top + 16.0 * self.mu * eigenvalues / variance_in_view
+        return max(float(np.linalg.eigvalsh(self.M.matrix)[-1]), 1e-3 * float(self._eigen[0][-1]))
 
 
 def kurtosis_matrix(Z: StandardizedRows, basis: Array) -> Array:
