@@ -9,7 +9,7 @@ QUICK ?=
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) -e ".[dev]"
+	$(INSTALL) -e ".[dev,baselines]"
 	@touch $@
 
 demo: .venv/installed            ## embed the built-in data and write a report with pictures

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class ImapceError(Exception):
     """Every error raised on purpose by imapce; each subclass is also a built-in error, so handlers keep working."""
@@ -25,3 +28,22 @@ class DataNotFoundError(ImapceError, OSError):
 
 class MissingExtraError(ImapceError, ImportError):
     """A feature needs a package that is not installed; the sentence gives the pip line."""
+
+
+class MissingPartError(ImapceError, ImportError):
+    """An optional library is needed and not installed."""
+
+
+@contextmanager
+def needs(feature: str, install: str) -> Iterator[None]:
+    """Tell a failed import in one sentence: which feature, and what to install.
+
+    >>> with needs("ct-SNE", "imapce[baselines]"):
+    ...     import openTSNE                                   # doctest: +SKIP
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingPartError(
+            f'{feature} needs {error.name or "a library"}, which is not installed; run pip install "{install}".'
+        ) from error

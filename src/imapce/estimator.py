@@ -7,22 +7,19 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from imapce import storage, tables
+from imapce import storage
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
-from imapce.objective import Objective, paper_mu, stacked_product
-from imapce.priors import Prior, Subset, as_list, prior_terms, require_same_index
-from imapce.reading import ReadsTables, listed
-from imapce.rows import ENGINES, DenseRows, QuadraticForm, Rows, SparseRows, StandardizedRows, open_rows
+from imapce.linear_view import LinearView, require_number
+from imapce.objective import Objective, paper_mu
+from imapce.priors import Prior
+from imapce.rows import ENGINES, QuadraticForm, Rows, StandardizedRows
 from imapce.solver import Progress, Solution, Trace, minimize
 from imapce.starts import contrastive_axes, starting_frames
 from imapce.stiefel import canonical_frame
@@ -48,7 +45,7 @@ class FlatRowsError(InvalidValueError):
     """The rows to explore vary in fewer directions than a view has axes."""
 
 
-class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class IMAPCE(LinearView):
     """A linear view that keeps variance, drops what is known and pulls apart the clusters of the rest.
 
     Minimises ‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² + μ·κ(ZV) over orthonormal V (d, k): X the data, Y what is known, Z the rows
@@ -102,70 +99,14 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
-        """Find the view of `X` given what is known.
-
-        `prior` is None, Attributes(columns), Samples(background), Subset(rows) or a list of them. X may be an array,
-        a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed. A fit that is refused or
-        cancelled leaves the estimator as it was.
-        """
-        before = dict(self.__dict__)
-        try:
-            self._fit(X, prior)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self
-
-    def _fit(self, X: Any, prior: Any) -> None:
-        self._check_parameters()
-        priors = as_list(prior)
-        for one in priors:
-            if isinstance(one, Subset):
-                require_same_index(one, X)
-        rows = self._open(X)
-        self._fit_rows(rows, priors)
-
-    def _open(self, X: Any) -> Rows:
-        """Read X, learn how its columns are encoded and hand it to an engine; the rest of a fit needs only that."""
-        matrix, self._encoding = self._read(X, fitting=True)
-        self._check_shape(*matrix.shape)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return open_rows(matrix, engine=self.engine, n_components=self.n_components)
+    def _open(self, X: Any, engine: str = "auto") -> Rows:
+        return super()._open(X, self.engine)
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> StandardizedRows:
         """The fit itself; returns Z, whose own standardisation is what the kurtosis saw."""
-        n_features = rows.n_features
-        groups = None if self._encoding is None else self._encoding.groups
-
-        def standardized(rows: Rows) -> StandardizedRows:
-            return StandardizedRows(rows, groups=groups, standardize=self.standardize)
-
-        with np.errstate(over="ignore", invalid="ignore"):
-            Xs = standardized(rows)
-        self._check_range(Xs, "X")
-        if int(Xs.informative.sum()) < self.n_components:
-            raise InvalidValueError(
-                f"X must have at least n_components={self.n_components} columns that vary; got "
-                f"{int(Xs.informative.sum())}, the others are constant (or below 1e-150, where squares vanish)."
-            )
-
-        def open_background(table: Any) -> Rows:
-            with np.errstate(over="ignore", invalid="ignore"):
-                background = open_rows(self._read_background(table, Xs.mean))
-                self._check_range(standardized(background), "Samples(background)")
-            return background
-
-        terms = prior_terms(
-            priors,
-            Xs,
-            columns_of=lambda column: self._columns_of(column, n_features),
-            open_background=open_background,
-            standardized=standardized,
-            min_unexplored=self.n_components + 1,
-        )
-        Z = Xs if terms.known is None else standardized(rows.subset(~terms.known))
+        Xs = self._data(rows)
+        terms = self._prior_terms(priors, Xs)
+        Z = Xs if terms.known is None else self._standardized(rows.subset(~terms.known))
         if int(Z.informative.sum()) < self.n_components:
             raise self._flat_rows()
         self.alpha_ = float(self.alpha) if terms.any_known else 0.0
@@ -213,36 +154,13 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             V = canonical_frame(optimum.V, Xs.second_moment @ optimum.V)
             self.optima_.append(Optimum(V.T.copy(), optimum.objective, float(kurtosis), optimum.starts))
         best = self.optima_[0]
-        self.components_ = best.components
         self.objective_, self.kurtosis_ = best.objective, best.kurtosis
-        self.mean_, self.scale_ = Xs.mean, Xs.scale
-        V = best.components.T
-        CV = stacked_product(Xs.second_moment, V[None])[0]
-        axis_variance = np.einsum("dk,dk->k", V, CV) / Xs.n_rows
-        spread = np.sqrt(np.outer(axis_variance, Xs.variance))
-        self.axis_correlation_ = np.divide(CV.T / Xs.n_rows, spread, out=np.zeros_like(spread), where=spread > 0)
-        self.explained_variance_ratio_ = axis_variance * Xs.n_rows / Xs.second_moment.trace
+        self._keep_view(best.components, Xs)
         self.n_iter_ = max(1, solution.n_iterations)
         self.stop_reason_ = solution.stop_reason
         self.trace_ = solution.trace
-        self.encoded_feature_names_ = self._encoded_names(len(self.mean_))
-        self._n_features_out = len(best.components)
         if not solution.converged:
             warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=5)
-
-    def transform(self, X: Any) -> Array:
-        """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row."""
-        check_is_fitted(self)
-        matrix, _ = self._read(X, fitting=False)
-        inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
-        W = (self.components_ * inverse).T
-        if sparse.issparse(matrix):
-            return SparseRows(matrix).project(W, self.mean_ @ W)
-        return DenseRows(matrix, origin=self.mean_).project(W, np.zeros(W.shape[1]))
-
-    def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
-        """`fit`, then the view of the same rows."""
-        return self.fit(X, y, prior=prior).transform(X)
 
     def inverse_transform(self, X: Any) -> Array:
         """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
@@ -256,22 +174,6 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 f"X must have one column per axis ({len(self.components_)}); got an array of shape {embedding.shape}."
             )
         return (embedding @ self.components_) * self.scale_ + self.mean_
-
-    def loadings(self) -> Any:
-        """A table of features, those that shape the view most first.
-
-        `axis_j` is the weight in the view, `correlation_j` the correlation of the feature with that axis, and
-        `contribution` the feature's share of the view (the weights squared, averaged over the axes).
-        """
-        check_is_fitted(self)
-        share = np.mean(self.components_**2, axis=0)
-        order = np.argsort(-share, kind="stable")
-        columns: dict[str, NDArray] = {"feature": np.asarray(self.encoded_feature_names_, dtype=object)[order]}
-        for j, (axis, correlation) in enumerate(zip(self.components_, self.axis_correlation_, strict=True)):
-            columns[f"axis_{j}"] = axis[order]
-            columns[f"correlation_{j}"] = correlation[order]
-        columns["contribution"] = share[order]
-        return tables.frame(columns)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `load_model` reads it."""
@@ -302,67 +204,21 @@ class IMAPCE(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         }
         storage.write_archive(path, "model", MODEL_VERSION, header, arrays)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.missing == "mean"
-        return tags
-
     # --- checks --------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        for name in ("n_components", "n_starts", "max_iter"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise InvalidTypeError(f"{name} must be a whole number; got {value!r}.")
-            if value < 1:
-                raise InvalidValueError(f"{name} must be at least 1; got {value}.")
-        _require_number("alpha", self.alpha)
-        _require_number("tol", self.tol)
+        self._check_common("n_starts", "max_iter")
+        require_number("alpha", self.alpha)
+        require_number("tol", self.tol)
         if isinstance(self.mu, str):
             if self.mu not in ("auto", "paper"):
                 raise InvalidValueError(f'mu must be a number, "auto" or "paper"; got {self.mu!r}.')
         else:
-            _require_number("mu", self.mu)
-        if self.missing not in ("error", "mean"):
-            raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
-        if not isinstance(self.standardize, (bool, np.bool_)):
-            raise InvalidTypeError(f"standardize must be True or False; got {self.standardize!r}.")
+            require_number("mu", self.mu)
         if not (callable(self.verbose) or isinstance(self.verbose, (bool, np.bool_, int))):
             raise InvalidTypeError(f"verbose must be True, False or a function; got {self.verbose!r}.")
         if self.engine not in ENGINES:
             raise InvalidValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {self.engine!r}.")
-
-    def _check_shape(self, n_rows: int, n_features: int) -> None:
-        if self.n_components > n_features:
-            raise InvalidValueError(
-                f"n_components must be at most the number of columns; got n_components={self.n_components} and "
-                f"{n_features} feature(s)."
-            )
-        if n_rows <= self.n_components:
-            raise InvalidValueError(
-                f"X must have more rows than n_components={self.n_components}; got {n_rows} sample(s)."
-            )
-
-    def _check_range(self, Xs: StandardizedRows, argument: str) -> None:
-        # Fourth powers of the raw deviations must fit in a float: 1e75 is far beyond any unit of measurement.
-        with np.errstate(over="ignore", invalid="ignore"):
-            too_large = ~(np.abs(Xs.mean) + Xs.scale < 1e75) | ~np.isfinite(Xs.variance)
-        if too_large.any():
-            names = self._encoded_names(Xs.n_features)
-            raise InvalidValueError(
-                f"{argument} must have values below about 1e75, or their squares overflow; "
-                f"column {listed(names, too_large)} has larger ones. Rescale it."
-            )
-
-    def _generator(self) -> np.random.RandomState:
-        try:
-            return check_random_state(self.random_state)
-        except (TypeError, ValueError) as error:
-            raise InvalidValueError(
-                f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; "
-                f"got {self.random_state!r}."
-            ) from error
 
     def _callback(self) -> Callable[[Progress], None] | None:
         if callable(self.verbose):
@@ -381,13 +237,6 @@ def quiet_about_convergence() -> Iterator[None]:
 def _print_progress(progress: Progress) -> None:
     if progress.round % 10 == 1:
         print(f"round {progress.round:4d}  {progress.running:3d} starts running  best objective {progress.best:.8g}")
-
-
-def _require_number(name: str, value: Any) -> None:
-    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidTypeError(f"{name} must be a number; got {value!r}.")
-    if not (np.isfinite(value) and value >= 0):
-        raise InvalidValueError(f"{name} must be finite and not negative; got {value!r}.")
 
 
 def plain_parameters(model: IMAPCE) -> dict[str, Any]:

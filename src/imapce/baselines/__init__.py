@@ -1,0 +1,25 @@
+"""The methods IMAPCE is compared with, each with its manners: `fit_transform(X, prior=...)`, `random_state`, tables in.
+
+>>> from imapce.baselines import CPCA
+>>> CPCA().fit_transform(X, prior=Samples(background))     # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+# Loaded on first use: most need nothing beyond the core, some need openTSNE or Numba.
+_HOMES: dict[str, str] = {}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"imapce.baselines.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'imapce.baselines' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

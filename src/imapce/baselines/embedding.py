@@ -1,0 +1,124 @@
+"""What the maps without a formula for new rows share (ct-SNE, Fair-NeRV, t-SNE, UMAP): reading, labels, `fit_transform`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from imapce.baselines.labels import Codes, prior_codes
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.linear_view import random_generator, require_count
+from imapce.reading import ReadsTables
+from imapce.rows.standardized import column_scales
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MapProgress:
+    """Where an iterative map stands: the iteration just done, how many there are, and the cost where it was computed."""
+
+    iteration: int
+    n_iterations: int
+    cost: float | None = None
+
+
+class Embedding(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A map of the rows at hand; a subclass lays them out in `_layout` and new rows cannot be placed.
+
+    >>> CTSNE(random_state=0).fit_transform(X, prior=batch).shape          # doctest: +SKIP
+    (1500, 2)
+    """
+
+    n_components: int
+    standardize: bool
+    missing: Literal["error", "mean"]
+    random_state: int | np.random.RandomState | None
+    verbose: bool | Callable[[MapProgress], None]
+
+    @abstractmethod
+    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState) -> Array:
+        """The map of the standardised rows X (n, d), given their classes 0..L−1 (all 0 when nothing is known)."""
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
+
+    def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
+        """Lay out the rows of `X`; `embedding_` is the map. `prior` is as in `fit_transform`."""
+        before = dict(self.__dict__)
+        try:
+            self._fit(X, prior)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
+        """The map of the rows of `X`.
+
+        `prior` is None, an array with a class for each row, Attributes(columns) whose values are the classes,
+        Subset(rows), or a list of the last two. X is never changed; a fit that is refused or cancelled leaves the
+        estimator as it was.
+        """
+        return self.fit(X, y, prior=prior).embedding_
+
+    def _fit(self, X: Any, prior: Any) -> None:
+        self._check_parameters()
+        generator = random_generator(self.random_state)
+        matrix, self._encoding = self._read(X, fitting=True)
+        if sparse.issparse(matrix):
+            raise InvalidTypeError(
+                f"X must be dense for {type(self).__name__}, which works on distances; use X.toarray() where it fits "
+                "into memory."
+            )
+        matrix = np.asarray(matrix, dtype=np.float64)
+        labels = prior_codes(prior, X, matrix, lambda column: self._columns_of(column, matrix.shape[1]))
+        self.mean_ = matrix.mean(axis=0)
+        embedding = self._layout(self._scaled(matrix), labels, generator)
+        if not np.isfinite(embedding).all():
+            raise InvalidValueError(
+                f"X could not be laid out by {type(self).__name__}: coordinates grew beyond all bounds; rescale X or "
+                "lower the learning rate."
+            )
+        self.embedding_ = embedding
+        self._n_features_out = embedding.shape[1]
+
+    def _scaled(self, matrix: Array) -> Array:
+        """(x − mean)/σ, constant columns as zeros; a category's columns share one σ, as in every view here."""
+        groups = None if self._encoding is None else self._encoding.groups
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = matrix.var(axis=0)
+        if not np.all(np.isfinite(variance)) or np.any(np.abs(self.mean_) > 1e75):
+            raise InvalidValueError("X must have values below about 1e75, or their squares overflow; rescale X.")
+        scale = column_scales(self.mean_, variance, groups, standardize=self.standardize)
+        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        return (matrix - self.mean_) * inverse
+
+    def _report(self, progress: MapProgress) -> None:
+        if callable(self.verbose):
+            self.verbose(progress)
+        elif self.verbose and progress.iteration % 50 == 0:
+            cost = "" if progress.cost is None else f"  cost {progress.cost:.6g}"
+            print(f"iteration {progress.iteration:4d} of {progress.n_iterations}{cost}")
+
+    def _check_common(self, *whole_numbers: str) -> None:
+        for name in ("n_components", *whole_numbers):
+            require_count(name, getattr(self, name))
+        if self.missing not in ("error", "mean"):
+            raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise InvalidTypeError(f"standardize must be True or False; got {self.standardize!r}.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "mean"
+        return tags

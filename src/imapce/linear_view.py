@@ -1,0 +1,219 @@
+"""A linear view of a table, whoever finds its axes: reading, priors and scaling on the way in, `transform` after.
+
+A view is mean_, scale_ and components_ (k, d): a row x is shown at ((x − mean_)/scale_)·components_ᵀ. IMAPCE and the
+linear baselines differ only in how they choose components_ from second moments and, for some, a kurtosis.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from imapce import tables
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.objective import stacked_product
+from imapce.priors import Prior, PriorTerms, Subset, as_list, prior_terms, require_same_index
+from imapce.reading import ReadsTables, listed
+from imapce.rows import DenseRows, Rows, SparseRows, StandardizedRows, open_rows
+
+Array = NDArray[np.float64]
+
+
+class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What every linear view shares; a subclass chooses the axes in `_fit_rows` and hands them to `_keep_view`."""
+
+    n_components: int
+    standardize: bool
+    missing: Literal["error", "mean"]
+    random_state: int | np.random.RandomState | None
+    components_: Array
+    scale_: Array
+
+    def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
+        """Find the view of `X` given what is known.
+
+        `prior` is None, Attributes(columns), Samples(background), Subset(rows) or a list of them. X may be an array,
+        a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed. A fit that is refused or
+        cancelled leaves the estimator as it was.
+        """
+        before = dict(self.__dict__)
+        try:
+            self._fit(X, prior)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _fit(self, X: Any, prior: Any) -> None:
+        self._check_parameters()
+        priors = as_list(prior)
+        for one in priors:
+            if isinstance(one, Subset):
+                require_same_index(one, X)
+        self._fit_rows(self._open(X), priors)
+
+    @abstractmethod
+    def _fit_rows(self, rows: Rows, priors: list[Prior]) -> Any:
+        """The fit itself: choose the axes from `rows`, then `_keep_view`."""
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
+
+    def _open(self, X: Any, engine: str = "auto") -> Rows:
+        """Read X, learn how its columns are encoded and hand it to an engine; the rest of a fit needs only that."""
+        matrix, self._encoding = self._read(X, fitting=True)
+        self._check_shape(*matrix.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return open_rows(matrix, engine=engine, n_components=self.n_components)
+
+    def _standardized(self, rows: Rows) -> StandardizedRows:
+        groups = None if self._encoding is None else self._encoding.groups
+        return StandardizedRows(rows, groups=groups, standardize=self.standardize)
+
+    def _data(self, rows: Rows) -> StandardizedRows:
+        """X in standardised form, refused where it is too large for its squares or varies in too few columns."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            Xs = self._standardized(rows)
+        self._check_range(Xs, "X")
+        if int(Xs.informative.sum()) < self.n_components:
+            raise InvalidValueError(
+                f"X must have at least n_components={self.n_components} columns that vary; got "
+                f"{int(Xs.informative.sum())}, the others are constant (or below 1e-150, where squares vanish)."
+            )
+        return Xs
+
+    def _prior_terms(self, priors: list[Prior], Xs: StandardizedRows) -> PriorTerms:
+        """The second moments of what is known, each Y standardised on its own."""
+
+        def open_background(table: Any) -> Rows:
+            with np.errstate(over="ignore", invalid="ignore"):
+                background = open_rows(self._read_background(table, Xs.mean))
+                self._check_range(self._standardized(background), "Samples(background)")
+            return background
+
+        return prior_terms(
+            priors,
+            Xs,
+            columns_of=lambda column: self._columns_of(column, Xs.n_features),
+            open_background=open_background,
+            standardized=self._standardized,
+            min_unexplored=self.n_components + 1,
+        )
+
+    def _keep_view(self, components: Array, Xs: StandardizedRows) -> None:
+        """The fitted attributes every view has; `components` is (k, d) in standardised space."""
+        self.components_ = components
+        self.mean_, self.scale_ = Xs.mean, Xs.scale
+        V = components.T
+        CV = stacked_product(Xs.second_moment, V[None])[0]
+        axis_variance = np.einsum("dk,dk->k", V, CV) / Xs.n_rows
+        spread = np.sqrt(np.outer(axis_variance, Xs.variance))
+        self.axis_correlation_ = np.divide(CV.T / Xs.n_rows, spread, out=np.zeros_like(spread), where=spread > 0)
+        self.explained_variance_ratio_ = axis_variance * Xs.n_rows / Xs.second_moment.trace
+        self.encoded_feature_names_ = self._encoded_names(len(self.mean_))
+        self._n_features_out = len(components)
+
+    def transform(self, X: Any) -> Array:
+        """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row."""
+        check_is_fitted(self)
+        matrix, _ = self._read(X, fitting=False)
+        inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
+        W = (self.components_ * inverse).T
+        if sparse.issparse(matrix):
+            return SparseRows(matrix).project(W, self.mean_ @ W)
+        return DenseRows(matrix, origin=self.mean_).project(W, np.zeros(W.shape[1]))
+
+    def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
+        """`fit`, then the view of the same rows."""
+        return self.fit(X, y, prior=prior).transform(X)
+
+    def loadings(self) -> Any:
+        """A table of features, those that shape the view most first.
+
+        `axis_j` is the weight in the view, `correlation_j` the correlation of the feature with that axis, and
+        `contribution` the feature's share of the view (the weights squared, averaged over the axes).
+        """
+        check_is_fitted(self)
+        share = np.mean(self.components_**2, axis=0)
+        order = np.argsort(-share, kind="stable")
+        columns: dict[str, NDArray] = {"feature": np.asarray(self.encoded_feature_names_, dtype=object)[order]}
+        for j, (axis, correlation) in enumerate(zip(self.components_, self.axis_correlation_, strict=True)):
+            columns[f"axis_{j}"] = axis[order]
+            columns[f"correlation_{j}"] = correlation[order]
+        columns["contribution"] = share[order]
+        return tables.frame(columns)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "mean"
+        return tags
+
+    # --- checks --------------------------------------------------------------------------------------------------
+
+    def _check_common(self, *whole_numbers: str) -> None:
+        """The parameters every view has; `whole_numbers` names those that must be at least 1."""
+        for name in ("n_components", *whole_numbers):
+            require_count(name, getattr(self, name))
+        if self.missing not in ("error", "mean"):
+            raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise InvalidTypeError(f"standardize must be True or False; got {self.standardize!r}.")
+
+    def _check_shape(self, n_rows: int, n_features: int) -> None:
+        if self.n_components > n_features:
+            raise InvalidValueError(
+                f"n_components must be at most the number of columns; got n_components={self.n_components} and "
+                f"{n_features} feature(s)."
+            )
+        if n_rows <= self.n_components:
+            raise InvalidValueError(
+                f"X must have more rows than n_components={self.n_components}; got {n_rows} sample(s)."
+            )
+
+    def _check_range(self, Xs: StandardizedRows, argument: str) -> None:
+        # Fourth powers of the raw deviations must fit in a float: 1e75 is far beyond any unit of measurement.
+        with np.errstate(over="ignore", invalid="ignore"):
+            too_large = ~(np.abs(Xs.mean) + Xs.scale < 1e75) | ~np.isfinite(Xs.variance)
+        if too_large.any():
+            names = self._encoded_names(Xs.n_features)
+            raise InvalidValueError(
+                f"{argument} must have values below about 1e75, or their squares overflow; "
+                f"column {listed(names, too_large)} has larger ones. Rescale it."
+            )
+
+    def _generator(self) -> np.random.RandomState:
+        return random_generator(self.random_state)
+
+
+def random_generator(random_state: Any) -> np.random.RandomState:
+    """scikit-learn's reading of `random_state`, in one sentence where it cannot be used."""
+    try:
+        return check_random_state(random_state)
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError(
+            f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
+        ) from error
+
+
+def require_count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidTypeError(f"{name} must be a whole number; got {value!r}.")
+    if value < 1:
+        raise InvalidValueError(f"{name} must be at least 1; got {value}.")
+
+
+def require_number(name: str, value: Any) -> None:
+    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidTypeError(f"{name} must be a number; got {value!r}.")
+    if not (np.isfinite(value) and value >= 0):
+        raise InvalidValueError(f"{name} must be finite and not negative; got {value!r}.")
