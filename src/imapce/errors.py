@@ -30,10 +30,6 @@ class MissingExtraError(ImapceError, ImportError):
     """A feature needs a package that is not installed; the sentence gives the pip line."""
 
 
-class MissingPartError(ImapceError, ImportError):
-    """An optional library is needed and not installed."""
-
-
 @contextmanager
 def needs(feature: str, install: str) -> Iterator[None]:
     """Tell a failed import in one sentence: which feature, and what to install.
@@ -44,6 +40,6 @@ def needs(feature: str, install: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise MissingPartError(
+        raise MissingExtraError(
             f'{feature} needs {error.name or "a library"}, which is not installed; run pip install "{install}".'
         ) from error

@@ -1,4 +1,4 @@
-"""What the maps without a formula for new rows share (ct-SNE, Fair-NeRV, t-SNE, UMAP): reading, labels, `fit_transform`."""
+"""What the maps without a formula for new rows share (ct-SNE, Fair-NeRV, t-SNE, UMAP)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MapProgress:
-    """Where an iterative map stands: the iteration just done, how many there are, and the cost where it was computed."""
+    """Where an iterative map stands: the iteration done, how many there are, the cost where it was computed."""
 
     iteration: int
     n_iterations: int
