@@ -1,47 +1,57 @@
-"""Run an experiment by name: `python -m experiments table1 [--quick] [--out DIR]`; `all` runs every one."""
+"""The paper's evaluation by name: `python -m experiments table1 [--quick] [--seeds N] [--out DIR]`; `all` runs everything.
+
+Finished cells are kept in DIR/cells, so an interrupted run goes on where it stopped; --fresh makes them anew.
+"""
 
 from __future__ import annotations
 
 import argparse
-import csv
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
-from experiments import exploration, table1
-from experiments.results import Row
+from experiments import ablation, exploration, figures, images, table1, timing, tuning
+from experiments.cells import Cells
+from experiments.results import Row, show
+from experiments.running import Run
 
-EXPERIMENTS: dict[str, Callable[[bool], list[Row]]] = {
-    "table1": table1.rows,
+EXPERIMENTS: dict[str, Callable[[Run], list[Row]]] = {
+    "timing": timing.timing,
+    "table1": table1.table1,
+    "adult": table1.adult,
+    "mnist_fmnist": images.mnist_fmnist,
+    "cifar_fmnist": images.cifar_fmnist,
     "image_segmentation": exploration.image_segmentation,
     "mnist_exploration": exploration.mnist_exploration,
+    "ablation_mu": ablation.ablation_mu,
+    "tuning": tuning.tuning,
+    "figures": figures.figures,
 }
-
-
-def show(name: str, rows: list[Row], folder: Path) -> None:
-    table = Table(title=f"{name}: the paper and ours")
-    for column in ("data", "score", "paper", "ours ± sd", "floor", "runs", "seconds a fit"):
-        table.add_column(column)
-    for row in rows:
-        table.add_row(*row.cells())
-    Console().print(table)
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f"{name}.csv", "w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["data", "score", "paper", "ours", "sd", "floor", "runs", "seconds"])
-        writer.writerows(row.values() for row in rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("name", choices=[*EXPERIMENTS, "all"])
-    parser.add_argument("--quick", action="store_true", help="fewer seeds and draws")
-    parser.add_argument("--out", type=Path, default=Path("experiments/out"), help="folder for the CSV files")
+    parser.add_argument("--quick", action="store_true", help="one or two seeds and draws, 1,000 images for slow maps")
+    parser.add_argument("--seeds", type=int, metavar="N", help="so many seeds and draws everywhere")
+    parser.add_argument(
+        "--out", type=Path, default=Path("experiments/out"), help="folder for tables, figures and cells"
+    )
+    parser.add_argument("--fresh", action="store_true", help="compute every cell again")
     arguments = parser.parse_args()
+    if arguments.seeds is not None and arguments.seeds < 1:
+        parser.error(f"--seeds must be at least 1; got {arguments.seeds}")
+    console = Console()
+    cells = Cells(arguments.out / "cells", fresh=arguments.fresh)
+    run = Run(cells, arguments.out, console, arguments.quick, arguments.seeds)
     for name in EXPERIMENTS if arguments.name == "all" else [arguments.name]:
-        show(name, EXPERIMENTS[name](arguments.quick), arguments.out)
+        start = time.perf_counter()
+        rows = EXPERIMENTS[name](run)
+        if rows:
+            show(name, rows, arguments.out, console)
+        console.print(f"{name}: {time.perf_counter() - start:.0f} s, written to {arguments.out}", highlight=False)
 
 
 if __name__ == "__main__":

@@ -77,23 +77,23 @@ def plot_step(
     figure = blank_figure(_PANEL_INCHES * n_panels + (1.4 if key is not None else 0.0), _HEIGHT_INCHES)
     panels = [figure.add_subplot(1, n_panels, place) for place in range(1, n_panels + 1)]
 
-    _cloud(panels[0], points, known, KNOWN_GREY, 1.5)
-    _cloud(panels[0], points, ~known, UNEXPLORED_BLACK, 2.0)
+    cloud(panels[0], points, known, KNOWN_GREY, 1.5)
+    cloud(panels[0], points, ~known, UNEXPLORED_BLACK, 2.0)
     quiet_axes(panels[0], *names, title="What is known")
 
     rest = ~known
     for cluster in step.clusters:
         rest[cluster.rows] = False
-    _cloud(panels[1], points, known, KNOWN_GREY, 1.5)
-    _cloud(panels[1], points, rest, OTHER_GREY, 1.8)
+    cloud(panels[1], points, known, KNOWN_GREY, 1.5)
+    cloud(panels[1], points, rest, OTHER_GREY, 1.8)
     entries = _known_entry(known) + ([(f"others ({int(rest.sum()):,})", OTHER_GREY, "o")] if rest.any() else [])
     for number, cluster in enumerate(step.clusters, start=first):
         inside = np.zeros(n_rows, dtype=bool)
         inside[cluster.rows] = True
-        _cloud(panels[1], points, inside, cluster_hue(number), 2.0)
+        cloud(panels[1], points, inside, cluster_hue(number), 2.0)
         entries.insert(number - first, (f"cluster {number} ({cluster.size:,})", cluster_hue(number), "o"))
     outlines = [
-        _encircle(panels[1], points, cluster.rows, number) for number, cluster in enumerate(step.clusters, start=first)
+        encircle(panels[1], points, cluster.rows, number) for number, cluster in enumerate(step.clusters, start=first)
     ]
     quiet_axes(panels[1], names[0], "", title="What was taken")
     _legend_below(panels[1], entries)
@@ -133,16 +133,16 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     known, clusters = ~seen.unexplored, seen.clusters
     outliers = ~known & (clusters < 0)
     figure, ax = new_figure(8.4, 5.4)
-    _cloud(ax, points, known, KNOWN_GREY, 1.5)
-    _cloud(ax, points, outliers, OTHER_GREY, 1.8, marker="x")
+    cloud(ax, points, known, KNOWN_GREY, 1.5)
+    cloud(ax, points, outliers, OTHER_GREY, 1.8, marker="x")
     entries: list[Entry] = []
     for number, distinctness in enumerate(seen.distinctness):
         inside = clusters == number
-        _cloud(ax, points, inside, cluster_hue(number), 2.0)
+        cloud(ax, points, inside, cluster_hue(number), 2.0)
         apart = f"distinctness {distinctness:.3g}" if len(seen.distinctness) > 1 else "the only one"
         most = ", most distinct" if number in seen.most_distinct and len(seen.distinctness) > 1 else ""
         entries.append((f"cluster {number}: {int(inside.sum()):,} rows\n{apart}{most}", cluster_hue(number), "o"))
-    outlines = [_encircle(ax, points, np.flatnonzero(clusters == number), number) for number in seen.most_distinct]
+    outlines = [encircle(ax, points, np.flatnonzero(clusters == number), number) for number in seen.most_distinct]
     if outliers.any():
         entries.append((f"outliers: {int(outliers.sum()):,} rows", OTHER_GREY, "x"))
     nothing = "" if len(seen.distinctness) else ": no cluster is large enough"
@@ -190,7 +190,7 @@ def _flat(coordinates: Points) -> tuple[Points, tuple[str, str]]:
     return coordinates[:, :2], (f"axis 1{more}", f"axis 2{more}")
 
 
-def _cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: str = "o") -> None:
+def cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: str = "o") -> None:
     if not rows.any():
         return
     area, opacity = point_look(points)
@@ -206,7 +206,7 @@ def _cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: 
     )
 
 
-def _encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> Points:
+def encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> Points:
     """Draw the ellipse of a cluster with its number on top, and give the outline."""
     members = points[rows]
     centre = members.mean(axis=0)

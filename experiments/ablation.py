@@ -1,0 +1,28 @@
+"""What μ does to IMAPCE: the paper's three ablation tables."""
+
+from __future__ import annotations
+
+from experiments import paper
+from experiments.methods import IMAPCE_PAPER, Method
+from experiments.results import Row
+from experiments.running import Run
+
+
+def ablation_mu(run: Run) -> list[Row]:
+    rows = []
+    for name, printed in paper.ABLATION_NLS.items():
+        for mu, nls in printed.items():
+            rows += run.rows(_at(mu), name, {"nls": ("NLS of the known", nls)}, ["NLS / ceiling"])
+    for name, by_mu in paper.ABLATION_SVM.items():
+        for mu, (accuracy, f1, recall) in by_mu.items():
+            wanted = {
+                "svm accuracy": ("SVM accuracy", accuracy),
+                "svm f1": ("SVM F1", f1),
+                "svm recall_authors": ("SVM recall, authors'", recall),
+            }
+            rows += run.rows(_at(mu), name, wanted, ["linear accuracy"])
+    return rows
+
+
+def _at(mu: float) -> Method:
+    return IMAPCE_PAPER.at(f"IMAPCE, μ = {mu:g}", mu=mu)

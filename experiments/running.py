@@ -1,0 +1,75 @@
+"""What an experiment is run with: its cells, where it writes, how many seeds and draws; a line for each cell done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from experiments.cells import Cells
+from experiments.methods import Method
+from experiments.problems import Problem, problem
+from experiments.results import Row
+from experiments.scores import scored
+
+# Seeds on fixed data and draws of images, (quick, full).
+SEEDS = {"IMAPCE": (2, 10)}
+DRAWS = {"IMAPCE": (1, 5), "CPCA": (1, 5), "GCPCA": (1, 5), "LEACE": (1, 5)}
+OTHERWISE = (1, 3)
+# A quick run lays out only so many images with the methods that look at pairs of rows.
+PAIRWISE = ("CTSNE", "RevisedCTSNE", "FairNeRV", "FairTNeRV")
+QUICK_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Run:
+    """`seeds` overrules the number of seeds and draws; `quick` takes one or two of each."""
+
+    cells: Cells
+    folder: Path
+    console: Console
+    quick: bool = False
+    seeds: int | None = None
+
+    def problem(self, name: str, method: Method, draw: int = 0) -> Problem:
+        on = problem(name, draw)
+        return on.sample(QUICK_ROWS) if self.quick and on.is_images and method.estimator in PAIRWISE else on
+
+    def count(self, method: Method, on: Problem) -> int:
+        """How many seeds or draws; one is enough where nothing is random."""
+        if not on.is_images and not method.seeded:
+            return 1
+        table = DRAWS if on.is_images else SEEDS
+        return self.seeds or table.get(method.estimator, OTHERWISE)[0 if self.quick else 1]
+
+    def rows(
+        self, method: Method, name: str, wanted: dict[str, tuple[str, float | None]], beside: Sequence[str] = ()
+    ) -> list[Row]:
+        """One row for each wanted score {key: (title, the paper's number)} of a method on a problem."""
+        first = self.problem(name, method)
+        n_runs = self.count(method, first)
+        found = []
+        for run in range(n_runs):
+            on = self.problem(name, method, run) if run and first.is_images else first
+            found.append(scored(self.cells, method, on, run))
+            summary = ", ".join(f"{title} {found[-1][key]:.3f}" for key, (title, _) in wanted.items())
+            self.note(f"{name} · {method.name} · run {run + 1} of {n_runs}: {summary}")
+        others = {column: float(np.mean([one[column] for one in found])) for column in beside if column in found[0]}
+        seconds = float(np.median([one["seconds"] for one in found]))
+        return [
+            Row(name, method.name, title, paper, [one[key] for one in found], _runs(first, n_runs), others, seconds)
+            for key, (title, paper) in wanted.items()
+        ]
+
+    def note(self, line: str) -> None:
+        self.console.print(line, style="dim", highlight=False, markup=False)
+
+
+def _runs(on: Problem, count: int) -> str:
+    """The seeds or draws in words, and the rows where they are fewer than the paper's."""
+    unit = "draw" if on.is_images else "seed"
+    which = f"{unit} 0" if count == 1 else f"{unit}s 0–{count - 1}"
+    return which if len(on.X) != QUICK_ROWS or not on.is_images else f"{which}, {QUICK_ROWS:,} rows"
