@@ -59,8 +59,8 @@ def fingerprint(module: str) -> str:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        # The package itself only lists its lazy public names; following them would reach everything.
-        if name in trees or name == "imapce":
+        # The package itself lists its lazy public names, and a session can draw itself: neither computes anything.
+        if name in trees or name == "imapce" or name.startswith("imapce.plotting"):
             continue
         try:
             spec = importlib.util.find_spec(name)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.methods import CPCA, CT_SNE, FAIR, IMAPCE_PAPER, PCA, Method, view
+from experiments.methods import CPCA, CT_SNE, FAIR, IMAPCE_PAPER, PCA, view
 from experiments.problems import Problem, sources
 from experiments.results import Row
 from experiments.running import Run

@@ -14,7 +14,7 @@ from experiments.cells import Cells
 from experiments.problems import Problem
 from imapce import IMAPCE, baselines
 
-# Chosen by `python -m experiments tuning` as in the paper's supplement: one setting for all tasks together, by the sum of
+# Chosen by `python -m experiments tuning` as in the paper's supplement: one setting for all tasks, by the sum of their
 # NLS (synthetic, Adult) and linear accuracy (images). The labels of the evaluation take part in it, there as here.
 CTSNE = {"perplexity": 50, "beta": 1e-2}
 FAIR_NERV = {"tau_in": 0.51, "tau_out": 0.98, "beta": 0.14, "gamma": 0.95, "omega": 0.65}
