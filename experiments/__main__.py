@@ -1,4 +1,4 @@
-"""The paper's evaluation by name: `python -m experiments table1 [--quick] [--seeds N] [--out DIR]`; `all` runs everything.
+"""The paper's evaluation by name: `python -m experiments table1 [--quick] [--seeds N] [--out DIR]`, or `all` of it.
 
 Finished cells are kept in DIR/cells, so an interrupted run goes on where it stopped; --fresh makes them anew.
 """

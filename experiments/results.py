@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 
@@ -62,8 +63,9 @@ def show(name: str, rows: Sequence[Row], folder: Path, console: Console) -> None
             _number(row.seconds, 2),
         )
         previous = row.data
-    width = max(console.width, console.measure(table).maximum)
-    console.print(table, width=width, crop=False, soft_wrap=True)
+    wide = console.options.update(width=1000)
+    width = max(console.width, Measurement.get(console, wide, table).maximum)
+    console.print(table, width=width, crop=False, no_wrap=True)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)

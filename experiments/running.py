@@ -65,7 +65,7 @@ class Run:
         ]
 
     def note(self, line: str) -> None:
-        self.console.print(line, style="dim", highlight=False, markup=False)
+        self.console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
 
 
 def _runs(on: Problem, count: int) -> str:
