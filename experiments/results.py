@@ -64,8 +64,9 @@ def show(name: str, rows: Sequence[Row], folder: Path, console: Console) -> None
         )
         previous = row.data
     wide = console.options.update(width=1000)
-    width = max(console.width, Measurement.get(console, wide, table).maximum)
-    console.print(table, width=width, crop=False, no_wrap=True)
+    width = Measurement.get(console, wide, table).maximum
+    # `print` never goes beyond the console's own width, so a wide table gets a console of its width.
+    Console(file=console.file, width=max(width, console.width)).print(table)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
