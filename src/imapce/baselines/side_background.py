@@ -139,9 +139,7 @@ class Background:
     def _rows(self, rows: Any) -> Mask:
         return known_rows(rows if isinstance(rows, Subset) else Subset(rows), self.n_rows)
 
-    def _state(
-        self, rows: Mask, axes: Array, *, settles: bool, order: list[tuple[int, bool]] | None = None
-    ) -> Self:
+    def _state(self, rows: Mask, axes: Array, *, settles: bool, order: list[tuple[int, bool]] | None = None) -> Self:
         self.statements.append(self._observed(rows, axes, settles=settles, order=order))
         return self
 
