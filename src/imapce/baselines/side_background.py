@@ -140,19 +140,14 @@ class Background:
         return known_rows(rows if isinstance(rows, Subset) else Subset(rows), self.n_rows)
 
     def _state(self, rows: Mask, axes: Array, *, settles: bool, order: list[tuple[int, bool]] | None = None) -> Self:
-        self.statements.append(self._observed(rows, axes, settles=settles, order=order))
-        return self
-
-    def _observed(
-        self, rows: Mask, axes: Array, *, settles: bool, order: list[tuple[int, bool]] | None = None
-    ) -> Statement:
         Z = self._X[rows] @ axes
         squares = Z.var(axis=0) * len(Z)
         floor = len(Z) * self._floor
         in_turn = [(axis, quadratic) for axis in range(axes.shape[1]) for quadratic in (False, True)]
-        return Statement(
-            rows, axes, Z.sum(axis=0), np.maximum(squares, floor), squares < floor, settles, order or in_turn
+        self.statements.append(
+            Statement(rows, axes, Z.sum(axis=0), np.maximum(squares, floor), squares < floor, settles, order or in_turn)
         )
+        return self
 
     # --- fitting -------------------------------------------------------------------------------------------------
 
@@ -211,11 +206,12 @@ class Background:
         return groups.reshape(-1), first
 
     def _closed_form(self) -> list[tuple[Mask, Gaussian]] | None:
-        """The solution where disjoint clusters settle their rows and at most one other statement bears on the rest.
+        """The solution where disjoint clusters settle their rows and nothing else bears on both them and the rest.
 
-        A cluster's μ and Σ are free to take any value, so they take the observed one; a statement about a union of
-        clusters is then met already, and one that also covers the rest asks of the rest exactly what the rest shows.
-        Covered: margins only, all rows as one cluster, a partition (a label prior), disjoint clusters with margins.
+        With multipliers of 0 for all else, a cluster's rows take the observed μ and Σ; a statement about a union of
+        clusters is then met already, and by uniqueness this is the solution. Covered: margins only, all rows as one
+        cluster, a partition (a label prior) with or without margins, disjoint clusters without margins. Not covered:
+        clusters that leave rows over and margins, whose multipliers for the rest would turn the clusters' Σ.
         """
         family: list[Statement] = []
         taken = np.zeros(self.n_rows, dtype=bool)
@@ -235,9 +231,9 @@ class Background:
         if not bearing:
             d = self.n_features
             return [*settled, (rest, Gaussian(np.zeros(d), np.ones(d), np.eye(d)))]
-        if len(bearing) > 1 or bearing[0].axes.shape[1] < self.n_features or not bearing[0].rows[rest].all():
+        if len(bearing) > 1 or bearing[0].axes.shape[1] < self.n_features or not np.array_equal(bearing[0].rows, rest):
             return None
-        return [*settled, (rest, self._observed(rest, bearing[0].axes, settles=False).gaussian)]
+        return [*settled, (rest, bearing[0].gaussian)]
 
     # --- what the fitted background gives ------------------------------------------------------------------------
 
@@ -294,14 +290,17 @@ class Background:
 
 
 class _Sweeps:
-    """Cyclic exact updates of h = Σ⁻¹μ, μ and Σ of every group, one constraint after the other."""
+    """Cyclic exact updates of μ and Σ of every group g, one constraint after the other.
+
+    A linear one adds λw to Σ⁻¹μ: μ += λb with b = Σw. A quadratic one adds λwwᵀ to Σ⁻¹ and λz̄w to Σ⁻¹μ, which with
+    c = wᵀb gives Σ −= λ/(1 + λc) bbᵀ and μ += λ(z̄ − wᵀμ)/(1 + λc) b.
+    """
 
     def __init__(self, statements: list[Statement], groups: NDArray[np.intp], n_features: int):
         n_groups = int(groups.max()) + 1
         self.statements = statements
         self.groups = groups
         self.inside = [np.bincount(groups[s.rows], minlength=n_groups) for s in statements]
-        self.h = np.zeros((n_groups, n_features))
         self.mean = np.zeros((n_groups, n_features))
         self.covariance = np.tile(np.eye(n_features), (n_groups, 1, 1))
 
@@ -315,16 +314,13 @@ class _Sweeps:
                 c = b @ w
                 e = self.mean[members] @ w
                 if not quadratic:
-                    multiplier = (statement.totals[axis] - counts @ e) / (counts @ c)
-                    self.h[members] += multiplier * w
-                    self.mean[members] += multiplier * b
+                    self.mean[members] += (statement.totals[axis] - counts @ e) / (counts @ c) * b
                     continue
-                centre = statement.centres[axis]
-                multiplier = quadratic_multiplier(counts, c, e - centre, statement.squares[axis])
-                self.h[members] += multiplier * centre * w
+                offsets = e - statement.centres[axis]
+                multiplier = quadratic_multiplier(counts, c, offsets, statement.squares[axis])
                 shrink = multiplier / (1 + multiplier * c)
+                self.mean[members] -= (shrink * offsets)[:, None] * b
                 self.covariance[members] -= shrink[:, None, None] * b[:, :, None] * b[:, None, :]
-                self.mean[members] = np.einsum("gij,gj->gi", self.covariance[members], self.h[members])
 
     def residual(self) -> float:
         return largest_residual(
