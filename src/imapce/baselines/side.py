@@ -183,7 +183,7 @@ class SIDE(LinearView):
         if self.view_ == "pca":
             self.scores_ = scores[order[:k]]
             # Known variances are those with divisor n: cov(Y) is n/(n − 1)·I then, and its score is 1/(4n²).
-            if self.scores_[-1] < len(Y) ** -2.0:
+            if self.scores_[0] < len(Y) ** -2.0:
                 warnings.warn(
                     "all variances are known, so the PCA view has nothing to show and its axes are arbitrary; use "
                     'view="ica".',

@@ -20,7 +20,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
 from imapce.errors import InvalidTypeError, InvalidValueError
@@ -33,6 +32,8 @@ Array = NDArray[np.float64]
 # A direction in which the rows of a statement do not vary gets this share of the mean column variance as its target:
 # with a target of 0 its multiplier grows without end and whitening divides by zero.
 FLOOR = 1e-6
+# Far from the root a step doubles 1 + λc, so this reaches any target a float can hold.
+MOST_NEWTON_STEPS = 2000
 
 
 @dataclass(frozen=True)
@@ -336,26 +337,26 @@ class _Sweeps:
 
 
 def quadratic_multiplier(counts: Array, c: Array, offsets: Array, target: float) -> float:
-    """λ with F(λ) = Σ n_g [c_g/(1 + λc_g) + (offset_g/(1 + λc_g))²] = target; F falls on λ > −1/max c.
+    """λ with F(λ) = Σ n_g [c_g/(1 + λc_g) + (offset_g/(1 + λc_g))²] = target, by Newton's method from 0.
+
+    F is convex and falling on λ > −1/max c, so one step lands left of the root and the rest climb to it. The first may
+    land beyond the pole: it is held where the group of largest c alone exceeds the target.
 
     >>> quadratic_multiplier(np.array([4.0]), np.array([1.0]), np.array([0.0]), 2.0)
     1.0
     """
-
-    def excess(multiplier: float) -> float:
-        shrink = 1 + multiplier * c
-        return float(counts @ (c / shrink + (offsets / shrink) ** 2)) - target
-
-    if excess(0.0) < 0:
-        # At 1 + λc = half of n·c/target the group of largest c alone exceeds the target.
-        widest = int(np.argmax(c))
-        low = (0.5 * min(1.0, counts[widest] * c[widest] / target) - 1) / c[widest]
-        high = 0.0
-    else:
-        low, high = 0.0, 1.0 / float(c.max())
-        while excess(high) > 0:
-            low, high = high, 2 * high
-    return float(brentq(excess, low, high, xtol=1e-12, rtol=4 * np.finfo(np.float64).eps))
+    widest = int(np.argmax(c))
+    least = (0.5 * min(1.0, counts[widest] * c[widest] / target) - 1) / c[widest]
+    multiplier = 0.0
+    for _ in range(MOST_NEWTON_STEPS):
+        shrunk = c / (1 + multiplier * c)
+        squares = (offsets / (1 + multiplier * c)) ** 2
+        excess = counts @ (shrunk + squares) - target
+        step = max(float(excess / (counts @ (shrunk * (shrunk + 2 * squares)))), least - multiplier)
+        multiplier += step
+        if abs(step) <= 1e-14 * (abs(multiplier) + 1 / c[widest]):
+            break
+    return multiplier
 
 
 def largest_residual(
