@@ -36,6 +36,11 @@ def fixture_background() -> Background:
     return Background(fixture_rows()).margin().cluster(np.arange(12)).cluster(np.arange(8, 20))
 
 
+@pytest.fixture(scope="module")
+def overlapping() -> Background:
+    return fixture_background().fit(tol=1e-10)
+
+
 def assert_same(one: Background, other: Background, atol: float) -> None:
     for row in range(one.n_rows):
         a, b = one.gaussians[one.groups[row]], other.gaussians[other.groups[row]]
@@ -55,18 +60,18 @@ def assert_same(one: Background, other: Background, atol: float) -> None:
         (20, [-0.08743439, -0.04410686, -0.11452257], -2.207350),
     ],
 )
-def test_overlapping_clusters_give_the_reference_values(row: int, mean: list[float], log_determinant: float) -> None:
-    background = fixture_background().fit(tol=1e-10)
-    assert len(background.gaussians) == 4
-    assert background.residual < 1e-10
-    gaussian = background.gaussians[background.groups[row]]
+def test_overlapping_clusters_give_the_reference_values(
+    overlapping: Background, row: int, mean: list[float], log_determinant: float
+) -> None:
+    assert len(overlapping.gaussians) == 4
+    assert overlapping.residual < 1e-10
+    gaussian = overlapping.gaussians[overlapping.groups[row]]
     assert np.allclose(gaussian.mean, mean, rtol=0, atol=1e-8)
     assert gaussian.log_determinant == pytest.approx(log_determinant, abs=1e-6)
 
 
-def test_the_whitened_reference_rows_have_the_reference_spectrum_and_scores() -> None:
-    background = fixture_background().fit(tol=1e-10)
-    variances = np.linalg.eigvalsh(np.cov(background.whiten(fixture_rows()).T))
+def test_the_whitened_reference_rows_have_the_reference_spectrum_and_scores(overlapping: Background) -> None:
+    variances = np.linalg.eigvalsh(np.cov(overlapping.whiten(fixture_rows()).T))
     assert np.allclose(variances, [0.91185266, 1.05031976, 1.14127565], rtol=0, atol=1e-8)
     assert np.allclose(np.sort(kl_scores(variances))[::-1], [0.00456451, 0.00206476, 0.00061255], atol=1e-8)
 
@@ -155,8 +160,8 @@ def test_whitening_a_partition_leaves_no_mean_and_the_identity() -> None:
         assert np.allclose(Y[DATA.batch == batch].mean(axis=0), 0, atol=1e-10)
 
 
-def test_samples_have_the_moments_of_their_group() -> None:
-    background = fixture_background().fit()
+def test_samples_have_the_moments_of_their_group(overlapping: Background) -> None:
+    background = overlapping
     groups = np.repeat(np.arange(4), 40_000)
     drawn = background.sample(0, groups=groups)
     assert background.sample(0).shape == (30, 3)
@@ -190,6 +195,7 @@ def test_a_direction_without_variance_is_floored_and_remembered() -> None:
         (lambda b: b.fit().whiten(fixture_rows(), groups=np.full(30, 5)), "between 0 and 0"),
         (lambda b: b.fit().whiten(fixture_rows(), groups=np.zeros(30)), "whole numbers"),
         (lambda b: Background(np.ones(3)), "two dimensions"),
+        (lambda b: Background(1e6 * fixture_rows()), "standardised"),
     ],
 )
 def test_the_background_refuses_with_a_sentence(call: Callable[[Background], Any], words: str) -> None:
@@ -329,6 +335,15 @@ def test_constant_and_repeated_columns_change_nothing_that_is_shown() -> None:
     assert np.all(model.components_[:, 8] == 0)
     assert model.transform(X).std(axis=0).min() > 0.05
     assert np.all(model.whiten(X)[:, 8] == 0)
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e3, 1e60])
+def test_without_standardisation_the_unit_of_measurement_changes_nothing(unit: float) -> None:
+    plain, scaled = (
+        SIDE(view="pca", standardize=False, tol=1e-3).fit(X, prior=Subset(DATA.kind == 0))
+        for X in (DATA.X, unit * DATA.X)
+    )
+    assert np.allclose(scaled.components_, plain.components_, atol=1e-6)
 
 
 def test_equal_seeds_give_equal_views() -> None:

@@ -33,6 +33,7 @@ QUICK: dict[str, Any] = {
     "n_iter": 60,
     "n_iterations": 60,
     "n_starts": 2,
+    "max_sweeps": 60,
     "n_jobs": 1,
 }
 

@@ -121,6 +121,8 @@ class SIDE(LinearView):
             rows = open_rows(matrix, engine="dense")
         Xs = self._data(rows)
         self.mean_, self.scale_ = Xs.mean, Xs.scale
+        # Without standardisation the start is N(0, σ̄²I), σ̄² the mean variance: the unit of measurement says nothing.
+        self._unit = 1.0 if self.standardize else float(np.sqrt(Xs.variance[Xs.informative].mean()))
         Z = self._varying(matrix)
         self.background_ = self._background(Z, clusters)
         self.residual_, self.n_iter_ = self.background_.residual, self.background_.n_sweeps
@@ -149,7 +151,8 @@ class SIDE(LinearView):
     def _varying(self, matrix: Any) -> Array:
         """The standardised rows without the columns that are constant."""
         varying = self.scale_ > 0
-        return (np.asarray(matrix[:, varying], dtype=np.float64) - self.mean_[varying]) / self.scale_[varying]
+        scale = self.scale_[varying] * self._unit
+        return (np.asarray(matrix[:, varying], dtype=np.float64) - self.mean_[varying]) / scale
 
     def _background(self, Z: Array, clusters: list[NDArray[np.bool_]]) -> Background:
         background = Background(Z)

@@ -100,7 +100,14 @@ class Background:
     def __init__(self, X: Any):
         self._X = as_matrix("X", X)
         self.n_rows, self.n_features = self._X.shape
-        self._floor = FLOOR * max(float(self._X.var(axis=0).mean()), np.finfo(np.float64).tiny)
+        with np.errstate(over="ignore"):
+            variance = float(self._X.var(axis=0).mean())
+        if not 1e-9 < variance < 1e9:
+            raise InvalidValueError(
+                "X must be standardised, since the background starts from N(0, I); its columns have a mean variance "
+                f"of {variance:.3g}. Divide them by their standard deviations."
+            )
+        self._floor = FLOOR * variance
         self.statements: list[Statement] = []
 
     # --- statements ----------------------------------------------------------------------------------------------
