@@ -10,7 +10,9 @@ import importlib
 from typing import Any
 
 # Loaded on first use: most need nothing beyond the core, some need openTSNE or Numba.
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = {
+    "SIDE": "side",
+}
 
 __all__ = sorted(_HOMES)
 
