@@ -21,9 +21,12 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.objective import stacked_product
 from imapce.priors import Prior, PriorTerms, Subset, as_list, prior_terms, require_same_index
 from imapce.reading import ReadsTables, listed
-from imapce.rows import DenseRows, Rows, SparseRows, StandardizedRows, open_rows
+from imapce.rows import DenseRows, QuadraticForm, Rows, SparseRows, StandardizedRows, open_rows
 
 Array = NDArray[np.float64]
+
+# A d×d matrix of 512 MiB: what decomposes one whole takes minutes there and hours beyond.
+MOST_COLUMNS = 8192
 
 
 class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -108,6 +111,17 @@ class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             standardized=self._standardized,
             min_unexplored=self.n_components + 1,
         )
+
+    def _entries(self, form: QuadraticForm) -> Array:
+        """The d×d matrix itself, for methods that decompose it whole."""
+        if form.matrix is not None:
+            return form.matrix
+        if form.size > MOST_COLUMNS:
+            raise InvalidValueError(
+                f"X must have at most {MOST_COLUMNS} columns for {type(self).__name__}, which decomposes a matrix of "
+                f"columns by columns; got {form.size}. Reduce it first, for example with PCA."
+            )
+        return form @ np.eye(form.size)
 
     def _keep_view(self, components: Array, Xs: StandardizedRows) -> None:
         """The fitted attributes every view has; `components` is (k, d) in standardised space."""

@@ -10,7 +10,13 @@ import importlib
 from typing import Any
 
 # Loaded on first use: most need nothing beyond the core, some need openTSNE or Numba.
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = {
+    "CPCA": "cpca",
+    "PCA": "cpca",
+    "GCPCA": "gcpca",
+    "LEACE": "leace",
+    "KurtosisPursuit": "kurtosis_pursuit",
+}
 
 __all__ = sorted(_HOMES)
 
