@@ -1,4 +1,4 @@
-"""Generalised contrastive PCA: a background prior without the weight α (de Oliveira, Garg, Hjerling-Leffler, et al. 2025).
+"""Generalised contrastive PCA: a background prior without the weight α (de Oliveira, Garg, et al. 2025).
 
 With a = C_X and b = C_Y an axis x is judged by the ratio ρ = xᵀax / xᵀbx, not by the difference xᵀ(a − αb)x:
 
@@ -142,7 +142,7 @@ def leading_ratio_axes(a: Array, b: Array, J: Array, count: int) -> Array:
 
 
 def _alternating_axes(a: Array, b: Array, J: Array, count: int) -> Array:
-    """Orthonormal axes: the best, then the worst and the best orthogonal to all before, and so on; the best are kept."""
+    """Orthonormal axes: the best, then the worst and the best orthogonal to all before, ...; the best are kept."""
     best: list[Array] = []
     while len(best) < count:
         top = leading_ratio_axes(a, b, J, 1)

@@ -33,6 +33,7 @@ NEGLIGIBLE = 1e-10
 # A step must keep this share of the fall its slope promises.
 SUFFICIENT = 1e-4
 SHORTEST_STEP = 1e-6
+STEPS = (0.1, 4.0)
 RIDGE = 1e-12
 
 
@@ -93,7 +94,8 @@ class KurtosisPursuit(LinearView):
         best = int(np.argmin(outcome.kurtosis))
         # Z has its own scale: the same direction of the raw columns, in the scale of X, is what `transform` shows.
         rescale = np.divide(Xs.scale, Z.scale, out=np.zeros_like(Xs.scale), where=Z.scale > 0)
-        V = np.linalg.qr(rescale[:, None] * (whitening @ outcome.V[best]))[0]
+        V = np.zeros((Xs.n_features, self.n_components))
+        V[searched] = np.linalg.qr((rescale[:, None] * (whitening @ outcome.V[best]))[searched])[0]
         self.kurtosis_ = float(outcome.kurtosis[best])
         self.kurtoses_ = outcome.kurtosis
         self.n_iter_ = outcome.n_iterations
@@ -180,59 +182,76 @@ class Pursuit:
     n_iterations: int
 
 
+@dataclass
+class _State:
+    """The starts on their way: frames, B, κ and the step each will try first."""
+
+    V: Array
+    B: Array
+    kurtosis: Array
+    step: Array
+
+
 def pursue(rows: WhitenedRows, V: Array, *, tol: float, max_iter: int, verbose: bool = False) -> Pursuit:
     """Quasi-power iterations of all starts V (R, q, k) side by side; those that have converged are left alone."""
-    V = V.copy()
     B = rows.weighted_moments(V)
-    kurtosis = np.einsum("rdk,rde,rek->r", V, B, V)
+    state = _State(V.copy(), B, _kurtosis(V, B), np.ones(len(V)))
     converged = np.zeros(len(V), dtype=bool)
-    running = np.arange(len(V))
     iteration = 0
     while True:
-        BV = np.matmul(B[running], V[running])
-        slack = np.linalg.norm(tangent(V[running], BV), axis=(1, 2))
+        running = np.flatnonzero(~converged)
+        BV = np.matmul(state.B[running], state.V[running])
+        slack = np.linalg.norm(tangent(state.V[running], BV), axis=(1, 2))
         done = slack <= tol * np.linalg.norm(BV, axis=(1, 2))
         converged[running[done]] = True
         running = running[~done]
         if not len(running) or iteration == max_iter:
-            break
+            return Pursuit(state.V, state.kurtosis, converged, max(1, iteration))
         iteration += 1
-        stuck = _step(rows, V, B, kurtosis, running)
         # κ falls no further in floating point: as good as converged, whatever the gradient's last digits say.
-        converged[running[stuck]] = True
-        running = running[~stuck]
+        converged[_stuck_after_step(rows, state, running)] = True
         if verbose and iteration % 10 == 0:
-            print(f"iteration {iteration:4d}  {len(running):3d} starts running  least kurtosis {kurtosis.min():.8g}")
-        if not len(running):
-            break
-    return Pursuit(V, kurtosis, converged, max(1, iteration))
+            print(
+                f"iteration {iteration:4d}  {len(running):3d} starts running  least kurtosis {state.kurtosis.min():.8g}"
+            )
 
 
-def _step(rows: WhitenedRows, V: Array, B: Array, kurtosis: Array, running: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """One guarded step of the `running` starts, in place; true for those no step could improve."""
-    q = rows.n_dimensions
+def _stuck_after_step(rows: WhitenedRows, state: _State, running: NDArray[np.intp]) -> NDArray[np.intp]:
+    """One guarded step of the `running` starts, in place; returns those that no step could improve."""
+    V, B, q = state.V[running], state.B[running], rows.n_dimensions
     # B is singular where many rows lie in the middle of a view (s = 0). A ridge moves no fixed point: (B + εI)V lies in
     # the span of V exactly where BV does.
-    ridge = RIDGE * np.trace(B[running], axis1=1, axis2=2) / q
-    X = np.linalg.solve(B[running] + ridge[:, None, None] * np.eye(q), V[running])
-    E = np.matmul(X, np.linalg.inv(np.matmul(transpose(V[running]), X))) - V[running]
-    slope = 4 * np.einsum("rdk,rde,rek->r", E, B[running], V[running])
+    ridge = RIDGE * np.trace(B, axis1=1, axis2=2) / q
+    X = np.linalg.solve(B + ridge[:, None, None] * np.eye(q), V)
+    E = np.matmul(X, np.linalg.inv(np.matmul(transpose(V), X))) - V
+    slope = 4 * np.einsum("rdk,rdk->r", E, np.matmul(B, V))
     pending = np.arange(len(running))
-    step = np.ones(len(running))
     stuck = np.zeros(len(running), dtype=bool)
     while len(pending):
         chosen = running[pending]
-        trial = np.linalg.qr(V[chosen] + step[pending, None, None] * E[pending])[0]
+        step, promised = state.step[chosen], state.step[chosen] * slope[pending]
+        trial = np.linalg.qr(V[pending] + step[:, None, None] * E[pending])[0]
         moments = rows.weighted_moments(trial)
-        value = np.einsum("rdk,rde,rek->r", trial, moments, trial)
-        fallen = value <= kurtosis[chosen] + SUFFICIENT * step[pending] * slope[pending]
+        value = _kurtosis(trial, moments)
+        rise = value - state.kurtosis[chosen]
+        fallen = rise <= SUFFICIENT * promised
+        # The step a parabola through both ends would have taken. Where clusters are clear the whole step overshoots to
+        # the mirror image of where it began (one axis, s ≈ 1: the error changes sign) and 500 iterations do not end.
+        bend = rise - promised
+        best = np.divide(-0.5 * step * promised, bend, out=2 * step, where=bend > 0)
         accepted = chosen[fallen]
-        V[accepted], B[accepted], kurtosis[accepted] = trial[fallen], moments[fallen], value[fallen]
-        pending = pending[~fallen]
-        step[pending] /= 2
-        stuck[pending[step[pending] < SHORTEST_STEP]] = True
-        pending = pending[step[pending] >= SHORTEST_STEP]
-    return stuck
+        state.V[accepted], state.B[accepted], state.kurtosis[accepted] = trial[fallen], moments[fallen], value[fallen]
+        state.step[accepted] = np.clip(best[fallen], *STEPS)
+        pending, shorter = pending[~fallen], np.clip(best[~fallen], 0.1 * step[~fallen], 0.5 * step[~fallen])
+        stuck[pending[shorter < SHORTEST_STEP]] = True
+        state.step[running[pending]] = shorter
+        pending = pending[shorter >= SHORTEST_STEP]
+    return running[stuck]
+
+
+def _kurtosis(V: Array, B: Array) -> Array:
+    """κ = tr VᵀB(V)V of each frame."""
+    return np.einsum("rdk,rdk->r", V, np.matmul(B, V))
 
 
 def _starting_frames(rows: WhitenedRows, n_starts: int, k: int, rng: np.random.Generator) -> Array:
