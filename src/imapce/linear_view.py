@@ -21,9 +21,12 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.objective import stacked_product
 from imapce.priors import Prior, PriorTerms, Subset, as_list, prior_terms, require_same_index
 from imapce.reading import ReadsTables, listed
-from imapce.rows import DenseRows, Rows, SparseRows, StandardizedRows, open_rows
+from imapce.rows import DenseRows, QuadraticForm, Rows, SparseRows, StandardizedRows, open_rows
 
 Array = NDArray[np.float64]
+
+# A d×d matrix of 512 MiB: what decomposes one whole takes minutes there and hours beyond.
+MOST_COLUMNS = 8192
 
 
 class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -109,6 +112,17 @@ class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             min_unexplored=self.n_components + 1,
         )
 
+    def _entries(self, form: QuadraticForm) -> Array:
+        """The d×d matrix itself, for methods that decompose it whole."""
+        if form.matrix is not None:
+            return form.matrix
+        if form.size > MOST_COLUMNS:
+            raise InvalidValueError(
+                f"X must have at most {MOST_COLUMNS} columns for {type(self).__name__}, which decomposes a matrix of "
+                f"columns by columns; got {form.size}. Reduce it first, for example with PCA."
+            )
+        return form @ np.eye(form.size)
+
     def _keep_view(self, components: Array, Xs: StandardizedRows) -> None:
         """The fitted attributes every view has; `components` is (k, d) in standardised space."""
         self.components_ = components
@@ -168,6 +182,7 @@ class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
         if not isinstance(self.standardize, (bool, np.bool_)):
             raise InvalidTypeError(f"standardize must be True or False; got {self.standardize!r}.")
+        random_generator(self.random_state)
 
     def _check_shape(self, n_rows: int, n_features: int) -> None:
         if self.n_components > n_features:

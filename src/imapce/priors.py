@@ -166,15 +166,35 @@ def known_columns(attributes: Attributes, n_features: int, columns_of: Callable[
 
 
 @dataclass(frozen=True)
-class PriorTerms:
-    """The priors as the objective needs them: weighted second moments of Y, and the rows left to pull apart."""
+class Known:
+    """One Y as the methods need it: its weight, YᵀY, how many rows it has and which of its columns vary."""
 
-    second_moments: list[tuple[float, QuadraticForm]]
+    weight: float
+    second_moment: QuadraticForm
+    n_rows: int
+    varies: Mask
+
+
+@dataclass(frozen=True)
+class PriorTerms:
+    """The priors as the objective needs them: one Y for each, and the rows left to pull apart."""
+
+    known_parts: list[Known]
     known: Mask | None
 
     @property
     def any_known(self) -> bool:
-        return bool(self.second_moments)
+        return bool(self.known_parts)
+
+    @property
+    def second_moments(self) -> list[tuple[float, QuadraticForm]]:
+        """wⱼ and YⱼᵀYⱼ, sums over rows as in the paper's objective."""
+        return [(part.weight, part.second_moment) for part in self.known_parts]
+
+    @property
+    def covariances(self) -> list[tuple[float, QuadraticForm]]:
+        """wⱼ/(mⱼ−1) and YⱼᵀYⱼ: what contrastive PCA weighs, whatever the number of rows."""
+        return [(part.weight / max(1, part.n_rows - 1), part.second_moment) for part in self.known_parts]
 
 
 def prior_terms(
@@ -190,20 +210,23 @@ def prior_terms(
 
     The callables belong to the estimator: how a column is named, how a background is read, how rows are scaled.
     """
-    moments: list[tuple[float, QuadraticForm]] = []
+    parts: list[Known] = []
     known: Mask | None = None
     for prior in priors:
         if isinstance(prior, Attributes):
-            moments.append((prior.weight, X.with_columns(known_columns(prior, X.n_features, columns_of))))
-        elif isinstance(prior, Samples):
-            moments.append((prior.weight, standardized(open_background(prior.background)).second_moment))
+            columns = known_columns(prior, X.n_features, columns_of)
+            parts.append(Known(prior.weight, X.with_columns(columns), X.n_rows, columns & X.informative))
+            continue
+        if isinstance(prior, Samples):
+            Y = standardized(open_background(prior.background))
         else:
             rows = known_rows(prior, X.n_rows)
             known = rows if known is None else known | rows
-            moments.append((prior.weight, standardized(X.rows.subset(rows)).second_moment))
+            Y = standardized(X.rows.subset(rows))
+        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative))
     if known is not None and X.n_rows - int(known.sum()) < min_unexplored:
         raise InvalidValueError(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
             f"{min_unexplored} are needed for this many components; name fewer rows as known."
         )
-    return PriorTerms(moments, known)
+    return PriorTerms(parts, known)

@@ -76,6 +76,14 @@ def canonical_frame(V: Array, second_moment_of_V: Array) -> Array:
     """
     covariance = V.T @ second_moment_of_V
     _, rotation = np.linalg.eigh((covariance + covariance.T) / 2)
-    V = V @ rotation[:, ::-1]
+    return with_fixed_signs(V @ rotation[:, ::-1])
+
+
+def with_fixed_signs(V: Array) -> Array:
+    """The axes (d, k) with the sign that makes the loading of largest size positive.
+
+    >>> with_fixed_signs(np.array([[0.6], [-0.8]])).ravel().tolist()
+    [-0.6, 0.8]
+    """
     strongest = V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])]
     return V * np.where(strongest < 0, -1.0, 1.0)

@@ -11,6 +11,11 @@ from typing import Any
 
 # Loaded on first use: most need nothing beyond the core, some need openTSNE or Numba.
 _HOMES: dict[str, str] = {
+    "CPCA": "cpca",
+    "GCPCA": "gcpca",
+    "KurtosisPursuit": "kurtosis_pursuit",
+    "LEACE": "leace",
+    "PCA": "cpca",
     "SIDE": "side",
 }
 

@@ -5,7 +5,7 @@ X, Y and Z are each standardised with their own mean and standard deviation, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,6 +109,11 @@ class StandardizedRows:
             return self._inverse[:, None] * self.rows.scatter_product(W, self._mean @ W)
 
         return QuadraticForm(self.n_features, trace, product)
+
+    def blocks(self) -> Iterator[Array]:
+        """The rows themselves, block by block, for the few methods that need more than the reductions above."""
+        for block in self.rows.blocks():
+            yield (block - self._mean) * self._inverse
 
     def with_columns(self, columns: NDArray[np.bool_]) -> QuadraticForm:
         """The second moment of the rows whose columns outside `columns` are set to zero."""

@@ -1,0 +1,198 @@
+"""LEACE (Belrose, Schneider-Joseph, Ravfogel, et al. 2023): erase what is known linearly, then show the rest by PCA.
+
+    P = I − W⁺UUᵀW,   W = S_xx^(−1/2),   W⁺ = S_xx^(1/2),   U = left singular vectors of W S_xz S_zz^(−1/2)
+
+P is an oblique projection with P S_xz = 0: no linear predictor of what is known, Z, beats the constant one on the
+erased rows Px, and no affine map with that property moves the rows less. Z is whitened too, so the singular values are
+the canonical correlations between rows and labels and `tol` has no unit. Only linear traces are erased: classes that
+differ in their spread can still be told apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from imapce.baselines.cpca import require_flag
+from imapce.baselines.labels import is_prior, label_codes
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.linear_view import LinearView, require_number
+from imapce.priors import Attributes, Prior, Samples, known_columns, known_rows
+from imapce.rows import Rows, StandardizedRows
+from imapce.stiefel import with_fixed_signs
+
+Array = NDArray[np.float64]
+
+# An eigenvalue below this share of the largest is rounding; its direction is left out of W and W⁺.
+NEGLIGIBLE = 1e-12
+# Up to this many rows a column the covariance is a rough estimate, and "auto" shrinks it.
+FEW_ROWS = 10
+
+
+class LEACE(LinearView):
+    """PCA of the rows without what a linear predictor could know of the labels: X_e = XPᵀ, axes V = PᵀV_e.
+
+    `prior` is an array with a class for each row (one-hot), Attributes(columns), whose encoded columns are themselves
+    what is erased, Subset(rows) (known or not), or a list of the last two. New rows need no labels.
+
+    Parameters
+    ----------
+    n_components : axes of the view.
+    shrinkage : S_xx ← aS + (1−a)(tr S/d)I with a from the data; "auto" does so up to ten rows a column. On the rows of
+        the fit P S_xz = 0 holds either way.
+    tol : canonical correlations up to this are left in.
+    standardize, missing : as for IMAPCE.
+    random_state, verbose : for the manners of the others; nothing here is random or takes long.
+
+    Fitted: `erasure_`, the thin factors L (d, r) and R (r, d) of P = I − LR; `canonical_correlations_`; what every view
+    has. `components_` = V_eᵀP is not orthonormal: a row's place is that of its erased row in the PCA of erased rows.
+
+    Examples
+    --------
+    >>> from imapce.baselines import LEACE
+    >>> view = LEACE().fit_transform(X, prior=batch)                                   # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        shrinkage: bool | Literal["auto"] = "auto",
+        tol: float = 1e-6,
+        standardize: bool = True,
+        missing: Literal["error", "mean"] = "error",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ):
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.tol = tol
+        self.standardize = standardize
+        self.missing = missing
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit(self, X: Any, prior: Any) -> None:
+        if is_prior(prior):
+            super()._fit(X, prior)
+            return
+        self._check_parameters()
+        rows = self._open(X)
+        self._erase_and_keep(rows, [label_codes(prior, rows.n_rows)], np.zeros(rows.n_features, dtype=bool))
+
+    def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
+        columns = np.zeros(rows.n_features, dtype=bool)
+        classes = []
+        for one in priors:
+            if isinstance(one, Samples):
+                raise InvalidTypeError(
+                    "prior must be labels for this method (an array, Attributes or a Subset); got Samples(background), "
+                    "which only IMAPCE, cPCA and gcPCA can use."
+                )
+            if isinstance(one, Attributes):
+                columns |= known_columns(one, rows.n_features, lambda c: self._columns_of(c, rows.n_features))
+            else:
+                classes.append(known_rows(one, rows.n_rows).astype(np.intp))
+        self._erase_and_keep(rows, classes, columns)
+
+    def _erase_and_keep(self, rows: Rows, classes: list[NDArray[np.intp]], columns: NDArray[np.bool_]) -> None:
+        Xs = self._data(rows)
+        S_xx = self._entries(Xs.second_moment) / (Xs.n_rows - 1)
+        S_xz, S_zz = _label_moments(Xs, S_xx, classes, columns)
+        L, R, self.canonical_correlations_ = erasure(self._shrunk(S_xx, Xs), S_xz, S_zz, self.tol)
+        self.erasure_ = (L, R)
+        erased = S_xx - L @ (R @ S_xx)
+        erased = erased - (erased @ R.T) @ L.T
+        values, V = np.linalg.eigh((erased + erased.T) / 2)
+        if values[-self.n_components] <= NEGLIGIBLE * np.trace(S_xx):
+            raise InvalidValueError(
+                f"prior leaves fewer than n_components={self.n_components} directions in which X varies; lower "
+                "n_components or erase less."
+            )
+        V = V[:, ::-1][:, : self.n_components]
+        self._keep_view(with_fixed_signs(V - R.T @ (L.T @ V)).T.copy(), Xs)
+
+    def _shrunk(self, S: Array, Xs: StandardizedRows) -> Array:
+        """aS + (1−a)(tr S/d)I over the columns that vary, a = 1 − ((tr S)²/n)/(‖S‖² − (tr S)²/d), kept in [0, 1].
+
+        Without the bounds a is negative for nearly uncorrelated columns (−38 in a 20×3 example), S is no covariance
+        any more and part of the label stays.
+        """
+        d, n = int(Xs.informative.sum()), Xs.n_rows
+        if not self.shrinkage or (self.shrinkage == "auto" and n > FEW_ROWS * d):
+            return S
+        trace_squared = np.trace(S) ** 2
+        spread = float(np.sum(S * S)) - trace_squared / d
+        a = 0.0 if spread <= 0 else min(max(1 - trace_squared / n / spread, 0.0), 1.0)
+        return a * S + (1 - a) * np.trace(S) / d * np.diag(Xs.informative.astype(np.float64))
+
+    def erase(self, X: Any) -> Array:
+        """The standardised rows without what is known: Px for each x = (row − mean_)/scale_."""
+        check_is_fitted(self)
+        matrix, _ = self._read(X, fitting=False)
+        dense = matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix, dtype=np.float64)
+        inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
+        rows = (dense - self.mean_) * inverse
+        L, R = self.erasure_
+        return rows - (rows @ R.T) @ L.T
+
+    def _check_parameters(self) -> None:
+        self._check_common()
+        if not (isinstance(self.shrinkage, (bool, np.bool_)) or self.shrinkage == "auto"):
+            raise InvalidValueError(f'shrinkage must be True, False or "auto"; got {self.shrinkage!r}.')
+        require_number("tol", self.tol)
+        require_flag("verbose", self.verbose)
+
+
+def _label_moments(
+    Xs: StandardizedRows, S_xx: Array, classes: list[NDArray[np.intp]], columns: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """S_xz and S_zz for Z = (known columns of X, one-hot classes), from S_xx and one pass over the rows."""
+    n = Xs.n_rows
+    one_hot = sparse.hstack(
+        [sparse.csr_array((n, 0)), *(sparse.csr_array((np.ones(n), codes, np.arange(n + 1))) for codes in classes)],
+        format="csr",
+    )
+    sums = np.zeros((one_hot.shape[1], Xs.n_features))
+    if classes:
+        start = 0
+        for block in Xs.blocks():
+            sums += one_hot[start : start + len(block)].T @ block
+            start += len(block)
+    # The rows are centred, so the share of a class need not be subtracted from its indicator.
+    with_classes = sums.T / (n - 1)
+    shares = np.asarray(one_hot.sum(axis=0)).ravel() / n
+    among_classes = ((one_hot.T @ one_hot).toarray() - n * np.outer(shares, shares)) / (n - 1)
+    S_xz = np.column_stack([S_xx[:, columns], with_classes])
+    cross = with_classes[columns]
+    S_zz = np.block([[S_xx[np.ix_(columns, columns)], cross], [cross.T, among_classes]])
+    return S_xz, S_zz
+
+
+def erasure(S_xx: Array, S_xz: Array, S_zz: Array, tol: float) -> tuple[Array, Array, Array]:
+    """L = W⁺U and R = UᵀW of P = I − LR, and the canonical correlations (all of them, largest first).
+
+    >>> L, R, correlations = erasure(np.eye(2), np.array([[0.5], [0.0]]), np.eye(1), 1e-6)
+    >>> np.abs(L @ R).tolist(), correlations.tolist()
+    ([[1.0, 0.0], [0.0, 0.0]], [0.5])
+    """
+    values, vectors = np.linalg.eigh(S_xx)
+    kept = values > NEGLIGIBLE * values[-1]
+    root, axes = np.sqrt(values[kept]), vectors[:, kept]
+    scores = (axes.T @ S_xz) / root[:, None] @ _inverse_root(S_zz)
+    U, correlations, _ = np.linalg.svd(scores, full_matrices=False)
+    U = U[:, correlations > tol]
+    return axes @ (root[:, None] * U), (U / root[:, None]).T @ axes.T, correlations
+
+
+def _inverse_root(S: Array) -> Array:
+    """S^(−1/2) on the range of S: the columns of a one-hot label sum to one, so S_zz never has full rank."""
+    if not len(S):
+        return S
+    values, vectors = np.linalg.eigh(S)
+    kept = values > NEGLIGIBLE * max(values[-1], np.finfo(np.float64).tiny)
+    return (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
