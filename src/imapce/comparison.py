@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import narwhals as nw
@@ -23,8 +24,8 @@ from sklearn.base import BaseEstimator
 from imapce.comparison_scores import SCORES, class_labels, is_numeric, view_scores
 from imapce.errors import ImapceError, InvalidValueError
 from imapce.linear_view import random_generator
-from imapce.metric_inputs import as_labels, is_whole
 from imapce.methods import METHODS, Method, chosen_methods
+from imapce.metric_inputs import as_codes, as_labels, as_matrix, is_whole
 from imapce.priors import Attributes, Prior, Samples, Subset, as_list, known_columns, known_rows, require_same_index
 from imapce.reading import ReadsTables
 from imapce.rows.standardized import column_scales
@@ -38,6 +39,7 @@ Positions = NDArray[np.intp]
 # Scores compare neighbourhoods of up to 100 rows and ten folds: more rows cost time and change the third digit.
 MOST_SCORED_ROWS = 10_000
 MOST_COMBINED_CLASSES = 20
+KNOWN_CLASSES = "known classes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +127,8 @@ def compare(
     priors = [_by_position(one, X, table.n_rows) for one in priors]
     known = _known_columns(table, priors)
     if known_labels is not None:
-        known = {"known": as_labels("known_labels", known_labels, table.n_rows)}
-    told = None if known_labels is None else np.unique(known["known"].astype(str), return_inverse=True)[1]
+        known = {KNOWN_CLASSES: as_labels("known_labels", known_labels, table.n_rows)}
+    told = None if known_labels is None else as_codes("known_labels", known[KNOWN_CLASSES], table.n_rows)
     if labels is not None:
         labels = np.asarray(labels)
         class_labels(labels, table.n_rows)
@@ -153,17 +155,15 @@ def compare(
             continue
         if progress is not None:
             progress(f"{result.method.title}: scoring")
-        points = comparison.embedding_of_scored_rows(result)
-        results[place] = _scored(
-            result,
-            lambda points=points: view_scores(
-                points,
-                features,
-                known={name: column[scored] for name, column in known.items()},
-                labels=None if labels is None else labels[scored],
-                unexplored=None if unexplored is None else unexplored[scored],
-            ),
+        score = partial(
+            view_scores,
+            comparison.embedding_of_scored_rows(result),
+            features,
+            known={name: column[scored] for name, column in known.items()},
+            labels=None if labels is None else labels[scored],
+            unexplored=None if unexplored is None else unexplored[scored],
         )
+        results[place] = _scored(result, score)
     return comparison
 
 
@@ -195,8 +195,11 @@ class _Table(ReadsTables, BaseEstimator):
         if sparse.issparse(self.matrix):
             return None
         matrix = np.asarray(self.matrix, dtype=np.float64)
-        mean, groups = matrix.mean(axis=0), None if self._encoding is None else self._encoding.groups
-        scale = column_scales(mean, matrix.var(axis=0), groups, standardize=self.standardize)
+        groups = None if self._encoding is None else self._encoding.groups
+        # Values beyond 1e150 overflow; the methods refuse them in their own words.
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, variance = matrix.mean(axis=0), matrix.var(axis=0)
+        scale = column_scales(mean, variance, groups, standardize=self.standardize)
         return (matrix[rows] - mean) * np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
 
     def rows_of_input(self, rows: Positions) -> Any:
@@ -221,7 +224,8 @@ def _fitted(
         began = time.perf_counter()
         embedding = method.make(**settings).fit_transform(table.rows_of_input(rows), prior=given)
         seconds = time.perf_counter() - began
-        result = replace(result, embedding=np.asarray(embedding, dtype=np.float64), rows=rows, seconds=seconds)
+        points = as_matrix("embedding", embedding, len(rows))
+        result = replace(result, embedding=points, rows=rows, seconds=seconds)
     return replace(result, left_out=outcome.get("reason"), remarks=tuple(outcome["remarks"]))
 
 
@@ -245,7 +249,9 @@ def _isolated(method: Method) -> Iterator[dict[str, Any]]:
             outcome["reason"] = " ".join(str(problem).split())
         # Whatever a method raises, an hour of the others' work must not be lost with it.
         except Exception as problem:
-            outcome["reason"] = f"{method.title} failed with {type(problem).__name__}: {' '.join(str(problem).split())}"
+            outcome["reason"] = (
+                f"It failed with {type(problem).__name__}: {' '.join(str(problem).split()) or 'no words'}."
+            )
     told = (f"{method.title}: {' '.join(str(warning.message).split())}" for warning in caught)
     outcome["remarks"] = list(dict.fromkeys(told))
 

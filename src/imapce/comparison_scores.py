@@ -26,6 +26,7 @@ from imapce.metrics import (
     residual_predictability,
     trustworthiness,
 )
+from imapce.readback import MOST_CLASSES_OF_A_FLOAT, VOTERS
 
 Mask = NDArray[np.bool_]
 Score = float | None
@@ -44,9 +45,7 @@ SCORES = (
 )
 
 QUANTILE_BINS = 10
-MOST_CLASSES_OF_A_FLOAT = 20
 MOST_CLUSTERS = 10
-NEIGHBOURS = 15
 # Silhouettes take n × n distances and k-means asks for nine of them: 0.05 s each at 2,000 rows, 1.2 s at 10,000.
 SILHOUETTE_SAMPLE = 2000
 
@@ -80,8 +79,8 @@ def view_scores(
     columns = known if isinstance(known, Mapping) else {"known": known} if known is not None else {}
     scores |= _known_scores(points, {name: as_labels("known", column, len(points)) for name, column in columns.items()})
     scores |= _structure_scores(points, labels, unexplored, random_state)
-    if X is not None and len(points) > 2 * NEIGHBOURS:
-        scores["trustworthiness"] = trustworthiness(X, points, NEIGHBOURS, random_state=random_state)
+    if X is not None and len(points) > 2 * VOTERS:
+        scores["trustworthiness"] = trustworthiness(X, points, VOTERS, random_state=random_state)
     return scores
 
 
@@ -157,7 +156,7 @@ def _structure_scores(
             present, codes = read
             rows = points[asked][present]
             return {
-                "knn_accuracy": knn_accuracy(rows, codes, NEIGHBOURS),
+                "knn_accuracy": knn_accuracy(rows, codes, VOTERS),
                 "kmeans_nmi": kmeans_nmi(rows, codes, random_state=random_state),
                 "silhouette": _silhouette(rows, codes, random_state),
             }

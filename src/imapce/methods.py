@@ -54,7 +54,7 @@ class Method:
         if self.uses and foreign:
             kinds = " and ".join(KIND_WORDS[kind] for kind in KIND_WORDS if kind in self.uses)
             refused = " and ".join(KIND_WORDS[kind] for kind in KIND_WORDS if kind in foreign)
-            return f"{self.title} can be told of {kinds}, not of {refused}."
+            return f"It can be told of {kinds}, not of {refused}."
         return None
 
 

@@ -103,9 +103,7 @@ def plot_methods(
         if place == across - 1:
             key.draw(ax, greyed[rows])
     if left_out:
-        figure.supxlabel(
-            "\n".join(left_out), x=0.01, ha="left", fontsize=TICK_SIZE, color=SOFT_INK, parse_math=False
-        )
+        figure.supxlabel("\n".join(left_out), x=0.01, ha="left", fontsize=TICK_SIZE, color=SOFT_INK, parse_math=False)
     return figure
 
 
@@ -120,7 +118,7 @@ def score_caption(result: MethodResult) -> str:
     lines.append(", ".join(f"{word} {scores[name]:.2f}" for word, name in structure if scores[name] is not None))
     last = [] if scores["trustworthiness"] is None else [f"trust {scores['trustworthiness']:.2f}"]
     if result.seconds is not None:
-        last.append(f"{result.seconds:.3g} s")
+        last.append(f"{result.seconds:.2f} s")
     return "\n".join([line for line in [*lines, ", ".join(last)] if line])
 
 
@@ -191,4 +189,4 @@ def _cell(name: str, value: Any) -> str:
         return NOT_ASKED
     if isinstance(value, str):
         return value
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}" if name == "seconds" else f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}" if name == "seconds" else f"{value:.3f}"
