@@ -40,13 +40,14 @@ def _list_methods(wanted: bool) -> None:
         from rich.console import Console
         from rich.table import Table
 
-        from imapce.methods import KIND_WORDS, METHODS
+        from imapce.methods import METHODS
 
+        options = {"attributes": "--attributes", "samples": "--background", "subset": "--known"}
         table = Table(box=None, pad_edge=False)
-        for heading in ("name", "method", "can be told of", "sample above", "needs"):
+        for heading in ("name", "method", "can use", "sample above", "needs"):
             table.add_column(heading)
         for name, method in METHODS.items():
-            kinds = ", ".join(words for kind, words in KIND_WORDS.items() if kind in method.uses) or "nothing"
+            kinds = " ".join(option for kind, option in options.items() if kind in method.uses) or "nothing"
             most = "" if method.max_rows is None else f"{method.max_rows:,} rows"
             table.add_row(name, method.title, kinds, most, method.extra or "")
         Console().print(table)
@@ -149,7 +150,7 @@ def _write(
     """Write every file of the folder, or none; what was written and where."""
     from imapce.plotting import plot_methods, save_figure, write_comparison_report
     from imapce.tables_io import write_table
-    from imapce.whole_files import whole_folder
+    from imapce.whole_files import whole_file, whole_folder
 
     figure = plot_methods(comparison, color=prepared.labels, color_name=labels)
     told = {**facts, "notes": comparison.notes, "scored_rows": len(comparison.scored_rows)}
@@ -160,7 +161,8 @@ def _write(
         write_table({key: [record[key] for record in records] for key in records[0]}, folder / "scores.csv")
         remarks = {one.method.title: list(one.remarks) for one in comparison.results if one.remarks}
         text = json.dumps({**told, "methods": records, "remarks": remarks}, indent=2, ensure_ascii=False)
-        (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
+        with whole_file(folder / "scores.json") as stream:
+            stream.write(f"{text}\n".encode())
         write_table(_embeddings(comparison, prepared.carried), folder / "embeddings.parquet")
         write_comparison_report(
             folder / "report.html", comparison, figure, title=f"Comparison of methods on {name}", facts=facts

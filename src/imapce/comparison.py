@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from imapce.comparison_scores import SCORES, class_labels, is_numeric, view_scores
+from imapce.comparison_scores import QUANTILE_BINS, SCORES, class_labels, is_numeric, view_scores
 from imapce.errors import ImapceError, InvalidValueError
 from imapce.linear_view import random_generator
 from imapce.methods import METHODS, Method, chosen_methods
@@ -330,6 +330,12 @@ def _notes(
     if numeric:
         many = ", ".join(numeric[:5]) + (", ..." if len(numeric) > 5 else "")
         notes.append(f"Measurements ({many}): NLS on 10 quantile bins, read back as R², whose chance is 0.")
+    classes = (column[scored] for column in known.values() if not is_numeric(column))
+    bins = [len(scored) // QUANTILE_BINS] if numeric else []
+    if min([*(np.bincount(as_codes("known", column, None)).min() for column in classes), *bins], default=101) <= 100:
+        notes.append(
+            "NLS asks for up to 100 neighbours; a known class of fewer rows is above 0 even where it lies apart."
+        )
     read = None if labels is None else class_labels(labels, table.n_rows)
     if read is None or isinstance(read, str):
         why = "no labels were given" if read is None else read
