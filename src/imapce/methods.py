@@ -88,7 +88,7 @@ METHODS: dict[str, Method] = dict(
         _baseline("CPCA", "cPCA", uses=EVERY_KIND),
         _baseline("GCPCA", "gcPCA", uses=EVERY_KIND),
         _baseline("LEACE", "LEACE", uses=OF_ROWS, by_labels=True),
-        _baseline("KurtosisPursuit", "kurtosis pursuit"),
+        _baseline("KurtosisPursuit", "kurtosis pursuit", uses=OF_ROWS),
         _baseline("SIDE", "SIDE", uses=OF_ROWS, by_labels=True),
         _baseline("TSNE", "t-SNE", max_rows=MANY_ROWS, extra="baselines"),
         _baseline("UMAP", "UMAP", max_rows=MANY_ROWS, extra="umap-learn"),
