@@ -460,7 +460,7 @@ def test_demo_prints_scores_and_writes_a_folder(tmp_path: Path, monkeypatch: pyt
 
 def test_version_and_help() -> None:
     assert succeed("--version") == f"imapce {imapce.__version__}\n"
-    for command in ("embed", "transform", "info", "datasets", "demo"):
+    for command in ("embed", "compare", "transform", "info", "datasets", "demo"):
         told = succeed(command, "--help")
         assert "Example" in told
         assert f"imapce {command}" in told

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from imapce.errors import InvalidValueError
-from imapce.whole_files import whole_file, writable_target
+from imapce.whole_files import folder_target, whole_file, whole_folder, writable_target
 
 
 def test_the_file_appears_when_the_block_ends_well(tmp_path: Path) -> None:
@@ -67,3 +67,39 @@ def test_a_place_lost_while_writing_is_one_sentence_and_leaves_nothing_beside_it
 def test_a_name_too_long_for_the_disk_is_refused_with_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="path must be a place that can be written"):
         writable_target(tmp_path / ("x" * 300))
+
+
+def test_a_folder_takes_the_place_of_an_earlier_one_when_the_block_ends_well(tmp_path: Path) -> None:
+    path = tmp_path / "results"
+    for text in ("first", "second"):
+        with whole_folder(path, {"notes"}) as folder:
+            (folder / "notes").write_text(text)
+        assert (path / "notes").read_text() == text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_block_that_fails_leaves_the_old_folder_and_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "results"
+    path.mkdir()
+    (path / "notes").write_text("old")
+
+    def write_and_fail() -> None:
+        with whole_folder(path, {"notes"}) as folder:
+            (folder / "notes").write_text("half")
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        write_and_fail()
+    assert (path / "notes").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_with_files_of_others_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "diary").touch()
+    with pytest.raises(InvalidValueError, match="holds 'diary'"):
+        folder_target(tmp_path, {"notes"})
+    with pytest.raises(InvalidValueError, match="must name a folder"):
+        folder_target(tmp_path / "diary", {"notes"})
+    with pytest.raises(InvalidValueError, match="existing folder"):
+        folder_target(tmp_path / "no" / "results", {"notes"})
+    assert folder_target(tmp_path / "new", {"notes"}) == tmp_path.resolve() / "new"

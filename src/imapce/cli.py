@@ -34,6 +34,7 @@ from imapce.command_options import (
     number_or_rule,
     warnings_in_one_line,
 )
+from imapce.compare_command import compare
 from imapce.explore_command import explore
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ def embed(
 
 
 app.command()(explore)
+app.command()(compare)
 
 
 @app.command()

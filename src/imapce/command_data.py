@@ -38,6 +38,7 @@ class Request:
     known: tuple[str, ...] = ()
     labels: str | None = None
     drop: tuple[str, ...] = ()
+    known_labels: str | None = None
 
     @classmethod
     def of_options(
@@ -48,9 +49,12 @@ class Request:
         known: list[str] | None,
         labels: str | None,
         drop: str | None,
+        known_labels: str | None = None,
     ) -> Request:
         """The request as the options of a command spell it, with names in comma-separated texts."""
-        return cls(data, listed_names(attributes), background, tuple(known or ()), labels, listed_names(drop))
+        return cls(
+            data, listed_names(attributes), background, tuple(known or ()), labels, listed_names(drop), known_labels
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +67,7 @@ class Prepared:
     words: list[str]
     known: NDArray[np.bool_] | None
     labels: NDArray[Any] | None
+    known_labels: NDArray[Any] | None = None
 
 
 def listed_names(text: str | None) -> tuple[str, ...]:
@@ -92,14 +97,16 @@ def prepare(request: Request) -> Prepared:
     names = column_names(data, "DATA")
     known = [_column_and_value(text, names) for text in request.known]
     known_columns = list(dict.fromkeys(column for column, _ in known))
+    answers = {"--labels": request.labels, "--known-labels": request.known_labels}
+    named = {option: column for option, column in answers.items() if column is not None}
     for option, column in [
         *(("--known", column) for column in known_columns),
-        *(("--labels", column) for column in ([request.labels] if request.labels is not None else [])),
+        *named.items(),
         *(("--drop", column) for column in request.drop),
         *(("--attributes", column) for column in request.attributes),
     ]:
         _require_column(option, column, names)
-    carried = list(dict.fromkeys([*([request.labels] if request.labels is not None else []), *known_columns]))
+    carried = list(dict.fromkeys([*named.values(), *known_columns]))
     removed = {*carried, *request.drop}
     if lost := [column for column in request.attributes if column in removed]:
         raise InvalidValueError(
@@ -117,14 +124,15 @@ def prepare(request: Request) -> Prepared:
         priors.append(Subset(rows))
         words.append(f"{rows.sum():,} of {len(rows):,} rows are known, with {column} = {' or '.join(values)}")
         mask = rows if mask is None else mask | rows
-    labels = None if request.labels is None else _plain_columns(data, [request.labels]).column(0)
+    columns = {option: _plain_columns(data, [column]).column(0).to_numpy() for option, column in named.items()}
     return Prepared(
         features=data.select(features),
         carried=_plain_columns(data, carried),
         priors=priors,
         words=words,
         known=mask,
-        labels=None if labels is None else labels.to_numpy(),
+        labels=columns.get("--labels"),
+        known_labels=columns.get("--known-labels"),
     )
 
 
@@ -160,17 +168,17 @@ def output_table(carried: pa.Table, view: NDArray[np.float64]) -> pa.Table:
     ['row', 'row_1', 'imapce0', 'imapce1']
     """
     axes = {f"imapce{axis}": view[:, axis] for axis in range(view.shape[1])}
-    return _beside(carried, {"row": np.arange(len(view))} | axes)
+    return beside(carried, {"row": np.arange(len(view))} | axes)
 
 
 def cluster_table(carried: pa.Table, exploration: Exploration) -> pa.Table:
     """The columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, coordinates."""
     frame = exploration.to_frame()
     names = column_names(frame, "the result")
-    return _beside(carried, {name: np.asarray(frame[name]) for name in names})
+    return beside(carried, {name: np.asarray(frame[name]) for name in names})
 
 
-def _beside(carried: pa.Table, added: Mapping[str, NDArray]) -> pa.Table:
+def beside(carried: pa.Table, added: Mapping[str, NDArray]) -> pa.Table:
     columns = dict(zip(carried.column_names, carried.columns, strict=True))
     for name, values in added.items():
         free, number = name, 0
@@ -207,7 +215,12 @@ def check_targets(
 
 
 def _prepared_array(data: Any, request: Request) -> Prepared:
-    for option, asked in (("--known", request.known), ("--labels", request.labels), ("--drop", request.drop)):
+    for option, asked in (
+        ("--known", request.known),
+        ("--labels", request.labels),
+        ("--known-labels", request.known_labels),
+        ("--drop", request.drop),
+    ):
         if asked:
             raise InvalidValueError(
                 f"{option} needs column names, and {Path(request.data).name!r} has none: write it as .csv or .parquet."

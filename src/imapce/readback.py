@@ -72,7 +72,7 @@ def residual_predictability(
         readers, chance, measure = _read_numbers, 0.0, "r2"
     else:
         target = _class_attribute(values)
-        folds = _stratified_folds(target, n_splits, random_state)
+        folds = stratified_folds(target, n_splits, random_state)
         readers, chance, measure = _read_classes, 1.0 / (target.max() + 1), "balanced_accuracy"
     linear, knn = readers(points, target, folds)
     return {
@@ -140,7 +140,12 @@ def _nearest(train: np.ndarray, test: np.ndarray) -> np.ndarray:
     return index.kneighbors(test, return_distance=False)
 
 
-def _stratified_folds(codes: np.ndarray, n_splits: int, random_state: int) -> Folds:
+def stratified_folds(codes: np.ndarray, n_splits: int, random_state: int) -> Folds:
+    """Shuffled folds with the classes' shares, as (train, test) rows; fewer than asked where no class has as many rows.
+
+    >>> len(stratified_folds(np.array([0, 0, 0, 1, 1]), 10, random_state=0))
+    3
+    """
     splitter = StratifiedKFold(min(n_splits, int(np.bincount(codes).max())), shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         # A class with fewer rows than folds is only absent from some test parts, which the pooled measure

@@ -18,6 +18,8 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from imapce.comparison import Comparison
+from imapce.comparison_scores import Score
 from imapce.estimator import IMAPCE, MODEL_VERSION
 from imapce.exploration import Exploration
 from imapce.solver import Progress
@@ -172,3 +174,35 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
             number += 1
     console.print()
     console.print(table)
+
+
+def print_comparison(console: Console, comparison: Comparison) -> None:
+    """The scores of every method, why the others were left out, and how to read both."""
+    # Single spaces: the longest names and numbers just fit into the 80 columns of a plain terminal.
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("method", no_wrap=True)
+    for heading in ("rows", "NLS (chance)", "read back", "15-NN", "NMI", "silh.", "trust", "s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for result in comparison.worked:
+        scores = result.scores
+        readers = [score for score in (scores["prior_linear"], scores["prior_knn"]) if score is not None]
+        structure = [scores[name] for name in ("knn_accuracy", "kmeans_nmi", "silhouette", "trustworthiness")]
+        table.add_row(
+            Text(result.method.title),
+            "" if result.rows is None else f"{len(result.rows):,}",
+            _beside_chance(scores["nls"], scores["nls_ceiling"]),
+            _beside_chance(max(readers, default=None), scores["prior_chance"]),
+            *("–" if score is None else f"{score:.2f}" for score in structure),
+            f"{result.seconds or 0.0:.2f}",
+        )
+    console.print()
+    console.print(table)
+    console.print()
+    sentences = [f"{one.method.title} is left out. {one.left_out}" for one in comparison.results if one.left_out]
+    sentences += [remark for one in comparison.results for remark in one.remarks]
+    for sentence in [*comparison.notes, *sentences]:
+        console.print(Text(sentence))
+
+
+def _beside_chance(score: Score, chance: Score) -> str:
+    return "–" if score is None or chance is None else f"{score:.2f} ({chance:.2f})"

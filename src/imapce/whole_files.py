@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+import shutil
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -54,6 +55,56 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.replace(beside, target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def folder_target(path: str | os.PathLike[str], own_names: Collection[str]) -> Path:
+    """The folder that `whole_folder` would write: new, empty, or with no other files than those of `own_names`.
+
+    >>> folder_target("results", {"scores.csv"}).name         # doctest: +SKIP
+    'results'
+    """
+    with _sentence_on_failure(path):
+        target = Path(path).resolve()
+        is_folder, is_there = target.is_dir(), target.exists()
+        foreign = sorted(entry.name for entry in target.iterdir() if entry.name not in own_names) if is_folder else []
+    if is_there and not is_folder:
+        raise InvalidValueError(f"path must name a folder, got the file {str(path)!r}: choose another name.")
+    if foreign:
+        raise InvalidValueError(
+            f"path must be a new folder, an empty one or one with earlier results, and {str(path)!r} holds "
+            f"{foreign[0]!r}: choose another name."
+        )
+    if not is_folder:
+        writable_target(path)
+    elif not os.access(target.parent, os.W_OK):
+        raise InvalidValueError(f"path must be a folder that can be replaced, got {str(path)!r}: choose another.")
+    return target
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str], own_names: Collection[str]) -> Iterator[Path]:
+    """A folder to write into that takes the place of `path` if the block ends well, and vanishes if it does not.
+
+    >>> with whole_folder("results", {"notes.txt"}) as folder:                             # doctest: +SKIP
+    ...     (folder / "notes.txt").write_text("all or nothing")
+    """
+    target = folder_target(path, own_names)
+    beside = target.parent / f".{secrets.token_hex(8)}.part"
+    before = target.parent / f".{secrets.token_hex(8)}.old"
+    try:
+        with _sentence_on_failure(path):
+            beside.mkdir()
+        yield beside
+        with _sentence_on_failure(path):
+            # No system replaces a folder with files in it by a rename, so the earlier one steps aside first.
+            if target.exists():
+                os.replace(target, before)
+            os.replace(beside, target)
+    finally:
+        if before.exists() and not target.exists():
+            os.replace(before, target)
+        shutil.rmtree(before, ignore_errors=True)
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 @contextmanager

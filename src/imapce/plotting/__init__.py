@@ -8,6 +8,7 @@ figures can be made in servers, in threads and in notebooks alike.
 """
 
 from imapce.plotting.biplot import plot_loadings
+from imapce.plotting.comparison import plot_methods, write_comparison_report
 from imapce.plotting.exploration import write_exploration_report
 from imapce.plotting.files import figure_target, save_figure
 from imapce.plotting.overview import plot_overview
@@ -22,11 +23,13 @@ __all__ = [
     "plot_comparison",
     "plot_embedding",
     "plot_loadings",
+    "plot_methods",
     "plot_overview",
     "plot_proposal",
     "plot_step",
     "plot_trace",
     "save_figure",
+    "write_comparison_report",
     "write_exploration_report",
     "write_report",
 ]

@@ -66,7 +66,7 @@ def plot_embedding(
     else:
         check_axes(ax, three_d=three_d)
         panel = ax
-    _draw_rows(panel, points, key, greyed)
+    draw_rows(panel, points, key, greyed)
     _dress(panel, names, title)
     key.draw(panel, greyed)
     if ax is None and three_d:
@@ -112,7 +112,7 @@ def plot_comparison(
     for place, (title, points) in enumerate(drawn, start=1):
         three_d = points.shape[1] == 3
         panel = figure.add_subplot(1, len(drawn), place, projection="3d" if three_d else None)
-        _draw_rows(panel, points, key, greyed)
+        draw_rows(panel, points, key, greyed)
         _dress(panel, _read_axis_names(axis_names, points.shape[1]), title)
         if three_d:
             # Smaller within its panel, since the name of the third axis reaches into the next one.
@@ -164,7 +164,7 @@ def point_look(points: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]
     return area, np.clip(2.5 / counts[cell.reshape(-1)] ** 0.75, 0.05, 0.8)
 
 
-def _draw_rows(ax: Any, points: NDArray[np.float64], key: Key, known: NDArray[np.bool_]) -> None:
+def draw_rows(ax: Any, points: NDArray[np.float64], key: Key, known: NDArray[np.bool_]) -> None:
     """Draw the known rows in grey and the others above them, each group in its shuffled order."""
     area, opacity = point_look(points)
     colors = key.row_colors(len(points))

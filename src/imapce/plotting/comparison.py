@@ -1,0 +1,192 @@
+"""One figure and one page of a comparison: a panel per method, one key for all, scores under each panel.
+
+>>> save_figure(plot_methods(comparison, color=celltype), "comparison.png")                # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from imapce.errors import InvalidValueError
+from imapce.plotting.key import MARKERS, Key, column_name
+from imapce.plotting.report import Section, write_report
+from imapce.plotting.scatter import draw_rows, read_embedding
+from imapce.plotting.style import HAIRLINE, INK, SOFT_INK, TICK_SIZE, TITLE_SIZE, blank_figure
+
+if TYPE_CHECKING:
+    from imapce.comparison import Comparison, MethodResult
+
+MOST_COLUMNS = 4
+MOST_MARKERS = 4
+NOT_ASKED = "–"
+_PANEL_INCHES = 2.7
+_KEY_INCHES = 1.9
+_CAPTION_INCHES = 0.75
+_LINE_INCHES = 0.17
+_LETTERS_PER_INCH = 14
+
+HEADER = {
+    "method": "method",
+    "rows": "rows",
+    "nls_share": "known mixed in (of 1)",
+    "nls": "NLS",
+    "nls_ceiling": "NLS by chance",
+    "prior_linear": "known read back, linear",
+    "prior_knn": "known read back, 15-NN",
+    "prior_chance": "chance",
+    "knn_accuracy": "15-NN accuracy",
+    "kmeans_nmi": "k-means NMI",
+    "silhouette": "silhouette",
+    "trustworthiness": "trustworthiness",
+    "seconds": "seconds",
+}
+
+READING_THE_SCORES = """\
+Is the known gone? NLS, the normalised Laplacian score, is the share of a row's neighbours in the view that belong to \
+another known class; beside it is what chance gives, and the share of that which is reached: 1 when a place in the \
+view says nothing about the known. Read back is how well a linear classifier and 15 nearest neighbours tell the known \
+classes from the view (balanced accuracy, or R² for measurements); it should fall to chance.
+
+Is something else there? Pure noise does well on the scores above, so they mean nothing without these. 15-NN accuracy, \
+k-means NMI and silhouette tell how well the labels lie apart in the view.
+
+Is it faithful? Trustworthiness is 1 when neighbours in the view are neighbours in the data. A view that drops what is \
+known has to give some of it up."""
+
+
+def plot_methods(
+    comparison: Comparison,
+    *,
+    color: ArrayLike | None = None,
+    color_name: str | None = None,
+) -> Figure:
+    """Draw the rows that all methods are scored on, a panel for each method that worked, and name the others below.
+
+    `color` holds one label for every row of the data. Known rows are grey; up to four known classes are markers. Axes
+    have no numbers, since those of a map mean nothing; a caption gives the share of the NLS that chance gives (1: the
+    known is gone), how well the known is read back, and the structure.
+
+    >>> plot_methods(compare(X, prior, "IMAPCE,PCA"), color=celltype)                      # doctest: +SKIP
+    """
+    worked = comparison.worked
+    if not worked:
+        raise InvalidValueError("comparison must have a method that worked, got none: see why each was left out.")
+    rows = comparison.scored_rows
+    marker_name, marker, greyed = _known_look(comparison)
+    name = color_name or column_name(color)
+    key = Key.read(
+        None if color is None else np.asarray(color, dtype=object)[rows],
+        None if marker is None else marker[rows],
+        name,
+        marker_name,
+        len(rows),
+    )
+    across = min(MOST_COLUMNS, len(worked))
+    down = -(-len(worked) // across)
+    width = _PANEL_INCHES * across + _KEY_INCHES
+    left_out = _left_out_lines(comparison, width)
+    height = (_PANEL_INCHES + _CAPTION_INCHES) * down + _LINE_INCHES * len(left_out) + (0.2 if left_out else 0.0)
+    figure = blank_figure(width, height)
+    for place, result in enumerate(worked):
+        ax: Any = figure.add_subplot(down, across, place + 1)
+        points = read_embedding(comparison.embedding_of_scored_rows(result)[:, :2], result.method.title)
+        draw_rows(ax, points, key, greyed[rows])
+        _dress(ax, result)
+        if place == across - 1:
+            key.draw(ax, greyed[rows])
+    if left_out:
+        figure.supxlabel("\n".join(left_out), x=0.01, ha="left", fontsize=TICK_SIZE, color=SOFT_INK, parse_math=False)
+    return figure
+
+
+def score_caption(result: MethodResult) -> str:
+    """The key scores of a method in lines that fit under a panel."""
+    scores = result.scores
+    lines = []
+    if scores["nls_share"] is not None:
+        read = max(score for score in (scores["prior_linear"], scores["prior_knn"]) if score is not None)
+        lines.append(f"known: NLS share {scores['nls_share']:.2f}, read {read:.2f} ({scores['prior_chance']:.2f})")
+    structure = [("15-NN", "knn_accuracy"), ("NMI", "kmeans_nmi"), ("silhouette", "silhouette")]
+    lines.append(", ".join(f"{word} {scores[name]:.2f}" for word, name in structure if scores[name] is not None))
+    last = [] if scores["trustworthiness"] is None else [f"trust {scores['trustworthiness']:.2f}"]
+    if result.seconds is not None:
+        last.append(f"{result.seconds:.2f} s")
+    return "\n".join([line for line in [*lines, ", ".join(last)] if line])
+
+
+def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of the table of scores, methods that worked only; scores nobody has are left out."""
+    records = [record for record in comparison.to_records() if record["left_out"] is None]
+    shown = [name for name in HEADER if any(record[name] is not None for record in records)]
+    return [HEADER[name] for name in shown], [[_cell(name, record[name]) for name in shown] for record in records]
+
+
+def write_comparison_report(
+    path: str | os.PathLike[str],
+    comparison: Comparison,
+    figure: Figure,
+    *,
+    title: str,
+    facts: Mapping[str, object],
+) -> Path:
+    """Write the comparison as one HTML page: the figure, the scores, who was left out and why, how to read it."""
+    sections = [
+        Section("Views", figures=[("Every panel shows the same rows.", figure)]),
+        Section("Scores", "\n\n".join(comparison.notes), table=score_rows(comparison)),
+    ]
+    if absent := [(one.method.title, one.left_out) for one in comparison.results if one.left_out is not None]:
+        sections.append(Section("Left out", table=(["method", "reason"], absent)))
+    if remarks := [remark for one in comparison.results for remark in one.remarks]:
+        sections.append(Section("Remarks", "\n\n".join(remarks)))
+    sections.append(Section("How to read the scores", READING_THE_SCORES))
+    return write_report(path, title=title, sections=sections, summary=facts)
+
+
+def _known_look(comparison: Comparison) -> tuple[str | None, NDArray[Any] | None, NDArray[np.bool_]]:
+    """Name and labels of the markers, and the rows in grey: a known subset is grey, few known classes are shapes."""
+    greyed = np.zeros(comparison.n_rows, dtype=bool)
+    shapes: tuple[str, NDArray[Any]] | None = None
+    for name, column in comparison.known.items():
+        values = np.unique(column.astype(str)) if column.dtype.kind != "f" else ()
+        if list(values) == ["known", "rest"]:
+            greyed |= column.astype(str) == "known"
+        elif 2 <= len(values) <= min(MOST_MARKERS, len(MARKERS)) and shapes is None:
+            shapes = name, column
+    return (shapes[0], shapes[1], greyed) if shapes is not None else (None, None, greyed)
+
+
+def _dress(ax: Any, result: MethodResult) -> None:
+    ax.set_title(
+        result.method.title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=6, parse_math=False
+    )
+    ax.set(xticks=[], yticks=[], facecolor="white")
+    for spine in ax.spines.values():
+        spine.set_color(HAIRLINE)
+    # Widening the limits instead of shrinking the box keeps all panels equally large.
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_xlabel(score_caption(result), fontsize=TICK_SIZE, color=SOFT_INK, loc="left", ma="left", parse_math=False)
+
+
+def _left_out_lines(comparison: Comparison, width: float) -> list[str]:
+    lines: list[str] = []
+    for result in comparison.results:
+        if result.left_out is not None:
+            text = f"Left out: {result.method.title}. {result.left_out}"
+            lines += textwrap.wrap(text, int(width * _LETTERS_PER_INCH), subsequent_indent="    ")
+    return lines
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return NOT_ASKED
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}" if name == "seconds" else f"{value:.3f}"
