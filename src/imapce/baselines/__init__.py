@@ -10,7 +10,12 @@ import importlib
 from typing import Any
 
 # Loaded on first use: most need nothing beyond the core, some need openTSNE or Numba.
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = {
+    "CTSNE": "ctsne",
+    "RevisedCTSNE": "ctsne",
+    "TSNE": "plain",
+    "UMAP": "plain",
+}
 
 __all__ = sorted(_HOMES)
 

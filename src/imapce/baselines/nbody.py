@@ -10,9 +10,11 @@ one against the plain double sum.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -28,6 +30,8 @@ Bounds = NDArray[np.intp]
 
 # openTSNE's own accuracy of the grid: 3 nodes a cell, cells of one unit, at least 50 of them.
 GRID: dict[str, Any] = {"n_interpolation_points": 3, "min_num_intervals": 50, "ints_in_interval": 1.0}
+# Below this a sum takes 3 ms, and starting threads is not worth it.
+THREADS_FROM = 3_000
 # What openTSNE adds to Z before it divides by it.
 OPENTSNE_EPSILON = float(np.finfo(np.float64).eps)
 
@@ -45,12 +49,11 @@ def _sums_at(a: float, b: float, x: Array, y: Array) -> tuple[float, float, floa
     return fx, fy, z
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _direct(
-    x: Array, y: Array, first: Bounds, last: Bounds, inside: float, outside: float
-) -> Array:  # pragma: no cover - compiled
-    sums = np.empty((x.size, 3))
-    for i in numba.prange(x.size):
+    x: Array, y: Array, first: Bounds, last: Bounds, inside: float, outside: float, rows: tuple[int, int], sums: Array
+) -> None:  # pragma: no cover - compiled
+    for i in range(rows[0], rows[1]):
         a, b, lo, hi = x[i], y[i], first[i], last[i]
         fx, fy, z = _sums_at(a, b, x[lo:hi], y[lo:hi])
         fx, fy, z = inside * fx, inside * fy, inside * (z - 1.0)
@@ -59,19 +62,30 @@ def _direct(
             ax, ay, az = _sums_at(a, b, x[hi:], y[hi:])
             fx, fy, z = fx + outside * (bx + ax), fy + outside * (by + ay), z + outside * (bz + az)
         sums[i, 0], sums[i, 1], sums[i, 2] = fx, fy, z
-    return sums
 
 
 def direct_sums(Y: Array, starts: Bounds, inside: float = 1.0, outside: float = 0.0) -> tuple[Array, float]:
     """Σⱼ wᵢⱼ t²ᵢⱼ (yᵢ − yⱼ) (n, k) and Σ w t over all pairs: w is `inside` within a group and `outside` between groups.
 
-    Group l is the rows starts[l] to starts[l+1] − 1; k is 1 or 2. 6,000 points, all pairs, take 6.3 ms in double
-    precision on two cores, whatever the groups; openTSNE's tree takes 15 ms there and its grid 100.
+    Group l is the rows starts[l] to starts[l+1] − 1; k is 1 or 2. 6,000 points, all pairs, take 13 ms in double precision
+    on one core, whatever the groups; openTSNE's tree takes 15 ms on two cores and its grid 100.
     """
-    sizes = np.diff(starts)
-    y = np.ascontiguousarray(Y[:, 1]) if Y.shape[1] > 1 else np.zeros(len(Y))
+    n, sizes = len(Y), np.diff(starts)
+    x, y = np.ascontiguousarray(Y[:, 0]), np.ascontiguousarray(Y[:, 1]) if Y.shape[1] > 1 else np.zeros(n)
     first, last = np.repeat(starts[:-1], sizes), np.repeat(starts[1:], sizes)
-    sums = _direct(np.ascontiguousarray(Y[:, 0]), y, first, last, float(inside), float(outside))
+    sums = np.empty((n, 3))
+
+    def rows_between(start: int, stop: int) -> None:
+        _direct(x, y, first, last, float(inside), float(outside), (start, stop), sums)
+
+    # Plain threads that sleep while they wait: OpenMP's spin, and on a busy machine that made a sum eight times slower.
+    n_threads = 1 if n < THREADS_FROM else cpu_count()
+    if n_threads == 1:
+        rows_between(0, n)
+    else:
+        edges = np.linspace(0, n, n_threads + 1).astype(int)
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(rows_between, edges[:-1], edges[1:]))
     return np.ascontiguousarray(sums[:, : Y.shape[1]]), float(sums[:, 2].sum())
 
 
@@ -96,9 +110,7 @@ def tree_sums(Y: Array, theta: float) -> tuple[Array, float]:
     """
     points = np.ascontiguousarray(Y)
     gradient = np.zeros_like(points)
-    Z = _tsne.estimate_negative_gradient_bh(
-        QuadTree(points), points, gradient, theta=theta, num_threads=numba.get_num_threads()
-    )
+    Z = _tsne.estimate_negative_gradient_bh(QuadTree(points), points, gradient, theta=theta)
     return gradient * -(Z + OPENTSNE_EPSILON), float(Z)
 
 
@@ -113,7 +125,6 @@ def attraction(P: sparse.csr_matrix, Y: Array, *, with_divergence: bool = False)
         points,
         points,
         gradient,
-        num_threads=numba.get_num_threads(),
         should_eval_error=with_divergence,
     )
     return gradient, float(divergence)

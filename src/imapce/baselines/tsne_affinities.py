@@ -128,11 +128,11 @@ def gaussian_rows(squared_distances: Array, weights: Array, perplexity: float) -
         return _gaussian_rows(squared_distances, np.log(weights), float(np.log(perplexity)))
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@numba.njit(cache=True, error_model="numpy")
 def _gaussian_rows(squared: Array, log_weights: Array, entropy: float) -> Array:  # pragma: no cover - compiled
     n, K = squared.shape
     rows = np.empty((n, K))
-    for i in numba.prange(n):
+    for i in range(n):
         nearest = squared[i].min()
         spread = squared[i].mean() - nearest
         low, high = 0.0, np.inf
