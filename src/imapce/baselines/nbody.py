@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from joblib import cpu_count
+from joblib import cpu_count  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -67,8 +67,8 @@ def _direct(
 def direct_sums(Y: Array, starts: Bounds, inside: float = 1.0, outside: float = 0.0) -> tuple[Array, float]:
     """Σⱼ wᵢⱼ t²ᵢⱼ (yᵢ − yⱼ) (n, k) and Σ w t over all pairs: w is `inside` within a group and `outside` between groups.
 
-    Group l is the rows starts[l] to starts[l+1] − 1; k is 1 or 2. 6,000 points, all pairs, take 13 ms in double precision
-    on one core, whatever the groups; openTSNE's tree takes 15 ms on two cores and its grid 100.
+    Group l is the rows starts[l] to starts[l+1] − 1; k is 1 or 2. 6,000 points, all pairs, take 13 ms in double
+    precision on one core, whatever the groups; openTSNE's tree takes 15 ms on two cores and its grid 100.
     """
     n, sizes = len(Y), np.diff(starts)
     x, y = np.ascontiguousarray(Y[:, 0]), np.ascontiguousarray(Y[:, 1]) if Y.shape[1] > 1 else np.zeros(n)

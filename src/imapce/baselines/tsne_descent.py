@@ -46,8 +46,8 @@ def pair_weights(labels: Codes, beta: float) -> tuple[float, float]:
     (2.5, 0.25)
     """
     rho = same_label_share(labels)
-    # With one class, or as many as rows, every pair is alike and the mean of w must be 1.
-    if rho in (0.0, 1.0):
+    # With one class, or as many as rows, every pair is alike; with β′ = 1 rounding would leave α′ a hair off.
+    if rho in (0.0, 1.0) or beta == 1.0:
         return 1.0, 1.0
     return (1.0 - beta * (1.0 - rho)) / rho, beta
 
@@ -55,8 +55,8 @@ def pair_weights(labels: Codes, beta: float) -> tuple[float, float]:
 class ConditionedDivergence:
     """KL(P‖R) of a map Y (n, k) and its gradient; rows keep the caller's order.
 
-    Repulsion splits into all pairs and pairs of one class: Σⱼ wᵢⱼ t²ᵢⱼ(yᵢ − yⱼ) = β′ F_all(i) + (α′ − β′) F_class(i), and
-    Z likewise. Nothing cancels, as α′ ≥ β′. Classes are numbered by their first row, so their names do not matter.
+    Repulsion splits into all pairs and pairs of one class, Σⱼ wᵢⱼ t²ᵢⱼ(yᵢ − yⱼ) = β′ F_all(i) + (α′ − β′) F_class(i), Z
+    likewise. Nothing cancels, as α′ ≥ β′. Classes are numbered by their first row, so their names do not matter.
     """
 
     def __init__(
@@ -176,9 +176,9 @@ def layout(
 ) -> Layout:
     """Descend from `start` with momentum and a gain for each coordinate; β′ = 1 or one class is t-SNE.
 
-    P exaggerated and momentum 0.5 for `exaggeration_iter` iterations, then P as it is and momentum 0.8. "auto" is a rate
-    of max(200, n/12). `report` is called after every iteration, with the cost after every fiftieth, and may raise to
-    cancel. P may serve many maps: it is not changed.
+    P exaggerated and momentum 0.5 for `exaggeration_iter` iterations, then P as it is and momentum 0.8. "auto" is a
+    rate of max(200, n/12). `report` is called after every iteration, with the cost after every fiftieth, and may raise
+    to cancel. P may serve many maps: it is not changed.
     """
     objective = ConditionedDivergence(P, labels, beta, method=method, theta=theta)
     rate = max(200.0, len(start) / 12) if learning_rate == "auto" else float(learning_rate)
@@ -197,7 +197,8 @@ def layout(
         checked = iteration % CHECK_EVERY == 0 or iteration == n_iter
         if checked and not np.isfinite(Y).all():
             raise InvalidValueError(
-                f"learning_rate must keep the map finite; with {rate:g} it was not after {iteration} iterations. Lower it."
+                f"learning_rate must keep the map finite; with {rate:g} it was not after {iteration} iterations, so "
+                "lower it."
             )
         if report is not None:
             report(MapProgress(iteration, n_iter, objective.value(Y) if checked else None))
