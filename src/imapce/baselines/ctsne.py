@@ -180,7 +180,8 @@ class RevisedCTSNE(_ConditionalTSNE):
     Parameters
     ----------
     alpha : α′ in (0, 1], the weight of neighbours of one's own class; 1 keeps both halves as they are. Classes far
-        apart need a tiny one: on the synthetic set (ceiling 0.48, perplexity 50) NLS is 0.06 at 1e-3, 0.31 at 1e-5, 0.48 at 1e-10.
+        apart need a tiny one: on the synthetic set (ceiling 0.48, perplexity 50) NLS is 0.06 at 1e-3, 0.31 at
+        1e-5, 0.48 at 1e-10.
     fixed_perplexity : True sets bandwidths before the weights, False with them.
     others : as in CTSNE.
 

@@ -49,12 +49,12 @@ def conditional_affinities(
     β′ = (1 − α′ρ)/(1 − ρ) with ρ the share of pairs of equal class. With `fixed_perplexity` the bandwidth is that of
     the unweighted row; otherwise the weighted row has the perplexity asked for. With one class it is t-SNE's P.
     """
-    n = len(X)
-    perplexity = usable_perplexity(perplexity, n)
-    neighbours, distances = balanced_neighbours(X, labels, int(NEIGHBOURS_PER_PERPLEXITY * perplexity))
+    perplexity = usable_perplexity(perplexity, len(X))
     rho = same_label_share(labels)
-    other = 1.0 if rho == 1.0 else (1.0 - alpha * rho) / (1.0 - rho)
-    weights = np.where(labels[neighbours] == labels[:, None], 1.0 if rho == 1.0 else alpha, other)
+    if rho == 1.0:
+        return gaussian_affinities(X, perplexity)
+    neighbours, distances = balanced_neighbours(X, labels, int(NEIGHBOURS_PER_PERPLEXITY * perplexity))
+    weights = np.where(labels[neighbours] == labels[:, None], alpha, (1.0 - alpha * rho) / (1.0 - rho))
     if not fixed_perplexity:
         return _joint(neighbours, gaussian_rows(distances**2, weights, perplexity))
     rows = gaussian_rows(distances**2, np.ones_like(distances), perplexity) * weights
