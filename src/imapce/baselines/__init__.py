@@ -12,11 +12,17 @@ from typing import Any
 # Loaded on first use: most need nothing beyond the core, some need openTSNE or Numba.
 _HOMES: dict[str, str] = {
     "CPCA": "cpca",
+    "CTSNE": "ctsne",
+    "FairNeRV": "fair_nerv",
+    "FairTNeRV": "fair_nerv",
     "GCPCA": "gcpca",
     "KurtosisPursuit": "kurtosis_pursuit",
     "LEACE": "leace",
     "PCA": "cpca",
+    "RevisedCTSNE": "ctsne",
     "SIDE": "side",
+    "TSNE": "plain",
+    "UMAP": "plain",
 }
 
 __all__ = sorted(_HOMES)
