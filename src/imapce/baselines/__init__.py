@@ -10,7 +10,10 @@ import importlib
 from typing import Any
 
 # Loaded on first use: most need nothing beyond the core, some need openTSNE or Numba.
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = {
+    "FairNeRV": "fair_nerv",
+    "FairTNeRV": "fair_nerv",
+}
 
 __all__ = sorted(_HOMES)
 
