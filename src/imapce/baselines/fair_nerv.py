@@ -17,18 +17,15 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.decomposition import PCA
 
 from imapce.baselines.embedding import Array, Embedding, MapProgress
+from imapce.baselines.fair_nerv_kernel import evaluate, neighbourhoods
 from imapce.baselines.labels import Codes
-from imapce.errors import InvalidTypeError, InvalidValueError, needs
+from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.linear_view import require_number
 from imapce.metric_inputs import is_whole
-
-with needs("Fair-NeRV", "imapce[baselines]"):
-    import numba
-
-    from imapce.baselines.fair_nerv_kernel import evaluate, neighbourhoods
 
 # log P of more rows than this takes over 6 GiB in single precision.
 MOST_ROWS = 40_000
@@ -84,7 +81,7 @@ class FairCost:
         self._type = np.float32 if precision == "single" else np.float64
         n_parts = min(_MOST_PARTS, math.ceil(n / _ROWS_IN_A_PART))
         self._cuts = np.linspace(0, n, n_parts + 1).astype(np.intp)
-        self._n_threads = min(n_parts, n_threads or numba.config.NUMBA_NUM_THREADS)
+        self._n_threads = min(n_parts, n_threads or effective_n_jobs(-1))
         self._pool = ThreadPoolExecutor(self._n_threads)
         self._log_p = np.empty((n, n), self._type)
         self._S, tied = np.empty(n), np.zeros(n, dtype=np.bool_)
@@ -191,8 +188,8 @@ class FairNeRV(Embedding):
     nothing to mix, and β counts as 1: a map by τ_in alone.
 
     Time grows like n²: 1,000 iterations of 6,000 rows take about a minute on two cores. Memory is log P, 4n² bytes (8n²
-    in double precision); more than 40,000 rows are refused. The result does not depend on the number of threads, which
-    NUMBA_NUM_THREADS limits.
+    in double precision); more than 40,000 rows are refused. The result does not depend on the number of threads, which is
+    joblib's (LOKY_MAX_CPU_COUNT limits it).
 
     Parameters
     ----------

@@ -2,8 +2,7 @@
 
 Rows come sorted by class, so that a class is a range of columns and the loops over pairs have no branches; what needs
 all classes of a row happens between the loops, in double precision. A row of log P is read from memory once for each
-evaluation. The exponential and the logarithm of single precision are polynomials, because a call to the C library
-keeps a loop from being vectorised; in double precision they are the C library's, which makes it the reference.
+evaluation. Written for single precision; double precision runs through the same code and is its reference.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import Chebyshev, Polynomial
 
+from imapce.baselines.elementary import exp, lesser, log
 from imapce.errors import needs
 
 with needs("Fair-NeRV", "imapce[baselines]"):
-    from llvmlite import ir
-    from numba import njit, types
-    from numba.extending import intrinsic, overload
+    from numba import njit
 
 # The smallest normal double, below which the original takes neither p nor log p.
 LOG_FLOOR = -708.3964185322641
@@ -30,113 +27,12 @@ SMALLEST_SCALE = 1e-12
 # Rows whose distances are computed together, so that the table is read from memory this many times less often.
 _TOGETHER = 8
 
-_LOG2 = math.log(2.0)
-_HALF = np.float32(0.5)
-_ONE = np.float32(1.0)
-_PER_LOG2 = np.float32(1.0 / _LOG2)
-# log 2 in two parts: the first has so few digits that its product with a small whole number is exact.
-_LOG2_HIGH = np.float32(0.693359375)
-_LOG2_LOW = np.float32(_LOG2 - 0.693359375)
-_LOG2_SINGLE = np.float32(_LOG2)
-# exp(-87) is the last power of e among the normal floats.
-_LEAST_EXPONENT = np.float32(-87.0)
-
-
-def _coefficients(function: Any, degree: int, low: float, high: float) -> tuple[np.float32, ...]:
-    series = Chebyshev.interpolate(function, degree, domain=[low, high])
-    return tuple(np.float32(c) for c in series.convert(kind=Polynomial).coef)
-
-
-# Relative errors below 2e-7, about one rounding of single precision.
-_E0, _E1, _E2, _E3, _E4, _E5 = _coefficients(np.exp, 5, -_LOG2 / 2, _LOG2 / 2)
-_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8 = _coefficients(
-    lambda f: np.log1p(f) / f, 8, math.sqrt(0.5) - 1, math.sqrt(2.0) - 1
-)
-
-
-@intrinsic
-def _truncated(_: Any, x: Any) -> Any:
-    """x without its digits after the point, as a float."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.sitofp(builder.fptosi(arguments[0], ir.IntType(32)), ir.FloatType())
-
-    return types.float32(types.float32), code
-
-
-@intrinsic
-def _power_of_two(_: Any, exponent: Any) -> Any:
-    """2 to a whole number between -126 and 127, written into the exponent bits of a float."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        whole = ir.IntType(32)
-        biased = builder.add(builder.fptosi(arguments[0], whole), whole(127))
-        return builder.bitcast(builder.shl(biased, whole(23)), ir.FloatType())
-
-    return types.float32(types.float32), code
-
-
-@intrinsic
-def _binary_exponent(_: Any, x: Any) -> Any:
-    """The whole number e for which x/2**e lies between √½ and √2, as a float; x > 0."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        whole = ir.IntType(32)
-        root_half = int(np.float32(math.sqrt(0.5)).view(np.int32))
-        above = builder.sub(builder.bitcast(arguments[0], whole), whole(root_half))
-        return builder.sitofp(builder.ashr(above, whole(23)), ir.FloatType())
-
-    return types.float32(types.float32), code
-
-
-# Free reordering would join the two parts of log 2 again.
-_AS_WRITTEN = {"fastmath": {"contract"}}
-
-
-def _exp(x: Any) -> Any:
-    """eˣ for x ≤ 0; in single precision from x = −87 on constant."""
-    return math.exp(x)
-
-
-def _log(x: Any) -> Any:
-    """log x for x ≥ 1."""
-    return math.log(x)
-
-
-@overload(_exp, jit_options=_AS_WRITTEN)
-def _compiled_exp(x: Any) -> Any:
-    def double(x: Any) -> Any:
-        return math.exp(x)
-
-    def single(x: Any) -> Any:
-        x = max(x, _LEAST_EXPONENT)
-        whole = _truncated(x * _PER_LOG2 - _HALF)
-        r = (x - whole * _LOG2_HIGH) - whole * _LOG2_LOW
-        return _power_of_two(whole) * (_E0 + r * (_E1 + r * (_E2 + r * (_E3 + r * (_E4 + r * _E5)))))
-
-    return single if x == types.float32 else double
-
-
-@overload(_log, jit_options=_AS_WRITTEN)
-def _compiled_log(x: Any) -> Any:
-    def double(x: Any) -> Any:
-        return math.log(x)
-
-    def single(x: Any) -> Any:
-        exponent = _binary_exponent(x)
-        f = x * _power_of_two(-exponent) - _ONE
-        series = _L0 + f * (_L1 + f * (_L2 + f * (_L3 + f * (_L4 + f * (_L5 + f * (_L6 + f * (_L7 + f * _L8)))))))
-        return exponent * _LOG2_SINGLE + f * series
-
-    return single if x == types.float32 else double
-
-
 # Sums may be taken in any order and no value is NaN; infinities, which mean "no bound yet", stay what they are.
 # A test for division by zero, as Python has it, would keep loops from being vectorised.
 _compiled = njit(nogil=True, fastmath={"reassoc", "contract", "nnan", "nsz", "arcp"}, error_model="numpy", cache=True)
 
 
-# --- neighbourhoods of the rows ----------------------------------------------------------------------------------------
+# --- neighbourhoods of the rows ---------------------------------------------------------------------------------------
 
 
 @_compiled
@@ -172,7 +68,7 @@ def _scale_of_entropy(excess: Any, itself: int, target: float, least: float) -> 
         H, _, slope = _entropy(excess, itself, S)
         if abs(H - target) < ENTROPY_TOLERANCE:
             break
-        if H > target:
+        if target < H:
             high = S
         else:
             low = S
@@ -216,7 +112,7 @@ def neighbourhoods(X: Any, n_neighbors: int, first: int, last: int, log_p: Any, 
             log_p[i, i] = -1e30
 
 
-# --- cost and gradient of a map ----------------------------------------------------------------------------------------
+# --- cost and gradient of a map ---------------------------------------------------------------------------------------
 
 
 @_compiled
@@ -231,10 +127,9 @@ def _distances_from(Y: Any, i: int, out: Any) -> None:
 
 @_compiled
 def _smallest(values: Any) -> Any:
-    # np.min looks for NaN and is not vectorised.
     smallest = values[0]
     for j in range(len(values)):
-        smallest = min(smallest, values[j])
+        smallest = lesser(values[j], smallest)
     return smallest
 
 
@@ -242,13 +137,13 @@ def _smallest(values: Any) -> Any:
 def _weigh_normal(
     distance: Any, log_p: Any, factor: Any, shift: Any, floor: Any, per_S: Any, nearest: Any, u: Any, p: Any
 ) -> Any:
-    """For each j: E = exp(l − max l) in place of the distance, u = l − log p, p, where l = −D/S; Σ E, Σ Eu, Σ p, Σ pu."""
+    """For each j E = exp(l − max l) in place of the distance, u = l − log p and p, where l = −D/S; ΣE, ΣEu, Σp, Σpu."""
     Z = Zu = mass = mass_u = 0.0
     for j in range(len(distance)):
         log_p_j = max(log_p[j] + shift, floor)
-        E = _exp((nearest - distance[j]) * per_S)
+        E = exp((nearest - distance[j]) * per_S)
         u_j = -distance[j] * per_S - log_p_j
-        p_j = factor * _exp(log_p[j])
+        p_j = factor * exp(log_p[j])
         distance[j] = E
         u[j] = u_j
         p[j] = p_j
@@ -266,8 +161,8 @@ def _weigh_student(distance: Any, log_p: Any, factor: Any, shift: Any, floor: An
     for j in range(len(distance)):
         log_p_j = max(log_p[j] + shift, floor)
         E = one / (one + distance[j])
-        u_j = -_log(one + distance[j]) - log_p_j
-        p_j = factor * _exp(log_p[j])
+        u_j = -log(one + distance[j]) - log_p_j
+        p_j = factor * exp(log_p[j])
         distance[j] = E
         u[j] = u_j
         p[j] = p_j
