@@ -19,8 +19,11 @@ from imapce.errors import needs
 
 with needs("Fair-NeRV", "imapce[baselines]"):
     from llvmlite import ir
-    from numba import types
-    from numba.extending import intrinsic, overload
+    from numba import extending, types
+
+# Compiled code is typed by Numba, not by annotations.
+intrinsic: Any = extending.intrinsic
+overload: Any = extending.overload
 
 _LOG2 = math.log(2.0)
 _HALF = np.float32(0.5)

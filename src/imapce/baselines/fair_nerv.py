@@ -96,6 +96,13 @@ class FairCost:
         """S_i in the caller's order."""
         return self._in_callers_order(self._S)
 
+    @property
+    def log_neighbourhoods(self) -> Array:
+        """log p_ij in the caller's order, a copy; the diagonal means nothing."""
+        result = np.empty_like(self._log_p)
+        result[np.ix_(self._order, self._order)] = self._log_p
+        return result
+
     def evaluate(self, Y: Array, factor: float = 1.0) -> tuple[Array, Array]:
         """dC/dY (n, m) with `factor`·P for P, and the six sums `Weights.cost` takes."""
         n, m = Y.shape
@@ -188,8 +195,8 @@ class FairNeRV(Embedding):
     nothing to mix, and β counts as 1: a map by τ_in alone.
 
     Time grows like n²: 1,000 iterations of 6,000 rows take about a minute on two cores. Memory is log P, 4n² bytes (8n²
-    in double precision); more than 40,000 rows are refused. The result does not depend on the number of threads, which is
-    joblib's (LOKY_MAX_CPU_COUNT limits it).
+    in double precision); more than 40,000 rows are refused. The result does not depend on the number of threads, for
+    which joblib is asked (LOKY_MAX_CPU_COUNT limits it).
 
     Parameters
     ----------
@@ -274,8 +281,8 @@ class FairNeRV(Embedding):
         )
         if fair.n_tied:
             warnings.warn(
-                f"{fair.n_tied} rows of X have n_neighbors={self.n_neighbors} or more equals, so their neighbourhoods "
-                "are wider than that; drop duplicates or raise n_neighbors.",
+                f"{fair.n_tied} rows of X have n_neighbors={self.n_neighbors} or more nearest rows at one distance (as "
+                "duplicates are), so their neighbourhoods are larger; drop duplicates or raise n_neighbors.",
                 UserWarning,
                 stacklevel=5,
             )

@@ -22,8 +22,8 @@ with needs("Fair-NeRV", "imapce[baselines]"):
 LOG_FLOOR = -708.3964185322641
 # How far a row's entropy may be from log(n_neighbors).
 ENTROPY_TOLERANCE = 1e-12
-# S_i is at least this share of the median squared distance: where more than n_neighbors rows are equal, no S_i exists.
-SMALLEST_SCALE = 1e-12
+# Rows nearer to one another than this share of the mean squared distance are equal.
+EQUAL_BELOW = 1e-12
 # Rows whose distances are computed together, so that the table is read from memory this many times less often.
 _TOGETHER = 8
 
@@ -59,11 +59,9 @@ def _entropy(excess: Any, itself: int, S: float) -> Any:
 
 
 @_compiled
-def _scale_of_entropy(excess: Any, itself: int, target: float, least: float) -> Any:
-    """S ≥ least with H(S) = target: H grows with S, so Newton's step in log S is kept between two bounds."""
-    S, low, high = max(least, np.sum(excess) / len(excess)), 0.0, np.inf
-    if _entropy(excess, itself, least)[0] >= target:
-        return least
+def _scale_of_entropy(excess: Any, itself: int, target: float) -> Any:
+    """S with H(S) = target: H grows with S, so Newton's step in log S is kept between two bounds."""
+    S, low, high = np.mean(excess), 0.0, np.inf
     for _ in range(200):
         H, _, slope = _entropy(excess, itself, S)
         if abs(H - target) < ENTROPY_TOLERANCE:
@@ -76,12 +74,25 @@ def _scale_of_entropy(excess: Any, itself: int, target: float, least: float) -> 
         S = S * math.exp(step) if abs(step) < 3.0 else 0.0
         if not low < S < high:
             S = 2.0 * low if math.isinf(high) else (0.5 * high if low == 0.0 else math.sqrt(low * high))
-    return max(S, least)
+    return S
+
+
+@_compiled
+def _scale_beyond_ties(excess: Any, itself: int, equal: float) -> Any:
+    """For a row whose equals alone are n_neighbors or more, which no S satisfies: D of the nearest row that differs.
+
+    A tiny S would satisfy p just as well, but 1/S is a factor of the gradient, and one such row would rule the map.
+    """
+    S = np.inf
+    for j in range(len(excess)):
+        if excess[j] > equal and j != itself:
+            S = min(S, excess[j])
+    return 1.0 if math.isinf(S) else S
 
 
 @_compiled
 def neighbourhoods(X: Any, n_neighbors: int, first: int, last: int, log_p: Any, S: Any, tied: Any) -> None:
-    """S_i and log p_ij of the rows `first` to `last`; `tied` marks those whose S_i is the smallest allowed.
+    """S_i and log p_ij of the rows `first` to `last`; `tied` marks those with n_neighbors equals or more.
 
     p_ij = exp(−‖xᵢ − xⱼ‖²/S_i)/Z_i, S_i such that the entropy of p_i is log n_neighbors; log p_ii is left very small.
     """
@@ -95,17 +106,17 @@ def neighbourhoods(X: Any, n_neighbors: int, first: int, last: int, log_p: Any, 
         for row in range(rows):
             i = block + row
             excess = distances[row]
-            typical = np.median(excess)
-            if typical == 0.0:
-                typical = np.mean(excess)
-            least = SMALLEST_SCALE * typical if typical > 0.0 else 1.0
+            equal = EQUAL_BELOW * np.mean(excess)
             excess[i] = np.inf
             nearest = np.min(excess)
             for j in range(n):
                 excess[j] -= nearest
             excess[i] = 0.0
-            S[i] = _scale_of_entropy(excess, i, math.log(n_neighbors), least)
-            tied[i] = S[i] <= least
+            tied[i] = np.sum(excess <= equal) - 1 >= n_neighbors
+            if tied[i]:
+                S[i] = _scale_beyond_ties(excess, i, equal)
+            else:
+                S[i] = _scale_of_entropy(excess, i, math.log(n_neighbors))
             log_Z = _entropy(excess, i, S[i])[1]
             for j in range(n):
                 log_p[i, j] = -excess[j] / S[i] - log_Z
@@ -138,7 +149,7 @@ def _weigh_normal(
     distance: Any, log_p: Any, factor: Any, shift: Any, floor: Any, per_S: Any, nearest: Any, u: Any, p: Any
 ) -> Any:
     """For each j E = exp(l − max l) in place of the distance, u = l − log p and p, where l = −D/S; ΣE, ΣEu, Σp, Σpu."""
-    Z = Zu = mass = mass_u = 0.0
+    Z = Zu = mass = mass_u = log_p.dtype.type(0)
     for j in range(len(distance)):
         log_p_j = max(log_p[j] + shift, floor)
         E = exp((nearest - distance[j]) * per_S)
@@ -157,7 +168,7 @@ def _weigh_normal(
 @_compiled
 def _weigh_student(distance: Any, log_p: Any, factor: Any, shift: Any, floor: Any, one: Any, u: Any, p: Any) -> Any:
     """The same for l = −log(1 + D), where E = 1/(1 + D) can never vanish and needs no largest l."""
-    Z = Zu = mass = mass_u = 0.0
+    Z = Zu = mass = mass_u = log_p.dtype.type(0)
     for j in range(len(distance)):
         log_p_j = max(log_p[j] + shift, floor)
         E = one / (one + distance[j])
@@ -188,7 +199,7 @@ def _pull_student(E: Any, u: Any, p: Any, constant: Any, slope: Any, attraction:
 @_compiled
 def _push(b: Any, y: Any, y_i: Any, columns: Any) -> Any:
     """Σ_j b_j(y_i − y_j), its terms taken from `columns`."""
-    total = 0.0
+    total = y.dtype.type(0)
     for j in range(len(b)):
         term = b[j] * (y_i - y[j])
         total += term
@@ -229,7 +240,7 @@ def _evaluate_rows(
         highest = -np.inf
         for c in range(n_classes):
             low, high = bounds[c], bounds[c + 1]
-            # A class of which i is the only member has no neighbours to give.
+            # A class of which i is the only member has no neighbours to give: r_i and ρ_i leave it out.
             if c == own and high - low == 1:
                 Z[c] = 0.0
                 pairs[i], u[i], p[i] = 0, 0, 0
@@ -256,7 +267,7 @@ def _evaluate_rows(
             if Z[c] > 0.0:
                 log_Z += math.exp(log_r[c] - highest)
         log_Z = highest + math.log(log_Z)
-        divergence = g = 0.0
+        divergence = g = rho_sum = 0.0
         sums[i] = 0.0
         share_own = (bounds[own + 1] - bounds[own]) / n
         for c in range(n_classes):
@@ -269,6 +280,7 @@ def _evaluate_rows(
             else:
                 rho = omega * (bounds[c + 1] - bounds[c]) / n / (1.0 - share_own)
             log_rho[c] = max(math.log(rho), LOG_FLOOR) if rho > 0.0 else LOG_FLOOR
+            rho_sum += rho
             log_r[c] -= log_Z
             r = math.exp(log_r[c])
             tau, place = (tau_in, 0) if c == own else (tau_out, 2)
@@ -285,8 +297,9 @@ def _evaluate_rows(
                 continue
             low, high = bounds[c], bounds[c + 1]
             tau = tau_in if c == own else tau_out
-            q = math.exp(peak[c] - log_Z)
-            mixing = q * (gamma + (1.0 - gamma) * (log_r[c] - log_rho[c] - divergence))
+            # A share as small as this is nothing, and its products would be denormal, a hundred times slower.
+            q = math.exp(peak[c] - log_Z) if peak[c] - log_Z > -60.0 else 0.0
+            mixing = q * (gamma * rho_sum + (1.0 - gamma) * (log_r[c] - log_rho[c] - divergence))
             mixing -= gamma * math.exp(log_rho[c]) / Z[c]
             constant = 2.0 * per_S * (beta * q * (g - tau + (1.0 - tau) * log_Z) - (1.0 - beta) * mixing)
             slope = -2.0 * per_S * beta * (1.0 - tau) * q
