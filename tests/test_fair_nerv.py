@@ -277,3 +277,5 @@ def test_too_many_rows_are_refused_before_memory_is_asked_for(monkeypatch: pytes
     monkeypatch.setattr(fair_nerv, "MOST_ROWS", 50)
     with pytest.raises(ImapceError, match=r"at most 50 rows.*got 90"):
         small().fit(DATA.X)
+    with pytest.raises(ImapceError, match="at most 35 rows"):
+        small(precision="double").fit(DATA.X)

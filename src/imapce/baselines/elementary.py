@@ -1,7 +1,8 @@
 """eˣ and log x in single precision that a compiler can vectorise.
 
 A call to the C library keeps a loop from being vectorised, so here they are polynomials and shifts of exponent bits;
-in double precision they are the C library's.
+in double precision they are the C library's. Numba's cache looks at the file of the calling function only: after a
+change here, remove the __pycache__ of the callers.
 
 >>> exp(0.0), log(1.0)
 (1.0, 0.0)
@@ -43,7 +44,7 @@ def _coefficients(function: Any, degree: int, low: float, high: float) -> tuple[
     return tuple(np.float32(c) for c in series.convert(kind=Polynomial).coef)
 
 
-# Relative errors below 2e-7, about one rounding of single precision.
+# Measured relative errors: 2.3e-7 and 1.2e-7, two roundings of single precision and one.
 _E0, _E1, _E2, _E3, _E4, _E5 = _coefficients(np.exp, 5, -_LOG2 / 2, _LOG2 / 2)
 _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8 = _coefficients(
     lambda f: np.log1p(f) / f, 8, math.sqrt(0.5) - 1, math.sqrt(2.0) - 1

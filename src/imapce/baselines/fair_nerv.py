@@ -27,7 +27,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.linear_view import require_number
 from imapce.metric_inputs import is_whole
 
-# log P of more rows than this takes over 6 GiB in single precision.
+# log P of this many rows takes 6 GiB in single precision.
 MOST_ROWS = 40_000
 # The cost is compared with the one this many iterations before, and not before momentum has risen.
 _STEADY_OVER, _MOMENTUM_RISES_AT = 50, 250
@@ -56,7 +56,8 @@ class Weights:
 class FairCost:
     """C(Y) and dC/dY for the rows X of the classes `labels`; holds log P, the only thing of size n².
 
-    >>> FairCost(X, labels, weights, n_neighbors=20).evaluate(Y).cost             # doctest: +SKIP
+    >>> gradient, sums = FairCost(X, labels, weights, n_neighbors=20).evaluate(Y)   # doctest: +SKIP
+    >>> weights.cost(sums)                                                          # doctest: +SKIP
     """
 
     def __init__(
@@ -195,8 +196,8 @@ class FairNeRV(Embedding):
     nothing to mix, and β counts as 1: a map by τ_in alone.
 
     Time grows like n²: 1,000 iterations of 6,000 rows take about a minute on two cores. Memory is log P, 4n² bytes (8n²
-    in double precision); more than 40,000 rows are refused. The result does not depend on the number of threads, for
-    which joblib is asked (LOKY_MAX_CPU_COUNT limits it).
+    in double precision); more than 40,000 rows (28,284) are refused. The result does not depend on the number of
+    threads, for which joblib is asked (LOKY_MAX_CPU_COUNT limits it).
 
     Parameters
     ----------
@@ -318,10 +319,11 @@ class FairNeRV(Embedding):
                 f"n_neighbors must be smaller than the number of rows less one; got n_neighbors={self.n_neighbors} and "
                 f"{n_rows} sample(s)."
             )
-        if n_rows > MOST_ROWS:
+        most, size = (MOST_ROWS, 4) if self.precision == "single" else (int(MOST_ROWS / math.sqrt(2)), 8)
+        if n_rows > most:
             raise InvalidValueError(
-                f"X must have at most {MOST_ROWS:,} rows for {type(self).__name__}, which holds a number for each pair "
-                f"of rows; got {n_rows:,} rows, {4 * n_rows**2 / 2**30:.0f} GiB. Fit a sample of the rows."
+                f"X must have at most {most:,} rows for {type(self).__name__}, which holds a number for each pair of "
+                f"rows; got {n_rows:,} rows, {size * n_rows**2 / 2**30:.1f} GiB. Fit a sample of the rows."
             )
 
     def _check_parameters(self) -> None:

@@ -222,6 +222,11 @@ def _evaluate_rows(
     columns: Any,
     sums: Any,
 ) -> None:
+    """The rows `first` to `last` of `evaluate`.
+
+    With E, u = l − log p and the sums of class c, dC/dD_ij = a_ij [E_ij (constant_c + slope_c u_ij) + βτ_c p_ij]:
+    one exponential per pair gives q, another p.
+    """
     n, n_classes = Y.shape[1], len(bounds) - 1
     single = Y.dtype.type
     tau_in, tau_out, beta, gamma, omega = weights
