@@ -77,13 +77,8 @@ class Embedding(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         matrix, self._encoding = self._read(X, fitting=True)
         if sparse.issparse(matrix):
             raise InvalidTypeError(
-<<<<<<< HEAD
                 f"X must be dense, not sparse, for {type(self).__name__}, which works on distances; use X.toarray() "
                 "where it fits into memory."
-=======
-                f"X must not be sparse for {type(self).__name__}, which works on distances; use X.toarray() where it "
-                "fits into memory."
->>>>>>> wt-nerv
             )
         matrix = np.asarray(matrix, dtype=np.float64)
         labels = prior_codes(prior, X, matrix, lambda column: self._columns_of(column, matrix.shape[1]))
