@@ -5,7 +5,7 @@ UV := $(shell command -v uv 2>/dev/null)
 INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 QUICK ?=
 
-.PHONY: demo test lint bench reproduce app clean
+.PHONY: demo test lint bench reproduce nightly app clean
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -29,9 +29,13 @@ bench: .venv/installed           ## every speed and memory claim, against its pe
 	$(BIN)/python -m benchmarks.solver
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.exploration
+	$(BIN)/python -m benchmarks.baselines
 
-reproduce: .venv/installed       ## the paper's tables, its numbers beside ours
-	$(BIN)/python -m experiments all $(if $(QUICK),--quick)
+reproduce: .venv/installed       ## every table and figure of the paper, its numbers beside ours (QUICK=1: minutes)
+	$(BIN)/python -m experiments all $(if $(QUICK),--quick --out experiments/out/quick)
+
+nightly: lint test               ## what a night may take: the tests and every experiment once, quickly
+	$(MAKE) reproduce QUICK=1
 
 app: .venv/installed             ## the browser app
 	@$(BIN)/imapce --help | grep -q ' app ' || { echo "This version has no browser app yet; 'make demo' writes a report to open instead." >&2; exit 1; }

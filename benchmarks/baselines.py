@@ -1,4 +1,4 @@
-"""Claims about the baselines, each against a peer in the same run; one function per claim.
+"""Claims about the baselines, each against a peer in the same run.
 
 `python -m benchmarks.baselines` runs all of them, `python -m benchmarks.baselines cpca` one.
 """
@@ -14,6 +14,7 @@ import contrastive
 import numpy as np
 from scipy.linalg import subspace_angles
 
+from benchmarks import ctsne, fair_nerv
 from benchmarks.problems import median_seconds
 from imapce import Samples, datasets
 from imapce.baselines import CPCA
@@ -48,7 +49,7 @@ def cpca() -> None:
     )
 
 
-CLAIMS: dict[str, Callable[[], None]] = {"cpca": cpca}
+CLAIMS: dict[str, Callable[[], None]] = {"cpca": cpca, "ctsne": ctsne.main, "fair_nerv": fair_nerv.main}
 
 
 def main() -> None:

@@ -81,7 +81,7 @@ class Embedding(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 "where it fits into memory."
             )
         matrix = np.asarray(matrix, dtype=np.float64)
-        labels = prior_codes(prior, X, matrix, lambda column: self._columns_of(column, matrix.shape[1]))
+        labels = self._labels(prior, X, matrix)
         self.mean_ = matrix.mean(axis=0)
         embedding = self._layout(self._scaled(matrix), labels, generator)
         if not np.isfinite(embedding).all():
@@ -91,6 +91,9 @@ class Embedding(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             )
         self.embedding_ = embedding
         self._n_features_out = embedding.shape[1]
+
+    def _labels(self, prior: Any, X: Any, matrix: Array) -> Codes:
+        return prior_codes(prior, X, matrix, lambda column: self._columns_of(column, matrix.shape[1]))
 
     def _scaled(self, matrix: Array) -> Array:
         """(x − mean)/σ, constant columns as zeros; a category's columns share one σ, as in every view here."""

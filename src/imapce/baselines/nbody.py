@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from joblib import cpu_count  # type: ignore[import-untyped]
+from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy import sparse
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce.baselines.embedding import Embedding, MapProgress
-from imapce.baselines.labels import Codes
+from imapce.baselines.labels import Codes, is_prior, label_codes
 from imapce.errors import InvalidValueError, needs
 from imapce.linear_view import require_count, require_number
+from imapce.priors import Attributes, Subset, as_list, known_columns, known_rows
 
 Array = NDArray[np.float64]
 
@@ -27,15 +28,17 @@ TOLD_EVERY = 50
 
 
 class _Plain(Embedding):
-    """A map that cannot use what is known."""
+    """A map that cannot use what is known; a prior is held to the rules of every method and then left alone."""
 
-    def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
-        """Lay out the rows of `X`. `prior` may be anything and is not looked at: this method cannot use it."""
-        return super().fit(X, y)
-
-    def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
-        """The map of the rows of `X`; `prior` is not looked at."""
-        return self.fit(X, y, prior=prior).embedding_
+    def _labels(self, prior: Any, X: Any, matrix: Array) -> Codes:
+        if not is_prior(prior):
+            label_codes(prior, len(matrix))
+        for one in as_list(prior) if is_prior(prior) else []:
+            if isinstance(one, Attributes):
+                known_columns(one, matrix.shape[1], lambda column: self._columns_of(column, matrix.shape[1]))
+            elif isinstance(one, Subset):
+                known_rows(one, len(matrix))
+        return np.zeros(len(matrix), dtype=np.intp)
 
 
 class TSNE(_Plain):
