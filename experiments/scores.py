@@ -10,20 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.cells import Cells
-from experiments.methods import Method, view
 from experiments.problems import Problem
 from imapce import metrics
-
-
-def scored(cells: Cells, method: Method, problem: Problem, seed: int) -> dict[str, float]:
-    """Every score of the view a method gives of a problem, and the seconds it took."""
-    cell = view(cells, method, problem, seed)
-    embedding = np.asarray(cell["embedding"], dtype=np.float64)
-    # The view itself, not only its settings: a view made anew by changed code is scored anew.
-    digest = float(np.sum(embedding * np.arange(1, embedding.size + 1).reshape(embedding.shape)))
-    settings = {**method.settings(problem, seed), "scores": True, "view": digest}
-    return {**cells.recall(settings, __name__, lambda: scores(problem, embedding)), "seconds": cell["seconds"]}
 
 
 def scores(problem: Problem, embedding: np.ndarray) -> dict[str, Any]:
