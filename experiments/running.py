@@ -17,10 +17,10 @@ from experiments.scores import scores
 
 # Seeds on fixed data and draws of images, (quick, full).
 SEEDS = {"IMAPCE": (2, 10)}
-DRAWS = {"IMAPCE": (1, 5), "CPCA": (1, 5), "GCPCA": (1, 5), "LEACE": (1, 5)}
+DRAWS = {"IMAPCE": (1, 5), "CPCA": (1, 5), "GCPCA": (1, 5), "LEACE": (1, 5), "SIDE": (1, 1)}
 OTHERWISE = (1, 3)
-# A quick run lays out only so many images with the methods that look at pairs of rows.
-PAIRWISE = ("CTSNE", "RevisedCTSNE", "FairNeRV", "FairTNeRV")
+# A quick run shows only so many images to the methods that look at pairs of rows, and to SIDE.
+PAIRWISE = ("CTSNE", "RevisedCTSNE", "FairNeRV", "FairTNeRV", "SIDE")
 QUICK_ROWS = 1000
 
 
