@@ -58,7 +58,7 @@ CPCA = Method("cPCA", "CPCA", "prior", "cPCA", seeded=False)
 TSNE = Method("ct-SNE, θ = 0 as published (= t-SNE)", "CTSNE", "nothing", "ct-SNE", {"perplexity": CTSNE["perplexity"]})
 CT_SNE = Method("ct-SNE", "CTSNE", "labels", "ct-SNE", CTSNE)
 FAIR = Method("Fair-NeRV", "FairNeRV", "labels", "Fair-NeRV", FAIR_NERV)
-PURSUIT = Method("kurtosis pursuit", "KurtosisPursuit", "nothing")
+PURSUIT = Method("kurtosis pursuit", "KurtosisPursuit", "prior")
 OTHERS = (
     Method("gcPCA", "GCPCA", "prior", seeded=False),
     Method("LEACE + PCA", "LEACE", "labels", seeded=False),
