@@ -15,7 +15,7 @@ from experiments.running import Run
 from imapce import metrics
 
 # The choice looks at 18 + 20 settings; on this many images of each kind instead of 6,000 it takes minutes, not hours.
-TUNING_ROWS = 1500
+TUNING_ROWS = 1000
 
 
 def tuning(run: Run) -> list[Row]:
