@@ -16,6 +16,7 @@ from imapce import metrics
 
 # The choice looks at 18 + 20 settings; on this many images of each kind instead of 6,000 it takes minutes, not hours.
 TUNING_ROWS = 1000
+TUNING_DRAWS = 3
 
 
 def tuning(run: Run) -> list[Row]:
@@ -49,14 +50,20 @@ def tuned(run: Run, method: Method, settings: list[dict[str, float]]) -> list[Ro
         scores = {name: score(run, method.at(title, **setting), name) for name in names}
         run.note(f"{title}: " + ", ".join(f"{name} {value:.3f}" for name, value in scores.items()))
         total = float(sum(scores.values()))
-        rows.append(Row(method.name, title, "sum over the tasks", None, [total], "seed 0, draw 0", scores))
+        rows.append(
+            Row(method.name, title, "sum over the tasks", None, [total], f"seed 0, {TUNING_DRAWS} draws", scores)
+        )
     return sorted(rows, key=lambda row: -row.mean)
 
 
 def score(run: Run, method: Method, name: str) -> float:
-    on = run.problem(name, method)
-    on = on.sample(min(TUNING_ROWS, len(on.X))) if on.is_images else on
-    return main_score(on, view(run.cells, method, on, 0)["embedding"])
+    """The paper's score of one task; of images the mean over draws, since one map's linear accuracy varies by 0.15."""
+    found = []
+    for draw in range(TUNING_DRAWS if run.problem(name, method).is_images and not run.quick else 1):
+        on = run.problem(name, method, draw)
+        on = on.sample(min(TUNING_ROWS, len(on.X))) if on.is_images else on
+        found.append(main_score(on, view(run.cells, method, on, 0)["embedding"]))
+    return float(np.mean(found))
 
 
 def main_score(on: Problem, embedding: np.ndarray) -> float:
