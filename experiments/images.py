@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments import paper
-from experiments.methods import PAPER, TSNE, Method
+from experiments.methods import ONE_START, PAPER, TSNE, Method
 from experiments.results import Row
 from experiments.running import Run
 
@@ -17,7 +17,13 @@ def mnist_fmnist(run: Run) -> list[Row]:
 
 
 def cifar_fmnist(run: Run) -> list[Row]:
-    return [row for name in paper.LINEAR if name.startswith("cifar") for row in compared(run, name)]
+    """Photographs under clothes; at μ = 1e7 the way of searching decides, so the authors' stands below ours."""
+    names = [name for name in paper.LINEAR if name.startswith("cifar")]
+    return [row for name in names for row in [*compared(run, name), *one_start(run, name)]]
+
+
+def one_start(run: Run, name: str) -> list[Row]:
+    return run.rows(ONE_START, name, wanted(name, ONE_START), BESIDE)
 
 
 def compared(run: Run, name: str) -> list[Row]:

@@ -42,9 +42,9 @@ class Run:
         """How many seeds or draws; one is enough where nothing is random."""
         if not on.is_images and not method.seeded:
             return 1
-        if on.name.endswith("as uint8") and method.estimator in PAIRWISE:
-            # The authors' sums are shown once; the right ones carry the figures.
-            return 1
+        if on.name.endswith("as uint8") and not self.seeds:
+            # The authors' sums are there to explain; the right ones carry the figures.
+            return 1 if self.quick or method.estimator in PAIRWISE else 3
         table = DRAWS if on.is_images else SEEDS
         return self.seeds or table.get(method.estimator, OTHERWISE)[0 if self.quick else 1]
 
