@@ -45,7 +45,7 @@ class Run:
             return 1
         if on.name.endswith("as uint8") and not self.seeds:
             # The authors' sums are there to explain; the right ones carry the figures.
-            return 1 if self.quick or method.estimator in PAIRWISE else 2
+            return 1
         table, others = (DRAWS, OTHER_DRAWS) if on.is_images else (SEEDS, OTHER_SEEDS)
         return self.seeds or table.get(method.estimator, others)[0 if self.quick else 1]
 
