@@ -26,6 +26,7 @@ NAMES = {
     "adult gender": "Adult\ngender known",
     "adult ethnicity and gender": "Adult\nethnicity and gender known",
 }
+KNOWN = {"synthetic": "batch", "adult ethnicity": "ethnicity", "adult gender": "gender"}
 SHAPES = ("o", "^", "s", "D")
 INCHES = 2.6
 EXAMPLES = (
@@ -107,7 +108,10 @@ def legend(on: Problem) -> list[Line2D]:
     for name, values in rest:
         handles += [mark(f"{name} {one}", INK, "o", filled=bool(i)) for i, one in enumerate(np.unique(values))]
     if len(np.unique(on.known)) <= len(SHAPES):
-        handles += [mark(f"known {name}", "#777777", SHAPES[i]) for i, name in enumerate(np.unique(on.known))]
+        handles += [
+            mark(f"{KNOWN.get(on.name, 'known')} {name}", "#777777", SHAPES[i])
+            for i, name in enumerate(np.unique(on.known))
+        ]
     return handles
 
 
