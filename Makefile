@@ -34,8 +34,8 @@ bench: .venv/installed           ## every speed and memory claim, against its pe
 reproduce: .venv/installed       ## every table and figure of the paper, its numbers beside ours (QUICK=1: minutes)
 	$(BIN)/python -m experiments all $(if $(QUICK),--quick --out experiments/out/quick)
 
-nightly: lint test               ## what a night may take: the tests and every experiment once, quickly
-	$(MAKE) reproduce QUICK=1
+nightly:                         ## what a night may take: all checks, then every experiment once, quickly
+	.ci/nightly
 
 app: .venv/installed             ## the browser app
 	@$(BIN)/imapce --help | grep -q ' app ' || { echo "This version has no browser app yet; 'make demo' writes a report to open instead." >&2; exit 1; }
