@@ -259,8 +259,8 @@ def _column_and_sample_priors(
     words: list[str] = []
     if twice := set(columns["--attributes"]) & set(columns["--erase"]):
         raise InvalidValueError(
-            f"--erase and --attributes must name different columns, and {listing(map(repr, sorted(twice)))} is in both: "
-            "name it in one option only."
+            f"--erase and --attributes must name different columns, and {listing(map(repr, sorted(twice)))} is in "
+            "both: name it in one option only."
         )
     for option, state in (("--attributes", "known"), ("--erase", "erased")):
         if names := columns[option]:

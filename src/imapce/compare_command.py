@@ -93,8 +93,8 @@ def compare(
     """Compare IMAPCE with other methods on DATA: is the known gone, is something else there.
 
     Every method gets the same rows and the same knowledge; one that cannot use it, or fails, is named with the reason.
-    --alpha and --mu are those of IMAPCE, the other methods have their own defaults. IMAPCE, cPCA and gcPCA obey --erase;
-    to the others these columns are known like those of --attributes.
+    --alpha and --mu are those of IMAPCE, the other methods have their own defaults. IMAPCE, cPCA and gcPCA obey
+    --erase; to the others these columns are known like those of --attributes.
 
     Example:
 

@@ -38,7 +38,10 @@ class QuadraticForm:
         """M[:, chosen] (d, q), read off the matrix or as one product with unit vectors."""
         if self.matrix is not None:
             return self.matrix[:, chosen]
-        return self @ np.eye(self.size)[:, chosen]
+        places = np.flatnonzero(chosen)
+        units = np.zeros((self.size, len(places)))
+        units[places, np.arange(len(places))] = 1.0
+        return self @ units
 
     def restricted_to(self, columns: NDArray[np.bool_], trace: float) -> QuadraticForm:
         """ΠMΠ with Π keeping `columns`: the second moment of the rows whose other columns are zero."""
