@@ -54,8 +54,12 @@ def test_fitting_takes_the_prior_by_keyword(method: str) -> None:
 )
 def test_every_prior_takes_its_subject_and_a_weight(prior: type, first: str) -> None:
     parameters = inspect.signature(prior).parameters
-    assert list(parameters) == [first, "weight"]
+    assert list(parameters) == [first, "weight", *(["erase"] if prior is imapce.Attributes else [])]
     assert parameters["weight"].default == 1.0
+
+
+def test_columns_are_erased_only_where_it_is_asked_for() -> None:
+    assert inspect.signature(imapce.Attributes).parameters["erase"].default is False
 
 
 @pytest.mark.parametrize(

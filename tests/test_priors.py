@@ -111,4 +111,4 @@ def test_known_columns_reads_single_positions_and_masks() -> None:
 
 
 def test_a_prior_says_what_it_is() -> None:
-    assert repr(Attributes(["batch"], weight=2.0)) == "Attributes(columns=['batch'], weight=2.0)"
+    assert repr(Attributes(["batch"], weight=2.0)) == "Attributes(columns=['batch'], weight=2.0, erase=False)"

@@ -20,6 +20,7 @@ from imapce.command_options import (
     Components,
     Data,
     Drop,
+    ErasedColumns,
     KnownColumns,
     KnownRows,
     LabelColumn,
@@ -85,6 +86,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 def embed(
     data: Data,
     attributes: KnownColumns = None,
+    erase: ErasedColumns = None,
     background: Background = None,
     known: KnownRows = None,
     output: Output = None,
@@ -102,7 +104,7 @@ def embed(
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
 
-    The kinds of knowledge (--attributes, --background, --known) may be combined.
+    The kinds of knowledge (--attributes, --erase, --background, --known) may be combined.
 
     Example:
 
@@ -115,7 +117,7 @@ def embed(
     from imapce.screen import facts_table, fit_facts, fit_progress, print_model, print_written
 
     check_targets(table=output, plot=plot, others={"--save": save}, inputs=(data, background))
-    prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop))
+    prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop, erase=erase))
     model = IMAPCE(
         components,
         alpha=alpha,

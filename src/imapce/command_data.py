@@ -9,7 +9,7 @@ Columns named as labels or as known are answers, so they leave the features; the
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ class Request:
     labels: str | None = None
     drop: tuple[str, ...] = ()
     known_labels: str | None = None
+    erase: tuple[str, ...] = ()
 
     @classmethod
     def of_options(
@@ -50,11 +51,24 @@ class Request:
         labels: str | None,
         drop: str | None,
         known_labels: str | None = None,
+        erase: str | None = None,
     ) -> Request:
         """The request as the options of a command spell it, with names in comma-separated texts."""
         return cls(
-            data, listed_names(attributes), background, tuple(known or ()), labels, listed_names(drop), known_labels
+            data,
+            listed_names(attributes),
+            background,
+            tuple(known or ()),
+            labels,
+            listed_names(drop),
+            known_labels,
+            listed_names(erase),
         )
+
+    @property
+    def known_columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns that are known, by the option that named them."""
+        return {"--attributes": self.attributes, "--erase": self.erase}
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,20 +117,21 @@ def prepare(request: Request) -> Prepared:
         *(("--known", column) for column in known_columns),
         *named.items(),
         *(("--drop", column) for column in request.drop),
-        *(("--attributes", column) for column in request.attributes),
+        *((option, column) for option, columns in request.known_columns.items() for column in columns),
     ]:
         _require_column(option, column, names)
     carried = list(dict.fromkeys([*named.values(), *known_columns]))
     removed = {*carried, *request.drop}
-    if lost := [column for column in request.attributes if column in removed]:
-        raise InvalidValueError(
-            f"--attributes must name columns that are features, and {listing(map(repr, lost))} is a label, known or "
-            "dropped: name it in one option only."
-        )
+    for option, asked in request.known_columns.items():
+        if lost := [column for column in asked if column in removed]:
+            raise InvalidValueError(
+                f"{option} must name columns that are features, and {listing(map(repr, lost))} is a label, known or "
+                "dropped: name it in one option only."
+            )
     features = [name for name in names if name not in removed]
     if not features:
         raise InvalidValueError("DATA must keep at least one feature, and every column is a label, known or dropped.")
-    priors, words = _column_and_sample_priors(list(request.attributes), request.background)
+    priors, words = _column_and_sample_priors(request.known_columns, request.background)
     mask: NDArray[np.bool_] | None = None
     for column in known_columns:
         values = [value for name, value in known if name == column]
@@ -225,25 +240,33 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
             raise InvalidValueError(
                 f"{option} needs column names, and {Path(request.data).name!r} has none: write it as .csv or .parquet."
             )
-    positions: list[str | int] = []
-    for text in request.attributes:
-        if not text.isdecimal():
+    positions: dict[str, list[int]] = {}
+    for option, texts in request.known_columns.items():
+        if strangers := [text for text in texts if not text.isdecimal()]:
             raise InvalidValueError(
-                f"--attributes must be positions from 0, since {Path(request.data).name!r} has no column names; "
-                f"got {text!r}."
+                f"{option} must be positions from 0, since {Path(request.data).name!r} has no column names; "
+                f"got {strangers[0]!r}."
             )
-        positions.append(int(text))
+        positions[option] = [int(text) for text in texts]
     priors, words = _column_and_sample_priors(positions, request.background)
     return Prepared(data, _no_columns(), priors, words, None, None)
 
 
-def _column_and_sample_priors(attributes: list[Any], background: str | None) -> tuple[list[Prior], list[str]]:
+def _column_and_sample_priors(
+    columns: Mapping[str, Sequence[str | int]], background: str | None
+) -> tuple[list[Prior], list[str]]:
     priors: list[Prior] = []
     words: list[str] = []
-    if attributes:
-        priors.append(Attributes(attributes))
-        plural = "columns are" if len(attributes) > 1 else "column is"
-        words.append(f"{len(attributes)} {plural} known: {listing(map(str, attributes), 10)}")
+    if twice := set(columns["--attributes"]) & set(columns["--erase"]):
+        raise InvalidValueError(
+            f"--erase and --attributes must name different columns, and {listing(map(repr, sorted(twice)))} is in "
+            "both: name it in one option only."
+        )
+    for option, state in (("--attributes", "known"), ("--erase", "erased")):
+        if names := columns[option]:
+            priors.append(Attributes(list(names), erase=option == "--erase"))
+            plural = "columns are" if len(names) > 1 else "column is"
+            words.append(f"{len(names)} {plural} {state}: {listing(map(str, names), 10)}")
     if background is not None:
         rows = read_table(background)
         priors.append(Samples(rows))

@@ -44,6 +44,14 @@ KnownColumns = Annotated[
     str | None,
     typer.Option("--attributes", metavar="A,B", help="Columns that are known (positions from 0 for .npy and .npz)."),
 ]
+ErasedColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--erase",
+        metavar="A,B",
+        help="Columns that are known and of which nothing linear may be left in the view, whatever --alpha.",
+    ),
+]
 Background = Annotated[
     str | None, typer.Option("--background", metavar="FILE", help="Rows that are known, with the columns of DATA.")
 ]

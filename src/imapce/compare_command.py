@@ -14,6 +14,7 @@ from imapce.command_options import (
     CenterOnly,
     Data,
     Drop,
+    ErasedColumns,
     KnownColumns,
     KnownRows,
     LabelColumn,
@@ -58,6 +59,7 @@ def _list_methods(wanted: bool) -> None:
 def compare(
     data: Data,
     attributes: KnownColumns = None,
+    erase: ErasedColumns = None,
     background: Background = None,
     known: KnownRows = None,
     known_labels: Annotated[
@@ -91,7 +93,8 @@ def compare(
     """Compare IMAPCE with other methods on DATA: is the known gone, is something else there.
 
     Every method gets the same rows and the same knowledge; one that cannot use it, or fails, is named with the reason.
-    --alpha and --mu are those of IMAPCE, the other methods have their own defaults.
+    --alpha and --mu are those of IMAPCE, the other methods have their own defaults. IMAPCE, cPCA and gcPCA obey
+    --erase; to the others these columns are known like those of --attributes.
 
     Example:
 
@@ -108,7 +111,7 @@ def compare(
     chosen = chosen_methods(methods)
     if output is not None:
         folder_target(output, FILES)
-    prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop, known_labels))
+    prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop, known_labels, erase))
     # On stderr, as every progress; Rich shows it only where someone watches.
     with Console(stderr=True).status("reading the rows") as status:
         comparison = compare_methods(

@@ -19,7 +19,7 @@ from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.linear_view import LinearView, require_number
 from imapce.objective import Objective, paper_mu
 from imapce.priors import Prior
-from imapce.rows import ENGINES, QuadraticForm, Rows, StandardizedRows
+from imapce.rows import ENGINES, QuadraticForm, Rows, RowsWithin, StandardizedRows, Subspace
 from imapce.solver import Progress, Solution, Trace, minimize
 from imapce.starts import contrastive_axes, starting_frames
 from imapce.stiefel import canonical_frame
@@ -49,7 +49,8 @@ class IMAPCE(LinearView):
     """A linear view that keeps variance, drops what is known and pulls apart the clusters of the rest.
 
     Minimises ‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² + μ·κ(ZV) over orthonormal V (d, k): X the data, Y what is known, Z the rows
-    that are not known yet, κ Mardia's kurtosis.
+    that are not known yet, κ Mardia's kurtosis. With Attributes(columns, erase=True) the search runs over V = NṼ, N the
+    directions that carry nothing linear of these columns.
 
     Parameters
     ----------
@@ -112,8 +113,17 @@ class IMAPCE(LinearView):
         self.alpha_ = float(self.alpha) if terms.any_known else 0.0
         known = [(-self.alpha_ * weight, form) for weight, form in terms.second_moments]
         M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
-        solution = self._solve(M, Xs.second_moment, Z)
-        self._keep(solution, Xs)
+        if terms.erased is None:
+            self._keep(self._solve(M, Xs.second_moment, Z), Xs)
+            return Z
+        inside = self._admissible(terms, Xs.informative)
+        if not Z.informative[Xs.informative].all():
+            inside = Subspace(Xs.informative & Z.informative, terms.erased)
+            if inside.size < self.n_components:
+                raise self._flat_rows()
+        within = RowsWithin(Z, inside)
+        M_within = within.second_moment if M is Z.second_moment else inside.form(M)
+        self._keep(self._solve(M_within, inside.form(Xs.second_moment), within), Xs, inside)
         return Z
 
     def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:
@@ -144,14 +154,16 @@ class IMAPCE(LinearView):
     def _flat_rows(self) -> FlatRowsError:
         return FlatRowsError(
             f"X must vary in at least n_components={self.n_components} directions among the rows to explore, and "
-            "it does not: columns repeat each other or rows are too few; lower n_components or add data."
+            "it does not: columns repeat each other (or what is erased) or rows are too few; lower n_components or add "
+            "data."
         )
 
-    def _keep(self, solution: Solution, Xs: StandardizedRows) -> None:
+    def _keep(self, solution: Solution, Xs: StandardizedRows, inside: Subspace | None = None) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
         self.optima_ = []
         for optimum, kurtosis in zip(solution.optima, self.__dict__.pop("_kurtoses"), strict=True):
-            V = canonical_frame(optimum.V, Xs.second_moment @ optimum.V)
+            V = optimum.V if inside is None else inside.lift(optimum.V)
+            V = canonical_frame(V, Xs.second_moment @ V)
             self.optima_.append(Optimum(V.T.copy(), optimum.objective, float(kurtosis), optimum.starts))
         best = self.optima_[0]
         self.objective_, self.kurtosis_ = best.objective, best.kurtosis

@@ -42,7 +42,9 @@ class Exploration:
     Parameters
     ----------
     X : array, sparse matrix or table, as for IMAPCE.
-    prior : what is known at the start; the rows of a Subset join the rows that are accepted later.
+    prior : what is known at the start; the rows of a Subset join the rows that are accepted later. Columns are erased
+        over all rows: later steps are drawn in the scale of the rows left, among which a trace of them can be read
+        (R² of 0.006 at most on the synthetic set).
     estimator : the IMAPCE to fit at every step (its parameters are copied); default IMAPCE().
     min_cluster_size : the s of the paper; "auto" is 3 % of the rows, at least 10.
     max_clusters : most clusters looked for in one view.

@@ -14,6 +14,7 @@ from imapce.command_options import (
     Components,
     Data,
     Drop,
+    ErasedColumns,
     KnownColumns,
     KnownRows,
     LabelColumn,
@@ -34,6 +35,7 @@ from imapce.errors import InvalidValueError
 def explore(
     data: Data,
     attributes: KnownColumns = None,
+    erase: ErasedColumns = None,
     background: Background = None,
     known: KnownRows = None,
     output: Output = None,
@@ -87,7 +89,7 @@ def explore(
         raise InvalidValueError(
             f"--session must be a new file, and {session!r} exists; add --resume to go on, or choose another name."
         )
-    prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop))
+    prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop, erase=erase))
     if resume and session is not None:
         exploration = Exploration.load(session, prepared.features)
     else:

@@ -21,7 +21,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.objective import stacked_product
 from imapce.priors import Prior, PriorTerms, Subset, as_list, prior_terms, require_same_index
 from imapce.reading import ReadsTables, listed
-from imapce.rows import DenseRows, QuadraticForm, Rows, SparseRows, StandardizedRows, open_rows
+from imapce.rows import DenseRows, QuadraticForm, Rows, SparseRows, StandardizedRows, Subspace, open_rows
 
 Array = NDArray[np.float64]
 
@@ -111,6 +111,16 @@ class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             standardized=self._standardized,
             min_unexplored=self.n_components + 1,
         )
+
+    def _admissible(self, terms: PriorTerms, columns: NDArray[np.bool_]) -> Subspace:
+        """The directions an axis may take: of `columns` alone, and orthogonal to all that is erased."""
+        inside = Subspace(columns, terms.erased)
+        if inside.n_erased and inside.size < self.n_components:
+            raise InvalidValueError(
+                f"Attributes(columns, erase=True) leaves {inside.size} of {int(columns.sum())} directions, and a view "
+                f"needs n_components={self.n_components}; erase fewer columns or lower n_components."
+            )
+        return inside
 
     def _entries(self, form: QuadraticForm) -> Array:
         """The d×d matrix itself, for methods that decompose it whole."""

@@ -1,7 +1,8 @@
 """What is already known, in its three kinds: attributes (columns), samples (a background table), a subset (rows).
 
 Each prior turns into a second moment YᵀY that the view should not keep; a subset also leaves the rows whose clusters
-are looked for. Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers.
+are looked for. Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers. Attributes that are to be erased
+add no term: they bind the axes, vᵀ C_X[:, A] = 0, as α = ∞ would.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.rows import QuadraticForm, Rows, StandardizedRows
 
+Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
@@ -30,15 +32,24 @@ def _checked_weight(weight: float, kind: str) -> None:
 class Attributes:
     """Known columns, by name or position: Y is X with every other column set to zero.
 
+    With erase=True they are a constraint instead, and neither α nor the weight acts on them: every axis v satisfies
+    vᵀ C_X[:, A] = 0, C_X the second moment of all rows of X, so that nothing linear of these columns can be read from
+    the view of X. What is not linear can stay (a class may still spread wider than another). The columns may keep a
+    weight in the view: it takes out of the others what they share with the known. IMAPCE, CPCA and GCPCA erase; to
+    other methods these are known columns like any.
+
     >>> Attributes(["batch"], weight=2.0)
-    Attributes(columns=['batch'], weight=2.0)
+    Attributes(columns=['batch'], weight=2.0, erase=False)
     """
 
     columns: Any
     weight: float = 1.0
+    erase: bool = False
 
     def __post_init__(self) -> None:
         _checked_weight(self.weight, "Attributes")
+        if not isinstance(self.erase, (bool, np.bool_)):
+            raise InvalidTypeError(f"Attributes(erase=...) must be True or False; got {self.erase!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +188,14 @@ class Known:
 
 @dataclass(frozen=True)
 class PriorTerms:
-    """The priors as the objective needs them: one Y for each, and the rows left to pull apart."""
+    """The priors as the objective needs them: one Y for each, the rows left to pull apart, and what is erased.
+
+    `erased` is C_X[:, A] (d, q), to which every axis must be orthogonal; None where nothing is to be erased.
+    """
 
     known_parts: list[Known]
     known: Mask | None
+    erased: Array | None = None
 
     @property
     def any_known(self) -> bool:
@@ -212,9 +227,13 @@ def prior_terms(
     """
     parts: list[Known] = []
     known: Mask | None = None
+    erased = np.zeros(X.n_features, dtype=bool)
     for prior in priors:
         if isinstance(prior, Attributes):
             columns = known_columns(prior, X.n_features, columns_of)
+            if prior.erase:
+                erased |= columns
+                continue
             parts.append(Known(prior.weight, X.with_columns(columns), X.n_rows, columns & X.informative))
             continue
         if isinstance(prior, Samples):
@@ -229,4 +248,4 @@ def prior_terms(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
             f"{min_unexplored} are needed for this many components; name fewer rows as known."
         )
-    return PriorTerms(parts, known)
+    return PriorTerms(parts, known, X.second_moment.columns(erased) if erased.any() else None)

@@ -100,7 +100,9 @@ def write_session(path: str | os.PathLike[str], session: Any) -> None:
             columns = [
                 c if isinstance(c, str) else bool(c) if isinstance(c, (bool, np.bool_)) else int(c) for c in listed
             ]
-            priors.append({"kind": "attributes", "columns": columns, "weight": float(prior.weight)})
+            # A kind of its own: a reader that cannot erase must refuse the session, not go on with a softer prior.
+            kind = "erased attributes" if prior.erase else "attributes"
+            priors.append({"kind": kind, "columns": columns, "weight": float(prior.weight)})
         elif isinstance(prior, Samples):
             matrix = session._model._read_background(prior.background, moments.mean + session._rows.origin)
             arrays[f"background{i}"] = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
@@ -144,8 +146,9 @@ def _restored(
 ) -> Any:
     priors: list[Any] = []
     for i, stored in enumerate(header["priors"]):
-        if stored["kind"] == "attributes":
-            priors.append(Attributes(stored["columns"], weight=stored["weight"]))
+        if stored["kind"] in ("attributes", "erased attributes"):
+            erase = stored["kind"] == "erased attributes"
+            priors.append(Attributes(stored["columns"], weight=stored["weight"], erase=erase))
         else:
             background = arrays[f"background{i}"]
             if background.ndim != 2 or background.shape[1] != len(header["columns"]):

@@ -24,9 +24,9 @@ from sklearn.cluster import SpectralClustering
 
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.linear_view import LinearView, require_number
-from imapce.priors import Prior, PriorTerms, Samples
+from imapce.priors import Attributes, Prior, PriorTerms, Samples
 from imapce.reading import listed
-from imapce.rows import QuadraticForm, Rows, StandardizedRows
+from imapce.rows import QuadraticForm, Rows, StandardizedRows, Subspace
 from imapce.starts import leading_eigenvectors
 from imapce.stiefel import with_fixed_signs
 
@@ -56,7 +56,7 @@ class CPCA(LinearView):
     n_alphas, max_log_alpha : the weights tried are 0 and this many from 0.1 to 10^max_log_alpha, evenly in log α.
     n_alphas_to_return : how many weights to offer in `alphas_`; the view is that of the first (smallest) one, the
         others' axes are in `path_`.
-    standardize, missing : as for IMAPCE.
+    standardize, missing : as for IMAPCE, and so is Attributes(columns, erase=True): α weighs the other priors.
     random_state : seed of the clustering of the weights.
     verbose : True prints the weights chosen.
 
@@ -69,6 +69,7 @@ class CPCA(LinearView):
     >>> view = CPCA(random_state=0).fit_transform(X, prior=Samples(background))        # doctest: +SKIP
     """
 
+    _erases = True
     alpha: float | str
     n_alphas: int
     max_log_alpha: float
@@ -104,7 +105,8 @@ class CPCA(LinearView):
         alphas = self._weights(terms)
         if alphas[-1] > 0:
             self._warn_of_hidden_columns(priors, terms, Xs)
-        self.path_ = self._path(alphas, terms, Xs)
+        inside = self._admissible(terms if self._erases else PriorTerms([], None), Xs.informative)
+        self.path_ = self._path(alphas, terms, Xs, inside)
         self.alphas_ = self._chosen()
         self.alpha_ = float(self.alphas_[0])
         place = int(np.flatnonzero(alphas == self.alpha_)[0])
@@ -123,20 +125,24 @@ class CPCA(LinearView):
             return np.concatenate([[0.0], np.logspace(LEAST_LOG_ALPHA, self.max_log_alpha, self.n_alphas)])
         return np.array([float(self.alpha)])
 
-    def _path(self, alphas: Array, terms: PriorTerms, Xs: StandardizedRows) -> ContrastivePath:
-        """V(α) and its eigenvalues for every α, and how alike the views are."""
+    def _path(self, alphas: Array, terms: PriorTerms, Xs: StandardizedRows, inside: Subspace) -> ContrastivePath:
+        """V(α) and its eigenvalues for every α, and how alike the views are.
+
+        Axes lie `inside` what varies and is not erased. Where α C_Y outweighs C_X all eigenvalues are negative but the
+        zeros of columns that are constant in X: they would lead, and the view would show nothing.
+        """
         C_X = QuadraticForm.combine([(1 / (Xs.n_rows - 1), Xs.second_moment)])
         frames, eigenvalues = [], []
         for alpha in alphas:
             M = QuadraticForm.combine([(1.0, C_X), *((-alpha * weight, form) for weight, form in terms.covariances)])
             try:
-                values, V = leading_within(M, Xs.informative, self.n_components)
+                values, V = leading_eigenvectors(inside.form(M), self.n_components)
             except ArpackError as error:
                 raise InvalidValueError(
                     f"alpha={alpha:.4g} leaves axes too alike to be told apart in {Xs.n_features} columns ({error}); "
                     "give a smaller alpha or max_log_alpha."
                 ) from error
-            frames.append(with_fixed_signs(V))
+            frames.append(with_fixed_signs(inside.lift(V)))
             eigenvalues.append(values)
         stack = np.stack(frames)
         return ContrastivePath(alphas, stack.transpose(0, 2, 1), np.stack(eigenvalues), affinity(stack, C_X))
@@ -163,7 +169,8 @@ class CPCA(LinearView):
 
     def _warn_of_hidden_columns(self, priors: list[Prior], terms: PriorTerms, Xs: StandardizedRows) -> None:
         hidden = np.zeros(Xs.n_features, dtype=bool)
-        for prior, part in zip(priors, terms.known_parts, strict=True):
+        weighed = [prior for prior in priors if not (isinstance(prior, Attributes) and prior.erase)]
+        for prior, part in zip(weighed, terms.known_parts, strict=True):
             if isinstance(prior, Samples):
                 hidden |= Xs.informative & ~part.varies
         if hidden.any():
@@ -197,6 +204,7 @@ class PCA(CPCA):
     (1500, 2)
     """
 
+    _erases = False
     alpha = 0.0
     n_alphas = n_alphas_to_return = 1
     max_log_alpha = 0.0
@@ -215,31 +223,6 @@ class PCA(CPCA):
         self.missing = missing
         self.random_state = random_state
         self.verbose = verbose
-
-
-def leading_within(M: QuadraticForm, columns: NDArray[np.bool_], count: int) -> tuple[Array, Array]:
-    """The leading eigenpairs of M restricted to `columns`, as vectors of all columns.
-
-    Where α C_Y outweighs C_X all eigenvalues are negative but the zeros of columns that are constant in X: they would
-    lead, and the view would show nothing.
-    """
-    if columns.all():
-        return leading_eigenvectors(M, count)
-    width = int(columns.sum())
-    if M.matrix is not None:
-        part = QuadraticForm.of_matrix(M.matrix[np.ix_(columns, columns)])
-    else:
-
-        def product(V: Array) -> Array:
-            whole = np.zeros((M.size, V.shape[1]))
-            whole[columns] = V
-            return (M @ whole)[columns]
-
-        part = QuadraticForm(width, np.nan, product)
-    values, vectors = leading_eigenvectors(part, count)
-    frame = np.zeros((M.size, count))
-    frame[columns] = vectors
-    return values, frame
 
 
 def affinity(frames: Array, C: QuadraticForm) -> Array:

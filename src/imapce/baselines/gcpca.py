@@ -86,7 +86,8 @@ class GCPCA(LinearView):
             varies = Xs.informative.astype(np.float64)
             b = self._entries(QuadraticForm.combine(terms.covariances)) * np.outer(varies, varies)
             b = b + self.shrinkage * np.trace(b) / varies.sum() * np.diag(varies)
-        J = _common_range(a, b)
+        N = self._admissible(terms, Xs.informative)
+        J = N.lift(_common_range(*(self._entries(N.form(QuadraticForm.of_matrix(form))) for form in (a, b))))
         if J.shape[1] < self.n_components:
             raise InvalidValueError(
                 f"X must vary in at least n_components={self.n_components} directions; got {J.shape[1]}, since columns "

@@ -12,6 +12,7 @@ from imapce.rows.dense import DenseRows
 from imapce.rows.moment_tensor import MomentTensorRows, moment_tensor_pays
 from imapce.rows.sparse import SparseRows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.within import RowsWithin, Subspace
 
 ENGINES = ("auto", "dense", "sparse", "moment_tensor")
 
@@ -23,8 +24,10 @@ __all__ = [
     "QuadraticForm",
     "Quartic",
     "Rows",
+    "RowsWithin",
     "SparseRows",
     "StandardizedRows",
+    "Subspace",
     "open_rows",
 ]
 

@@ -34,6 +34,15 @@ class QuadraticForm:
     def __matmul__(self, V: Array) -> Array:
         return self.product(V)
 
+    def columns(self, chosen: NDArray[np.bool_]) -> Array:
+        """M[:, chosen] (d, q), read off the matrix or as one product with unit vectors."""
+        if self.matrix is not None:
+            return self.matrix[:, chosen]
+        places = np.flatnonzero(chosen)
+        units = np.zeros((self.size, len(places)))
+        units[places, np.arange(len(places))] = 1.0
+        return self @ units
+
     def restricted_to(self, columns: NDArray[np.bool_], trace: float) -> QuadraticForm:
         """ΠMΠ with Π keeping `columns`: the second moment of the rows whose other columns are zero."""
         keep = columns.astype(np.float64)
