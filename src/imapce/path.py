@@ -23,7 +23,7 @@ from imapce.rows import QuadraticForm, StandardizedRows, open_rows
 from imapce.selection import Candidate, Leakage, distinct, ranking, separation
 from imapce.solver import Progress, Solution, minimize
 from imapce.starts import WHITENED_AXES, contrastive_axes, kurtosis_frames, leading_eigenvectors
-from imapce.stiefel import random_frames
+from imapce.stiefel import random_frames, with_fixed_signs
 from imapce.threads import single_thread_if
 
 Array = NDArray[np.float64]
@@ -146,15 +146,10 @@ class PathSearch:
         yield self._space(np.zeros((d, 0)), sample)
 
     def _space(self, excluded: Array, sample: Mask | None) -> Space:
-        Z, d, without_columns = self.Z, self.X.n_features, excluded.shape[1] > 0
+        Z, without_columns = self.Z, excluded.shape[1] > 0
         most = max(FEWEST_AXES, self.k + 1, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
         parts = [part for part in self.terms.known_parts if not (without_columns and part.rows is None)]
         backgrounds = [part.rows for part in parts if part.rows is not None]
-        if d <= most and not without_columns and (sample is None or Z.rows.folded):
-            whole = np.eye(d)
-            known = [(part.weight, part.second_moment) for part in parts]
-            views = [Y.project(whole) for Y in backgrounds]
-            return Space(whole, Z, Z.project(whole, sample), self.X.second_moment, known, views, without_columns)
         basis = self._principal_axes(excluded, most)
         rows = Z.project(basis, sample)
         return Space(
@@ -181,7 +176,8 @@ class PathSearch:
         else:
             form = QuadraticForm(d, C.trace, lambda V: free(C @ free(V)))
         values, axes = leading_eigenvectors(form, min(most, d if form.matrix is not None else d - 1))
-        return axes[:, values > self.Z.rows.resolution * max(values[0], 0.0)]
+        # Signs are fixed, so that the random starts mean the same however the eigenvectors were found.
+        return with_fixed_signs(axes[:, values > self.Z.rows.resolution * max(values[0], 0.0)])
 
     # --- the path ------------------------------------------------------------------------------------------------
 
