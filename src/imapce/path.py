@@ -105,11 +105,15 @@ class PathSearch:
             sample = np.zeros(self.Z.n_rows, dtype=bool)
             sample[rng.choice(self.Z.n_rows, SEARCHED_ROWS, replace=False)] = True
         found: list[tuple[Candidate, Space, Array]] = []
-        for space in self._spaces(sample):
-            found += self._walk(space, rng)
-            clearest = max(found, key=lambda one: one[0].separation)
-            # Only where the clearest view tells of the known is there a reason to give up more directions.
-            if clearest[0].admitted:
+        for space, is_last in self._spaces(sample):
+            points = self._points(space)
+            starts = self._shared_starts(space, rng)
+            # The middle of the path tells whether the clearest views show the known; only then is there a reason to
+            # give up more directions, and the rest of this space need not be walked.
+            probe = len(points) // 2
+            found += self._walk(space, points[probe : probe + 1], starts)
+            if is_last or max((one[0] for one in found), key=lambda one: one.separation).admitted:
+                found += self._walk(space, points[:probe] + points[probe + 1 :], starts)
                 break
         candidates = [one[0] for one in found]
         order = ranking([(one.separation, one.leakage, one.admitted) for one in candidates])
@@ -129,8 +133,11 @@ class PathSearch:
 
     # --- where to search -----------------------------------------------------------------------------------------
 
-    def _spaces(self, sample: Mask | None) -> Iterator[Space]:
-        """The full space; or, to be free of known columns, that without them and then that uncorrelated with them."""
+    def _spaces(self, sample: Mask | None) -> Iterator[tuple[Space, bool]]:
+        """The full space; or, to be free of known columns, that without them and then that uncorrelated with them.
+
+        Each with whether it is the last.
+        """
         d = self.X.n_features
         if self.alpha == "auto" and self.columns.any():
             columns = np.flatnonzero(self.columns)
@@ -138,12 +145,12 @@ class PathSearch:
             unit[columns, np.arange(len(columns))] = 1.0
             left = int(self.Z.informative.sum()) - len(columns)
             if left >= self.k:
-                yield self._space(unit, sample)
-                shadows = np.column_stack([unit, self.X.second_moment @ unit])
-                if left - len(columns) >= self.k:
-                    yield self._space(shadows, sample)
+                more = left - len(columns) >= self.k
+                yield self._space(unit, sample), not more
+                if more:
+                    yield self._space(np.column_stack([unit, self.X.second_moment @ unit]), sample), True
                 return
-        yield self._space(np.zeros((d, 0)), sample)
+        yield self._space(np.zeros((d, 0)), sample), True
 
     def _space(self, excluded: Array, sample: Mask | None) -> Space:
         Z, without_columns = self.Z, excluded.shape[1] > 0
@@ -181,42 +188,55 @@ class PathSearch:
 
     # --- the path ------------------------------------------------------------------------------------------------
 
-    def _walk(self, space: Space, rng: np.random.Generator) -> list[tuple[Candidate, Space, Array]]:
-        """All points of the path in one space; the frames that do not depend on (α, μ) are found once."""
-        fixed = kurtosis_frames(space.Z, self.k)[: max(0, self.n_starts - 1)]
-        drawn = random_frames(max(0, self.n_starts - 1 - len(fixed)), space.Z.n_features, self.k, rng)
-        shared = np.concatenate([np.stack(fixed), drawn]) if fixed else drawn
-        found = []
+    def _points(self, space: Space) -> list[tuple[float, float]]:
+        """Every (α, μ) of the path."""
+        points = []
         for alpha in self._alphas(space):
+            if self.mu == "paper":
+                M = self._contrast(space, alpha)
+                points.append((alpha, paper_mu(M, space.X, contrastive_axes(M, self.k))))
+            else:
+                points += [(alpha, mu) for mu in self._mus(space)]
+        return points
+
+    def _shared_starts(self, space: Space, rng: np.random.Generator) -> Array:
+        """The starts that do not depend on (α, μ): the ends of the kurtosis matrix, then random ones."""
+        closed = kurtosis_frames(space.Z, self.k)[: self.n_starts - 1]
+        drawn = random_frames(self.n_starts - 1 - len(closed), space.Z.n_features, self.k, rng)
+        return np.concatenate([np.stack(closed), drawn]) if closed else drawn
+
+    def _walk(
+        self, space: Space, points: list[tuple[float, float]], shared: Array
+    ) -> list[tuple[Candidate, Space, Array]]:
+        """The views found at the given points, scored, each with its frame in the space."""
+        found = []
+        for alpha, mu in points:
             M = self._contrast(space, alpha)
             axes = contrastive_axes(M, self.k)
-            for mu in self._mus(space, M, axes):
-                objective = Objective(M, space.Z, mu)
-                starts = axes[None] if mu == 0 else np.concatenate([axes[None], shared])
-                solution = self._minimize(
-                    objective,
-                    objective.within_range(starts),
-                    tol=max(self.tol, SKETCH),
-                    max_iter=min(self.max_iter, SKETCH_ITERATIONS),
+            objective = Objective(M, space.Z, mu)
+            solution = self._minimize(
+                objective,
+                objective.within_range(axes[None] if mu == 0 else np.concatenate([axes[None], shared])),
+                tol=max(self.tol, SKETCH),
+                max_iter=min(self.max_iter, SKETCH_ITERATIONS),
+            )
+            optima = solution.optima[: self.kept]
+            kurtoses = objective.kurtosis(np.stack([optimum.V for optimum in optima]))
+            for optimum, kurtosis in zip(optima, kurtoses, strict=True):
+                V = optimum.V
+                leak = self.leakage.of(space.basis @ V)
+                candidate = Candidate(
+                    alpha,
+                    mu,
+                    (space.basis @ V).T.copy(),
+                    optimum.objective,
+                    float(kurtosis),
+                    optimum.starts,
+                    separation(space.rows @ V, [Y @ V for Y in space.backgrounds]),
+                    leak,
+                    leak <= self.leakage.level,
                 )
-                optima = solution.optima[: self.kept]
-                kurtoses = objective.kurtosis(np.stack([optimum.V for optimum in optima]))
-                for optimum, kurtosis in zip(optima, kurtoses, strict=True):
-                    V = optimum.V
-                    leak = self.leakage.of(space.basis @ V)
-                    clear = separation(space.rows @ V, [Y @ V for Y in space.backgrounds])
-                    candidate = Candidate(
-                        alpha,
-                        mu,
-                        (space.basis @ V).T.copy(),
-                        optimum.objective,
-                        float(kurtosis),
-                        optimum.starts,
-                        clear,
-                        leak,
-                        leak <= self.leakage.level,
-                    )
-                    found.append((candidate, space, V))
+                found.append((candidate, space, V))
         return found
 
     def _alphas(self, space: Space) -> list[float]:
@@ -228,14 +248,14 @@ class PathSearch:
         weight = sum(w * form.trace for w, form in space.known)
         return [a * space.X.trace / weight for a in ALPHAS] if weight > 0 else [0.0]
 
-    def _mus(self, space: Space, M: QuadraticForm, axes: Array) -> list[float]:
-        if self.mu == "paper":
-            return [paper_mu(M, space.X, axes)]
+    def _mus(self, space: Space) -> list[float]:
         if self.mu != "auto":
             return [float(self.mu)]
-        scale = paper_mu(space.X, space.X, contrastive_axes(space.X, self.k))
         # A space of k directions has one view, and no error to take a scale from.
-        return [scale * factor for factor in MUS] if space.X.size > self.k else [0.0]
+        if space.X.size == self.k:
+            return [0.0]
+        scale = paper_mu(space.X, space.X, contrastive_axes(space.X, self.k))
+        return [scale * factor for factor in MUS]
 
     def _contrast(self, space: Space, alpha: float) -> QuadraticForm:
         known = [(-alpha * weight, form) for weight, form in space.known] if np.isfinite(alpha) else []

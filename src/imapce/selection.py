@@ -104,7 +104,7 @@ def _directions(k: int) -> Array:
     if k == 2:
         angles = np.arange(DIRECTIONS) * np.pi / DIRECTIONS
         return np.stack([np.cos(angles), np.sin(angles)])
-    drawn = np.random.default_rng(0).standard_normal((k, 4 * DIRECTIONS))
+    drawn = np.random.default_rng(0).standard_normal((k, k * k * DIRECTIONS))
     return drawn / np.linalg.norm(drawn, axis=0)
 
 
