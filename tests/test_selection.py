@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from imapce.rows import DenseRows, StandardizedRows
-from imapce.selection import ONE_GAUSSIAN, UNUSABLE, Candidate, Leakage, distinct, explained_by_a_cut, separation
+from imapce.selection import ONE_GAUSSIAN, Candidate, Leakage, distinct, explained_by_a_cut, separation
 
 RNG = np.random.default_rng(0)
 GAUSSIAN = RNG.standard_normal((4000, 2))
@@ -76,30 +76,34 @@ def test_leakage_is_the_sum_of_the_squared_canonical_correlations() -> None:
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     V = np.linalg.qr(RNG.standard_normal((5, 2)))[0]
     known = np.array([True, False, False, True, False])
-    leakage = Leakage(Xs.second_moment, known, 500, 2)
+    leakage = Leakage(Xs.second_moment, known)
     U, A = np.linalg.qr(Z @ V)[0], np.linalg.qr(Z[:, known])[0]
     assert leakage.of(V) == pytest.approx(np.sum((U.T @ A) ** 2), rel=1e-9)
-    assert leakage.level >= UNUSABLE
 
 
-def test_independent_columns_leak_less_than_the_level_and_a_copy_leaks_more() -> None:
-    beyond = 0
-    for seed in range(200):
-        X = np.random.default_rng(seed).standard_normal((300, 4))
-        leakage = Leakage(StandardizedRows(DenseRows(X)).second_moment, np.arange(4) < 2, 300, 2)
-        beyond += leakage.of(np.eye(4)[:, 2:]) > leakage.level
-    assert beyond <= 8
-    assert leakage.of(np.eye(4)[:, 1:3]) > 0.9
+def test_a_column_leaks_itself_wholly_and_an_independent_one_hardly() -> None:
+    X = np.random.default_rng(5).standard_normal((2000, 4))
+    leakage = Leakage(StandardizedRows(DenseRows(X)).second_moment, np.arange(4) < 2)
+    assert leakage.of(np.eye(4)[:, 2:]) < 0.02
+    assert leakage.of(np.eye(4)[:, 1:3]) == pytest.approx(1.0, abs=0.02)
+    assert leakage.of(np.eye(4)[:, :2]) == pytest.approx(2.0)
+
+
+def test_a_clear_view_of_the_known_scores_below_a_less_clear_one_of_the_rest() -> None:
+    clear = Candidate(1.0, 1.0, np.eye(4)[:2], 0.0, 4.0, 1, 0.5, 0.9)
+    honest = Candidate(1.0, 1.0, np.eye(4)[2:], 0.0, 6.0, 1, 0.3, 0.05)
+    flat = Candidate(1.0, 1.0, np.eye(4)[1:3], 0.0, 9.0, 1, -np.inf, 1.5)
+    assert honest.score > clear.score > flat.score == -np.inf
 
 
 def test_no_known_columns_leak_nothing() -> None:
-    leakage = Leakage(StandardizedRows(DenseRows(GAUSSIAN)).second_moment, np.zeros(2, dtype=bool), 4000, 2)
-    assert leakage.of(np.eye(2)) == 0.0 == leakage.level
+    leakage = Leakage(StandardizedRows(DenseRows(GAUSSIAN)).second_moment, np.zeros(2, dtype=bool))
+    assert leakage.of(np.eye(2)) == 0.0
 
 
 def test_views_that_are_the_same_subspace_are_kept_once() -> None:
     def candidate(components: np.ndarray) -> Candidate:
-        return Candidate(1.0, 1.0, components, 0.0, 8.0, 1, 0.0, 0.0, True)
+        return Candidate(1.0, 1.0, components, 0.0, 8.0, 1, 0.0, 0.0)
 
     first, turned, other = np.eye(4)[:2], np.eye(4)[[1, 0]], np.eye(4)[1:3]
     kept = distinct([candidate(frame) for frame in (first, turned, other)])

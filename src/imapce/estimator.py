@@ -63,7 +63,7 @@ class IMAPCE(LinearView):
     mu : weight of the kurtosis; a number, or "paper" for the paper's rule (one to two orders of magnitude below the
         reconstruction error of contrastive PCA). "auto" tries 1, 10 and 100 times that.
     rank : which of the optima is the view: the best "objective", or the one with the clearest "separation", that is the
-        largest share of variance explained by a cut in two, of those from which the known cannot be told. "auto" is
+        largest share of variance explained by a cut in two, less what the known explains. "auto" is
         "separation" where α or μ is automatic and "objective" where both are given. Points of a path can only be
         compared by separation; "objective" then keeps one optimum of each.
     standardize : scale every column to unit variance (a categorical column as a whole); False only centres.
@@ -158,7 +158,7 @@ class IMAPCE(LinearView):
             callback=self._callback(),
         )
         path = search.run(np.random.default_rng(seed))
-        if not np.isfinite(path.kurtosis):
+        if path is None or not np.isfinite(path.kurtosis):
             raise self._flat_rows()
         self.path_ = path.candidates
         chosen, *others = path.distinct
@@ -320,7 +320,7 @@ def _path_of(stored: list[dict[str, Any]], components: Array) -> list[Candidate]
     """The path as it was; files of models without one have none."""
     if len(stored) != len(components):
         raise ValueError("the path does not fit its views")
-    kinds = {"starts": int, "admitted": bool}
+    kinds: dict[str, Any] = {"starts": int}
     return [
         Candidate(components=frame, **{name: kinds.get(name, float)(value) for name, value in one.items()})
         for one, frame in zip(stored, components, strict=True)

@@ -2,7 +2,7 @@
 
 μ runs over 1, 10 and 100 times the paper's scale and α over multiples of tr XᵀX / tr YᵀY, at which the known weighs as
 much as the data. Known columns need no such weight: α = ∞ leaves them out of the view, and where what is left still
-tells of them, also every direction that is correlated with them.
+shows them clearly, also every direction that is correlated with them.
 
 Two things keep the search honest where columns are many: views lie in the leading principal axes of the rows to
 explore, with at least ROWS_PER_AXIS rows for each (a kurtosis can be made small by chance in directions enough: on
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from imapce.objective import Objective, paper_mu
 from imapce.priors import PriorTerms
 from imapce.rows import QuadraticForm, StandardizedRows, open_rows
-from imapce.selection import Candidate, Leakage, distinct, ranking, separation
+from imapce.selection import Candidate, Leakage, discounted, distinct, separation
 from imapce.solver import Progress, Solution, minimize
 from imapce.starts import WHITENED_AXES, contrastive_axes, kurtosis_frames, leading_eigenvectors
 from imapce.stiefel import random_frames, with_fixed_signs
@@ -36,6 +36,7 @@ SKETCH, SKETCH_ITERATIONS = 1e-3, 100
 KEPT = 4  # optima of a point that are scored, best objective first
 ROWS_PER_AXIS = 30
 FEWEST_AXES = 10
+NOTICEABLE = 0.1  # leakage of the clearest view, above which what is correlated with the known goes as well
 SEARCHED_ROWS = 20_000
 
 
@@ -96,27 +97,32 @@ class PathSearch:
         self.kept = KEPT if every_optimum else 1
         self.callback = callback
         self.columns = terms.known_columns(X.n_features)
-        self.leakage = Leakage(X.second_moment, self.columns, X.n_rows, n_components)
+        self.leakage = Leakage(X.second_moment, self.columns)
         self.n_evaluations = 0
 
-    def run(self, rng: np.random.Generator) -> Outcome:
+    def run(self, rng: np.random.Generator) -> Outcome | None:
+        """The whole search; None where the rows vary in fewer directions than a view has axes."""
         sample: Mask | None = None
         if self.Z.n_rows > SEARCHED_ROWS:
             sample = np.zeros(self.Z.n_rows, dtype=bool)
             sample[rng.choice(self.Z.n_rows, SEARCHED_ROWS, replace=False)] = True
         found: list[tuple[Candidate, Space, Array]] = []
         for space, is_last in self._spaces(sample):
+            if space.Z.n_features < self.k:
+                continue
             points = self._points(space)
             starts = self._shared_starts(space, rng)
-            # The middle of the path tells whether the clearest views show the known; only then is there a reason to
-            # give up more directions, and the rest of this space need not be walked.
+            # The middle of the path tells whether the clearest view is one of the known; only then is there a reason
+            # to give up more directions, and the rest of this space need not be walked.
             probe = len(points) // 2
             found += self._walk(space, points[probe : probe + 1], starts)
-            if is_last or max((one[0] for one in found), key=lambda one: one.separation).admitted:
+            if is_last or max((one[0] for one in found), key=lambda one: one.separation).leakage <= NOTICEABLE:
                 found += self._walk(space, points[:probe] + points[probe + 1 :], starts)
                 break
+        if not found:
+            return None
         candidates = [one[0] for one in found]
-        order = ranking([(one.separation, one.leakage, one.admitted) for one in candidates])
+        order = sorted(range(len(candidates)), key=lambda i: -candidates[i].score)
         chosen, space, V = found[order[0]]
         M = self._contrast(space, chosen.alpha)
         objective = Objective(M, space.Z, chosen.mu)
@@ -224,7 +230,6 @@ class PathSearch:
             kurtoses = objective.kurtosis(np.stack([optimum.V for optimum in optima]))
             for optimum, kurtosis in zip(optima, kurtoses, strict=True):
                 V = optimum.V
-                leak = self.leakage.of(space.basis @ V)
                 candidate = Candidate(
                     alpha,
                     mu,
@@ -233,8 +238,7 @@ class PathSearch:
                     float(kurtosis),
                     optimum.starts,
                     separation(space.rows @ V, [Y @ V for Y in space.backgrounds]),
-                    leak,
-                    leak <= self.leakage.level,
+                    self.leakage.of(space.basis @ V),
                 )
                 found.append((candidate, space, V))
         return found
@@ -277,14 +281,11 @@ class PathSearch:
 
 
 def by_separation(frames: list[Array], X: StandardizedRows, Z: StandardizedRows, terms: PriorTerms) -> list[int]:
-    """The positions of frames (d, k) of one (α, μ), those that show the known last and the others by separation."""
-    leakage = Leakage(X.second_moment, terms.known_columns(X.n_features), X.n_rows, frames[0].shape[1])
+    """The positions of frames (d, k) of one (α, μ), those that separate most clearly first."""
+    leakage = Leakage(X.second_moment, terms.known_columns(X.n_features))
     backgrounds = [part.rows for part in terms.known_parts if part.rows is not None]
-    scores = [
-        (separation(Z.project(V), [Y.project(V) for Y in backgrounds]), leakage.of(V), leakage.of(V) <= leakage.level)
-        for V in frames
-    ]
-    return ranking(scores)
+    scores = [discounted(separation(Z.project(V), [Y.project(V) for Y in backgrounds]), leakage.of(V)) for V in frames]
+    return sorted(range(len(frames)), key=lambda i: -scores[i])
 
 
 def _within(form: QuadraticForm, basis: Array) -> QuadraticForm:

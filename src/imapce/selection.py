@@ -3,12 +3,16 @@
     η(θ) = max_t σ²_between(t)/σ²,             the share of the variance along θ that one cut explains
     separation = η(θ*) − max(η_Y(θ*), 2/π) + Σ max(0, η(θ⊥) − 2/π)
     leakage    = Σ ρ²,                          ρ the canonical correlations of the view and the known columns
+    score      = separation·(1 − leakage)₊
 
 θ* is the clearest direction of the whitened view and θ⊥ those across it. One Gaussian has η = 2/π in every direction,
 and a background that is cut by the same direction as well (η_Y) shows that the split is none of the data's own. Heavy
 tails and single outliers lower η, a sharp peak does not raise it: of the measures tried (held-out likelihood of a
 density and of mixtures, kurtosis, their contrasts with the background) it was the one that lost least against the best
 view at hand, 0.006 of accuracy on average over 18 draws of superimposed images; kurtosis itself lost 0.07.
+
+Leakage is a discount, not a ban: asked to be at the level of chance, a view has to give up all that has to do with the
+known, and the groups looked for often have (mean 15-NN accuracy of planted groups 0.62 against 0.96).
 """
 
 from __future__ import annotations
@@ -17,7 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from imapce.rows.standardized import QuadraticForm
 from imapce.stiefel import squared_distances
@@ -28,8 +31,6 @@ ONE_GAUSSIAN = 2 / np.pi
 DIRECTIONS = 24
 # Cells of a histogram from −4 to 4 standard deviations; what lies further out counts as lying there.
 CELLS, REACH = 256, 4.0
-# A reader of the view explains less than this share of the known: nobody can use it, however many rows prove it.
-UNUSABLE = 0.01
 SAME_VIEW = 1e-3
 
 
@@ -37,8 +38,7 @@ SAME_VIEW = 1e-3
 class Candidate:
     """One view of the path: where it was found (α, μ), its axes (k, d) and its scores.
 
-    α = ∞ says that the known columns had no part in the view at all. `admitted` says that the known cannot be told
-    from the view.
+    α = ∞ says that the known columns had no part in the view at all.
     """
 
     alpha: float
@@ -49,7 +49,19 @@ class Candidate:
     starts: int
     separation: float
     leakage: float
-    admitted: bool
+
+    @property
+    def score(self) -> float:
+        """separation·(1 − leakage)₊: the split counts as far as the known does not explain the view."""
+        return discounted(self.separation, self.leakage)
+
+
+def discounted(separation: float, leakage: float) -> float:
+    """
+    >>> discounted(0.5, 0.2), discounted(0.5, 1.3), discounted(-0.1, 0.9)
+    (0.4, 0.0, -0.1)
+    """
+    return separation * max(0.0, 1.0 - leakage) if separation > 0 else separation
 
 
 def explained_by_a_cut(projections: Array) -> Array:
@@ -121,16 +133,12 @@ def _across(direction: Array, whitened: Array) -> Array:
 
 
 class Leakage:
-    """Σρ² of a view and the known columns, from second moments alone, and the level below which it means nothing.
+    """Σρ² of a view and the known columns, from second moments alone."""
 
-    Were view and columns independent, n·Σρ² would follow χ² with k·r degrees of freedom, r the rank of the columns.
-    """
-
-    def __init__(self, second_moment: QuadraticForm, known: NDArray[np.bool_], n_rows: int, n_components: int):
+    def __init__(self, second_moment: QuadraticForm, known: NDArray[np.bool_]):
         columns = np.flatnonzero(known)
         self._second_moment = second_moment
         self._cross = np.zeros((second_moment.size, 0))
-        self.level = 0.0
         if len(columns):
             unit = np.zeros((second_moment.size, len(columns)))
             unit[columns, np.arange(len(columns))] = 1.0
@@ -138,27 +146,11 @@ class Leakage:
             values, vectors = np.linalg.eigh(cross[columns])
             varying = values > 1e-10 * max(float(values[-1]), 0.0)
             self._cross = cross @ (vectors[:, varying] / np.sqrt(values[varying]))
-            chance = float(chi2.ppf(0.99, n_components * max(1, int(varying.sum())))) / n_rows
-            self.level = max(chance, UNUSABLE)
 
     def of(self, V: Array) -> float:
         """Σρ² for a frame V (d, k); 0 where no column is known."""
         seen = V.T @ self._cross
         return float(np.trace(np.linalg.pinv(V.T @ (self._second_moment @ V), hermitian=True) @ (seen @ seen.T)))
-
-
-def ranking(scores: list[tuple[float, float, bool]]) -> list[int]:
-    """Positions of (separation, leakage, admitted), best first: admitted views by separation, others by leakage.
-
-    >>> ranking([(0.1, 0.0, True), (0.3, 0.9, False), (0.2, 0.0, True)])
-    [2, 0, 1]
-    """
-
-    def place(i: int) -> tuple[bool, float]:
-        clear, leak, admitted = scores[i]
-        return (False, -clear) if admitted else (True, leak)
-
-    return sorted(range(len(scores)), key=place)
 
 
 def distinct(ranked: list[Candidate]) -> list[Candidate]:
