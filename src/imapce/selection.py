@@ -12,7 +12,8 @@ density and of mixtures, kurtosis, their contrasts with the background) it was t
 view at hand, 0.006 of accuracy on average over 18 draws of superimposed images; kurtosis itself lost 0.07.
 
 Leakage is a discount, not a ban: asked to be at the level of chance, a view has to give up all that has to do with the
-known, and the groups looked for often have (mean 15-NN accuracy of planted groups 0.62 against 0.96).
+known, and the groups looked for often have: on ten tables with planted groups that were slightly correlated with the
+known ones their 15-NN accuracy was 0.62 with a ban, 0.92 with the discount and 0.75 at the paper's setting.
 """
 
 from __future__ import annotations
