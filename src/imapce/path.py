@@ -31,7 +31,7 @@ Mask = NDArray[np.bool_]
 
 ALPHAS = (0.5, 1.0, 2.0, 5.0)
 MUS = (1.0, 10.0, 100.0)
-STARTS = 6  # for each point; its neighbours on the path reach what it misses
+STARTS = 8  # for each point, the random ones drawn anew: its neighbours on the path reach what it misses
 SKETCH, SKETCH_ITERATIONS = 1e-3, 100
 KEPT = 4  # optima of a point that are scored, best objective first
 ROWS_PER_AXIS = 30
@@ -111,13 +111,13 @@ class PathSearch:
             if space.Z.n_features < self.k:
                 continue
             points = self._points(space)
-            starts = self._shared_starts(space, rng)
+            closed = kurtosis_frames(space.Z, self.k)[: self.n_starts - 1]
             # The middle of the path tells whether the clearest view is one of the known; only then is there a reason
             # to give up more directions, and the rest of this space need not be walked.
             probe = len(points) // 2
-            found += self._walk(space, points[probe : probe + 1], starts)
+            found += self._walk(space, points[probe : probe + 1], closed, rng)
             if is_last or max((one[0] for one in found), key=lambda one: one.separation).leakage <= NOTICEABLE:
-                found += self._walk(space, points[:probe] + points[probe + 1 :], starts)
+                found += self._walk(space, points[:probe] + points[probe + 1 :], closed, rng)
                 break
         if not found:
             return None
@@ -205,24 +205,19 @@ class PathSearch:
                 points += [(alpha, mu) for mu in self._mus(space)]
         return points
 
-    def _shared_starts(self, space: Space, rng: np.random.Generator) -> Array:
-        """The starts that do not depend on (α, μ): the ends of the kurtosis matrix, then random ones."""
-        closed = kurtosis_frames(space.Z, self.k)[: self.n_starts - 1]
-        drawn = random_frames(self.n_starts - 1 - len(closed), space.Z.n_features, self.k, rng)
-        return np.concatenate([np.stack(closed), drawn]) if closed else drawn
-
     def _walk(
-        self, space: Space, points: list[tuple[float, float]], shared: Array
+        self, space: Space, points: list[tuple[float, float]], closed: list[Array], rng: np.random.Generator
     ) -> list[tuple[Candidate, Space, Array]]:
         """The views found at the given points, scored, each with its frame in the space."""
         found = []
         for alpha, mu in points:
             M = self._contrast(space, alpha)
-            axes = contrastive_axes(M, self.k)
+            drawn = random_frames(self.n_starts - 1 - len(closed), space.Z.n_features, self.k, rng)
+            starts = np.concatenate([np.stack([contrastive_axes(M, self.k), *closed]), drawn])
             objective = Objective(M, space.Z, mu)
             solution = self._minimize(
                 objective,
-                objective.within_range(axes[None] if mu == 0 else np.concatenate([axes[None], shared])),
+                objective.within_range(starts[:1] if mu == 0 else starts),
                 tol=max(self.tol, SKETCH),
                 max_iter=min(self.max_iter, SKETCH_ITERATIONS),
             )
