@@ -29,10 +29,11 @@ if sys.argv[1] == "dense":
 else:
     X = scipy.sparse.random(10_000, 5_000, density=0.01, format="csr", random_state=rng)
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-IMAPCE(n_starts=2, max_iter=1).fit(rng.standard_normal((500, 50)))   # libraries and thread buffers are not the fit's
+# Libraries and thread buffers are not the fit's.
+IMAPCE(alpha=1.0, mu="paper", n_starts=2, max_iter=1).fit(rng.standard_normal((500, 50)))
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 before = peak()
-model = IMAPCE(max_iter=30, random_state=0).fit(X)
+model = IMAPCE(alpha=1.0, mu="paper", max_iter=30, random_state=0).fit(X)
 print(json.dumps({"data": size, "before": before, "peak": peak()}))
 """
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments import ablation, exploration, figures, images, table1, timing, tuning
+from experiments import ablation, exploration, figures, images, insight, table1, timing, tuning
 from experiments.cells import Cells
 from experiments.results import Row, show
 from experiments.running import Run
@@ -26,6 +26,7 @@ EXPERIMENTS: dict[str, Callable[[Run], list[Row]]] = {
     "image_segmentation": exploration.image_segmentation,
     "mnist_exploration": exploration.mnist_exploration,
     "ablation_mu": ablation.ablation_mu,
+    "insight": insight.insight,
     "tuning": tuning.tuning,
     "figures": figures.figures,
 }

@@ -26,8 +26,9 @@ def test_imapce_has_the_parameters_and_defaults_of_the_contract() -> None:
     parameters = inspect.signature(imapce.IMAPCE).parameters
     assert {name: parameter.default for name, parameter in parameters.items()} == {
         "n_components": 2,
-        "alpha": 1.0,
+        "alpha": "auto",
         "mu": "auto",
+        "rank": "auto",
         "standardize": True,
         "n_starts": 10,
         "tol": 1e-6,

@@ -35,7 +35,7 @@ KNOWN = Attributes([0, 1])
 
 
 def small(**changes: Any) -> IMAPCE:
-    return IMAPCE(**{"mu": 100.0, "n_starts": 4, "random_state": 0} | changes)
+    return IMAPCE(**{"alpha": 1.0, "mu": 100.0, "n_starts": 4, "random_state": 0} | changes)
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +88,12 @@ def test_alpha_is_zero_without_a_prior_and_the_given_one_with_it(model: IMAPCE) 
     assert small(alpha=3).fit(X, prior=[]).alpha_ == 0.0
 
 
-def test_mu_auto_is_the_paper_s_rule_and_scales_with_the_rows() -> None:
-    automatic = IMAPCE(random_state=0, n_starts=2).fit(X)
-    paper = IMAPCE(mu="paper", random_state=0, n_starts=2).fit(X)
-    error = IMAPCE(mu=0).fit(X).objective_
-    assert automatic.mu_ == paper.mu_ == pytest.approx(error / 10**1.5)
-    assert IMAPCE(random_state=0, n_starts=2).fit(np.repeat(X, 2, axis=0)).mu_ == pytest.approx(2 * automatic.mu_)
+def test_the_paper_s_rule_for_mu_is_a_share_of_the_error_and_scales_with_the_rows() -> None:
+    model = IMAPCE(alpha=1.0, mu="paper", random_state=0, n_starts=2)
+    mu = model.fit(X).mu_
+    error = IMAPCE(alpha=1.0, mu=0).fit(X).objective_
+    assert mu == pytest.approx(error / 10**1.5)
+    assert model.fit(np.repeat(X, 2, axis=0)).mu_ == pytest.approx(2 * mu)
 
 
 def test_loadings_list_the_features_that_shape_the_view_first(model: IMAPCE) -> None:
@@ -157,6 +157,7 @@ def test_clone_and_set_params_carry_every_parameter() -> None:
         "n_components": 3,
         "alpha": 2.0,
         "mu": 7.0,
+        "rank": "objective",
         "standardize": False,
         "n_starts": 2,
         "tol": 1e-4,
@@ -372,8 +373,8 @@ def test_random_state_moves_the_random_starts_and_nothing_else() -> None:
 
 def test_tol_decides_how_small_the_gradient_must_be() -> None:
     wide = np.random.default_rng(0).standard_t(5, size=(200, 90))
-    loose = IMAPCE(mu=50.0, n_starts=1, tol=1e-2).fit(wide)
-    tight = IMAPCE(mu=50.0, n_starts=1, tol=1e-6).fit(wide)
+    loose = IMAPCE(alpha=1.0, mu=50.0, n_starts=1, tol=1e-2).fit(wide)
+    tight = IMAPCE(alpha=1.0, mu=50.0, n_starts=1, tol=1e-6).fit(wide)
     assert loose.n_evaluations_ < tight.n_evaluations_
     assert tight.objective_ <= loose.objective_
 

@@ -39,7 +39,7 @@ NAMES = [f"c{i}" for i in range(8)]
 
 
 def session(data: Any = None, **changes: Any) -> Exploration:
-    options: dict[str, Any] = {"estimator": IMAPCE(mu=50.0, n_starts=3), "random_state": 0} | changes
+    options: dict[str, Any] = {"estimator": IMAPCE(alpha=1.0, mu=50.0, n_starts=3), "random_state": 0} | changes
     return Exploration(X if data is None else data, **options)
 
 
@@ -82,13 +82,13 @@ def test_labels_do_not_depend_on_the_number_of_threads() -> None:
     labels = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            labels.append(session(estimator=IMAPCE(mu=50.0, n_starts=3, engine="dense")).run().labels_)
+            labels.append(session(estimator=IMAPCE(alpha=1.0, mu=50.0, n_starts=3, engine="dense")).run().labels_)
     np.testing.assert_array_equal(*labels)
 
 
 def test_labels_do_not_depend_on_the_engine() -> None:
     labels = [
-        session(estimator=IMAPCE(mu=50.0, n_starts=3, engine=engine)).run().labels_
+        session(estimator=IMAPCE(alpha=1.0, mu=50.0, n_starts=3, engine=engine)).run().labels_
         for engine in ("dense", "moment_tensor")
     ]
     np.testing.assert_array_equal(*labels)
@@ -135,11 +135,11 @@ def test_a_proposal_describes_the_unexplored_rows_only() -> None:
 
 
 def test_the_embedding_is_the_view_of_an_estimator_fitted_on_the_same_rows() -> None:
-    exploration = session(estimator=IMAPCE(mu=50.0, n_starts=10))
+    exploration = session(estimator=IMAPCE(alpha=1.0, mu=50.0, n_starts=10))
     exploration.run(max_steps=1)
     known = exploration.known
     step = exploration.propose()
-    model = IMAPCE(mu=50.0, n_starts=10, random_state=3).fit(X, prior=Subset(known))
+    model = IMAPCE(alpha=1.0, mu=50.0, n_starts=10, random_state=3).fit(X, prior=Subset(known))
     assert step.views[0].objective == pytest.approx(model.objective_, rel=1e-6)
 
 
@@ -306,7 +306,7 @@ MOVES = st.one_of(st.just("auto"), st.just("undo"), st.just("redo"), st.integers
 @given(st.lists(MOVES, max_size=7), st.booleans())
 def test_any_sequence_of_moves_keeps_every_row_once(moves: list[str | int], subset: bool) -> None:
     prior = Subset([1, 2, 3]) if subset else None
-    exploration = session(SMALL, prior=prior, min_cluster_size=5, estimator=IMAPCE(mu=50.0, n_starts=2))
+    exploration = session(SMALL, prior=prior, min_cluster_size=5, estimator=IMAPCE(alpha=1.0, mu=50.0, n_starts=2))
     history: list[NDArray[np.intp]] = [exploration.labels_]
     position = 0
     for move in moves:
@@ -447,7 +447,7 @@ def test_the_table_before_the_first_step_has_no_view() -> None:
 
 
 def test_a_view_of_three_axes_is_explored() -> None:
-    exploration = session(estimator=IMAPCE(3, mu=50.0, n_starts=3)).run(max_steps=2)
+    exploration = session(estimator=IMAPCE(3, alpha=1.0, mu=50.0, n_starts=3)).run(max_steps=2)
     assert exploration.steps[0].components.shape == (3, 8)
     assert exploration.coordinates(exploration.steps[0]).shape == (len(X), 3)
     assert "step1_axis2" in exploration.to_frame().columns
@@ -471,12 +471,12 @@ def test_a_table_with_categories_is_explored_and_names_them() -> None:
 
 
 def test_input_and_estimator_are_not_changed() -> None:
-    data, estimator = X.copy(), IMAPCE(mu=50.0, n_starts=3, random_state=5)
+    data, estimator = X.copy(), IMAPCE(alpha=1.0, mu=50.0, n_starts=3, random_state=5)
     ids, prior_rows = np.arange(len(X)), np.arange(3)
     session(data, estimator=estimator, row_ids=ids, prior=Subset(prior_rows)).run()
     np.testing.assert_array_equal(data, X)
     np.testing.assert_array_equal(prior_rows, np.arange(3))
-    assert estimator.get_params() == IMAPCE(mu=50.0, n_starts=3, random_state=5).get_params()
+    assert estimator.get_params() == IMAPCE(alpha=1.0, mu=50.0, n_starts=3, random_state=5).get_params()
     assert not hasattr(estimator, "components_")
     assert not hasattr(estimator, "_encoding")
 
@@ -583,7 +583,7 @@ def test_rows_left_that_do_not_fill_a_view_end_it(rank: int, engine: str) -> Non
     rng = np.random.default_rng(0)
     flat = np.tile([0.0, 0.0, 0.0, 5.0], (60, 1)) + rank * rng.normal(size=(60, 1)) * [1.0, 2.0, 0.0, 0.0]
     data = np.vstack([rng.normal(size=(60, 4)) + np.array([10.0, 0.0, 0.0, 0.0]), flat])
-    exploration = session(data, estimator=IMAPCE(mu=50.0, n_starts=3, engine=engine))
+    exploration = session(data, estimator=IMAPCE(alpha=1.0, mu=50.0, n_starts=3, engine=engine))
     exploration.accept(mask=np.arange(60))
     exploration.run()
     assert words(exploration) == "The 60 rows left do not vary in 2 directions; they stay as outliers."

@@ -18,7 +18,7 @@ KNOWN = DATA.kind == 0
 
 
 def fitted(prior: Any, **changes: Any) -> IMAPCE:
-    return IMAPCE(**{"mu": 50.0, "n_starts": 4, "random_state": 0} | changes).fit(X, prior=prior)
+    return IMAPCE(**{"alpha": 1.0, "mu": 50.0, "n_starts": 4, "random_state": 0} | changes).fit(X, prior=prior)
 
 
 MAKERS: dict[str, Any] = {
@@ -80,7 +80,7 @@ def test_a_column_that_is_constant_among_the_unknown_rows_gets_no_weight_from_ro
     data = X.copy()
     data[~KNOWN, 4] = 0.1
     for engine in ("dense", "sparse", "moment_tensor"):
-        model = IMAPCE(mu=1e4, n_starts=6, random_state=0, engine=engine).fit(data, prior=Subset(KNOWN))
+        model = IMAPCE(alpha=1.0, mu=1e4, n_starts=6, random_state=0, engine=engine).fit(data, prior=Subset(KNOWN))
         assert np.isfinite(model.kurtosis_)
         assert model.kurtosis_ >= 4 - 1e-9
 

@@ -14,7 +14,7 @@ import typer
 
 from imapce.command_options import (
     INTERRUPTED,
-    Alpha,
+    AlphaOrRule,
     Background,
     CenterOnly,
     Components,
@@ -93,7 +93,7 @@ def embed(
     plot: Plot = None,
     save: Annotated[str | None, typer.Option(metavar="FILE", help="Model to write, for `imapce transform`.")] = None,
     components: Components = 2,
-    alpha: Alpha = 1.0,
+    alpha: AlphaOrRule = "auto",
     mu: Mu = "auto",
     center_only: CenterOnly = False,
     starts: Starts = 10,
@@ -120,7 +120,7 @@ def embed(
     prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop, erase=erase))
     model = IMAPCE(
         components,
-        alpha=alpha,
+        alpha=number_or_rule(alpha),
         mu=number_or_rule(mu),
         standardize=not center_only,
         n_starts=starts,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from imapce.command_options import (
-    Alpha,
+    AlphaOrRule,
     Background,
     CenterOnly,
     Data,
@@ -80,7 +80,7 @@ def compare(
         int | None,
         typer.Option("--max-rows", min=2, help="Rows that slow methods get; default 10,000, 3,000 for Fair-NeRV."),
     ] = None,
-    alpha: Alpha = 1.0,
+    alpha: AlphaOrRule = "auto",
     mu: Mu = "auto",
     center_only: CenterOnly = False,
     seed: Seed = 0,
@@ -120,7 +120,7 @@ def compare(
             chosen,
             labels=prepared.labels,
             known_labels=prepared.known_labels,
-            parameters={"IMAPCE": {"alpha": alpha, "mu": number_or_rule(mu)}},
+            parameters={"IMAPCE": {"alpha": number_or_rule(alpha), "mu": number_or_rule(mu)}},
             standardize=not center_only,
             missing=missing.value,
             max_rows=max_rows,

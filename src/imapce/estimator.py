@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,9 +18,11 @@ from imapce import storage
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.linear_view import LinearView, require_number
 from imapce.objective import Objective, paper_mu
-from imapce.priors import Prior
+from imapce.path import SKETCH, PathSearch, by_separation
+from imapce.priors import Prior, PriorTerms
 from imapce.rows import ENGINES, QuadraticForm, Rows, RowsWithin, StandardizedRows, Subspace
-from imapce.solver import Progress, Solution, Trace, minimize
+from imapce.selection import Candidate
+from imapce.solver import LocalOptimum, Progress, Solution, Trace, minimize
 from imapce.starts import contrastive_axes, starting_frames
 from imapce.stiefel import canonical_frame
 from imapce.tables import Encoding
@@ -29,6 +31,7 @@ from imapce.threads import single_thread_if
 Array = NDArray[np.float64]
 
 MODEL_VERSION = 1
+RANKS = ("auto", "separation", "objective")
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,15 @@ class IMAPCE(LinearView):
     Parameters
     ----------
     n_components : axes of the view, usually 2 or 3.
-    alpha : weight of the known structure; 0 or no prior ignores it.
+    alpha : weight of the known structure; 0 or no prior ignores it, 1 is the paper's. "auto" keeps known columns out
+        of the view (α = ∞), with all that is correlated with them where they would still show, and tries a few
+        weights for a background or known rows.
     mu : weight of the kurtosis; a number, or "paper" for the paper's rule (one to two orders of magnitude below the
-        reconstruction error of contrastive PCA). "auto" is the same rule.
+        reconstruction error of contrastive PCA). "auto" tries 1, 10 and 100 times that.
+    rank : which of the optima is the view: the best "objective", or the one with the clearest "separation", that is the
+        largest share of variance explained by a cut in two, less what the known explains. "auto" is
+        "separation" where α or μ is automatic and "objective" where both are given. Points of a path can only be
+        compared by separation; "objective" then keeps one optimum of each.
     standardize : scale every column to unit variance (a categorical column as a whole); False only centres.
     n_starts : starting points tried at once; the first four are closed-form, the rest random.
     tol : relative size of the gradient at which a start has converged.
@@ -66,6 +75,9 @@ class IMAPCE(LinearView):
     engine : "auto", "dense", "sparse" or "moment_tensor"; how rows are reduced, never what comes out.
     random_state : seed of the random starts.
     verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
+
+    Fitted: `alpha_` and `mu_` as used, `optima_` (distinct views, best first) and, where α or μ is automatic, `path_`,
+    every view tried with its (α, μ) and its scores.
 
     Examples
     --------
@@ -77,8 +89,9 @@ class IMAPCE(LinearView):
         self,
         n_components: int = 2,
         *,
-        alpha: float = 1.0,
+        alpha: float | str = "auto",
         mu: float | str = "auto",
+        rank: Literal["auto", "separation", "objective"] = "auto",
         standardize: bool = True,
         n_starts: int = 10,
         tol: float = 1e-6,
@@ -91,6 +104,7 @@ class IMAPCE(LinearView):
         self.n_components = n_components
         self.alpha = alpha
         self.mu = mu
+        self.rank = rank
         self.standardize = standardize
         self.n_starts = n_starts
         self.tol = tol
@@ -99,6 +113,9 @@ class IMAPCE(LinearView):
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
+
+    path_: list[Candidate]
+    _kurtoses: Array
 
     def _open(self, X: Any, engine: str = "auto") -> Rows:
         return super()._open(X, self.engine)
@@ -110,21 +127,71 @@ class IMAPCE(LinearView):
         Z = Xs if terms.known is None else self._standardized(rows.subset(~terms.known))
         if int(Z.informative.sum()) < self.n_components:
             raise self._flat_rows()
-        self.alpha_ = float(self.alpha) if terms.any_known else 0.0
-        known = [(-self.alpha_ * weight, form) for weight, form in terms.second_moments]
-        M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
+        inside = self._inside(terms, Xs, Z)
+        if "auto" in (self.alpha, self.mu):
+            solution = self._choose(Xs, Z, terms)
+        else:
+            self.path_ = []
+            self.alpha_ = float(self.alpha) if terms.any_known else 0.0
+            known = [(-self.alpha_ * weight, form) for weight, form in terms.second_moments]
+            M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
+            solution = self._solve_within(inside, M, Xs.second_moment, Z)
+            if self.rank == "separation":
+                order = by_separation([optimum.V for optimum in solution.optima], Xs, Z, terms)
+                self._kurtoses = self._kurtoses[order]
+                solution = replace(solution, optima=[solution.optima[i] for i in order])
+        self._keep(solution, Xs)
+        return Z
+
+    def _choose(self, Xs: StandardizedRows, Z: StandardizedRows, terms: PriorTerms) -> Solution:
+        """The path over (α, μ), and the view chosen from it."""
+        seed = int(self._generator().randint(2**31 - 1))
+        search = PathSearch(
+            Xs,
+            Z,
+            terms,
+            n_components=self.n_components,
+            alpha=self.alpha,
+            mu=self.mu,
+            n_starts=self.n_starts,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            every_optimum=self.rank != "objective",
+            callback=self._callback(),
+        )
+        path = search.run(np.random.default_rng(seed))
+        if path is None or not np.isfinite(path.kurtosis):
+            raise self._flat_rows()
+        self.path_ = path.candidates
+        chosen, *others = path.distinct
+        self.alpha_, self.mu_ = chosen.alpha, chosen.mu
+        self.n_evaluations_ = path.n_evaluations
+        self._kurtoses = np.array([path.kurtosis, *(one.kurtosis for one in others)])
+        best = replace(path.solution.optima[0], V=path.V, starts=chosen.starts)
+        rest = [LocalOptimum(one.components.T, one.objective, one.starts, True, SKETCH) for one in others]
+        return replace(path.solution, optima=[best, *rest])
+
+    def _inside(self, terms: PriorTerms, Xs: StandardizedRows, Z: StandardizedRows) -> Subspace | None:
+        """The directions an erased prior leaves; None where nothing is erased."""
         if terms.erased is None:
-            self._keep(self._solve(M, Xs.second_moment, Z), Xs)
-            return Z
+            return None
         inside = self._admissible(terms, Xs.informative)
         if not Z.informative[Xs.informative].all():
             inside = Subspace(Xs.informative & Z.informative, terms.erased)
             if inside.size < self.n_components:
                 raise self._flat_rows()
+        return inside
+
+    def _solve_within(
+        self, inside: Subspace | None, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows
+    ) -> Solution:
+        """The search at one (α, μ), in the directions that are admitted."""
+        if inside is None:
+            return self._solve(M, C_X, Z)
         within = RowsWithin(Z, inside)
         M_within = within.second_moment if M is Z.second_moment else inside.form(M)
-        self._keep(self._solve(M_within, inside.form(Xs.second_moment), within), Xs, inside)
-        return Z
+        solution = self._solve(M_within, inside.form(C_X), within)
+        return replace(solution, optima=[replace(one, V=inside.lift(one.V)) for one in solution.optima])
 
     def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:
         axes = contrastive_axes(M, self.n_components)
@@ -158,12 +225,11 @@ class IMAPCE(LinearView):
             "data."
         )
 
-    def _keep(self, solution: Solution, Xs: StandardizedRows, inside: Subspace | None = None) -> None:
+    def _keep(self, solution: Solution, Xs: StandardizedRows) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
         self.optima_ = []
         for optimum, kurtosis in zip(solution.optima, self.__dict__.pop("_kurtoses"), strict=True):
-            V = optimum.V if inside is None else inside.lift(optimum.V)
-            V = canonical_frame(V, Xs.second_moment @ V)
+            V = canonical_frame(optimum.V, Xs.second_moment @ optimum.V)
             self.optima_.append(Optimum(V.T.copy(), optimum.objective, float(kurtosis), optimum.starts))
         best = self.optima_[0]
         self.objective_, self.kurtosis_ = best.objective, best.kurtosis
@@ -192,7 +258,8 @@ class IMAPCE(LinearView):
         check_is_fitted(self)
         header = {
             "parameters": plain_parameters(self),
-            "alpha_": self.alpha_,
+            # JSON has no infinity.
+            "alpha_": self.alpha_ if np.isfinite(self.alpha_) else "inf",
             "mu_": self.mu_,
             "n_iter_": self.n_iter_,
             "n_evaluations_": self.n_evaluations_,
@@ -201,6 +268,7 @@ class IMAPCE(LinearView):
             "feature_names_in_": [str(n) for n in self.feature_names_in_] if self._named() else None,
             "encoding": None if self._encoding is None else self._encoding.to_json(),
             "optima": [{"objective": o.objective, "kurtosis": o.kurtosis, "starts": o.starts} for o in self.optima_],
+            "path": [_scores_of(candidate) for candidate in self.path_],
             "outcomes": self.trace_.outcomes,
             "evaluations": self.trace_.evaluations,
         }
@@ -214,13 +282,21 @@ class IMAPCE(LinearView):
             "trace_objectives": np.where(running, self.trace_.objectives, 0.0),
             "trace_running": running,
         }
+        if self.path_:
+            arrays["path_components"] = np.stack([candidate.components for candidate in self.path_])
         storage.write_archive(path, "model", MODEL_VERSION, header, arrays)
 
     # --- checks --------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         self._check_common("n_starts", "max_iter")
-        require_number("alpha", self.alpha)
+        if isinstance(self.alpha, str):
+            if self.alpha != "auto":
+                raise InvalidValueError(f'alpha must be a number or "auto"; got {self.alpha!r}.')
+        else:
+            require_number("alpha", self.alpha)
+        if self.rank not in RANKS:
+            raise InvalidValueError(f"rank must be one of {', '.join(map(repr, RANKS))}; got {self.rank!r}.")
         require_number("tol", self.tol)
         if isinstance(self.mu, str):
             if self.mu not in ("auto", "paper"):
@@ -260,6 +336,29 @@ def plain_parameters(model: IMAPCE) -> dict[str, Any]:
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
 
 
+def _scores_of(candidate: Candidate) -> dict[str, Any]:
+    scores = {name: value for name, value in asdict(candidate).items() if name != "components"}
+    return {n: str(v) if isinstance(v, float) and not np.isfinite(v) else v for n, v in scores.items()}
+
+
+def _path_of(stored: list[dict[str, Any]], components: Array) -> list[Candidate]:
+    """The path as it was; files of models without one have none."""
+    if len(stored) != len(components):
+        raise ValueError("the path does not fit its views")
+    kinds: dict[str, Any] = {"starts": int}
+    return [
+        Candidate(components=frame, **{name: kinds.get(name, float)(value) for name, value in one.items()})
+        for one, frame in zip(stored, components, strict=True)
+    ]
+
+
+def parameters_of_file(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The constructor's parameters as they are called today: before there was `rank`, μ "auto" was the paper's rule."""
+    if "rank" not in parameters and parameters.get("mu") == "auto":
+        return {**parameters, "mu": "paper"}
+    return parameters
+
+
 def load_model(path: str | os.PathLike[str]) -> IMAPCE:
     """A model written by `IMAPCE.save`; damaged, foreign and hostile files are refused with one sentence.
 
@@ -276,12 +375,14 @@ def load_model(path: str | os.PathLike[str]) -> IMAPCE:
 
 
 def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
-    model = IMAPCE(**header["parameters"])
+    model = IMAPCE(**parameters_of_file(header["parameters"]))
     model._check_parameters()
     components = arrays["components"].astype(np.float64)
     n_optima, k, d = components.shape
     shapes = {"mean": (d,), "scale": (d,), "axis_correlation": (k, d), "explained_variance_ratio": (k,)}
     shapes["trace_running"] = arrays["trace_objectives"].shape
+    if header.get("path"):
+        shapes["path_components"] = (len(header["path"]), k, d)
     if strangers := set(arrays) - {"components", "trace_objectives", *shapes}:
         raise ValueError(f"array {sorted(strangers)[0]!r} is not part of a model")
     for name, shape in shapes.items():
@@ -293,6 +394,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
         Optimum(frame, float(one["objective"]), float(one["kurtosis"]), int(one["starts"]))
         for frame, one in zip(components, header["optima"], strict=True)
     ]
+    model.path_ = _path_of(header.get("path", []), arrays.get("path_components", np.zeros((0, k, d))))
     model.components_ = components[0]
     model.objective_, model.kurtosis_ = model.optima_[0].objective, model.optima_[0].kurtosis
     model.mean_, model.scale_ = arrays["mean"].astype(np.float64), arrays["scale"].astype(np.float64)

@@ -45,7 +45,8 @@ class Exploration:
     prior : what is known at the start; the rows of a Subset join the rows that are accepted later. Columns are erased
         over all rows: later steps are drawn in the scale of the rows left, among which a trace of them can be read
         (R² of 0.006 at most on the synthetic set).
-    estimator : the IMAPCE to fit at every step (its parameters are copied); default IMAPCE().
+    estimator : the IMAPCE to fit at every step (its parameters are copied); default
+        IMAPCE(alpha=1.0, mu="paper"), the paper's setting.
     min_cluster_size : the s of the paper; "auto" is 3 % of the rows, at least 10.
     max_clusters : most clusters looked for in one view.
     random_state : seed of everything random.
@@ -76,7 +77,7 @@ class Exploration:
     ):
         if estimator is not None and not isinstance(estimator, IMAPCE):
             raise InvalidTypeError(f"estimator must be an IMAPCE; got {estimator!r:.80}.")
-        self._model = clone(estimator) if estimator is not None else IMAPCE()
+        self._model = clone(estimator) if estimator is not None else IMAPCE(alpha=1.0, mu="paper")
         self._model._check_parameters()
         self._rows: Rows = self._model._open(X)
         n = self._rows.n_rows

@@ -54,7 +54,7 @@ def explore(
     clusterer: Annotated[str, typer.Option("--clusterer", metavar="dpgmm|hdbscan", help="How to cluster.")] = "dpgmm",
     components: Components = 2,
     alpha: Alpha = 1.0,
-    mu: Mu = "auto",
+    mu: Mu = "paper",
     center_only: CenterOnly = False,
     starts: Starts = 10,
     seed: Seed = 0,

@@ -178,12 +178,16 @@ def known_columns(attributes: Attributes, n_features: int, columns_of: Callable[
 
 @dataclass(frozen=True)
 class Known:
-    """One Y as the methods need it: its weight, YᵀY, how many rows it has and which of its columns vary."""
+    """One Y as the methods need it: its weight, YᵀY, how many rows it has and which of its columns vary.
+
+    `rows` is Y itself; None where Y is columns of X.
+    """
 
     weight: float
     second_moment: QuadraticForm
     n_rows: int
     varies: Mask
+    rows: StandardizedRows | None = None
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,14 @@ class PriorTerms:
     @property
     def any_known(self) -> bool:
         return bool(self.known_parts)
+
+    def known_columns(self, n_features: int) -> Mask:
+        """The columns of X that are known and vary; none where only rows are known."""
+        columns = np.zeros(n_features, dtype=bool)
+        for part in self.known_parts:
+            if part.rows is None:
+                columns |= part.varies
+        return columns
 
     @property
     def second_moments(self) -> list[tuple[float, QuadraticForm]]:
@@ -242,7 +254,7 @@ def prior_terms(
             rows = known_rows(prior, X.n_rows)
             known = rows if known is None else known | rows
             Y = standardized(X.rows.subset(rows))
-        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative))
+        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y))
     if known is not None and X.n_rows - int(known.sum()) < min_unexplored:
         raise InvalidValueError(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "

@@ -66,7 +66,7 @@ def model_facts(model: IMAPCE) -> dict[str, Any]:
         "format_version": MODEL_VERSION,
         "parameters": parameters,
         "fitted": {
-            "alpha": model.alpha_,
+            "alpha": model.alpha_ if np.isfinite(model.alpha_) else "inf",
             "mu": model.mu_,
             "objective": model.objective_,
             "kurtosis": model.kurtosis_,
@@ -109,9 +109,10 @@ def print_written(console: Console, written: Mapping[str, str]) -> None:
 def fit_facts(model: IMAPCE) -> dict[str, str]:
     """The fitted numbers in words."""
     rule = f" (rule {model.mu!r})" if isinstance(model.mu, str) else ""
+    chosen = f" (rule {model.alpha!r})" if isinstance(model.alpha, str) else ""
     variance = ", ".join(f"{100 * ratio:.1f} %" for ratio in model.explained_variance_ratio_)
     return {
-        "alpha": f"{model.alpha_:g}",
+        "alpha": f"{model.alpha_:g}{chosen}",
         "mu": f"{model.mu_:.6g}{rule}",
         "objective": f"{model.objective_:.8g}",
         "kurtosis": f"{model.kurtosis_:.4f}",

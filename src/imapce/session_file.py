@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from imapce import storage
 from imapce.errors import FileFormatError, InvalidValueError
-from imapce.estimator import IMAPCE, plain_parameters
+from imapce.estimator import IMAPCE, parameters_of_file, plain_parameters
 from imapce.priors import Attributes, Samples, Subset
 from imapce.rows import Rows
 
@@ -156,7 +156,7 @@ def _restored(
             priors.append(Samples(background, weight=stored["weight"]))
     session = cls(
         X,
-        estimator=IMAPCE(**header["parameters"]),
+        estimator=IMAPCE(**parameters_of_file(header["parameters"])),
         min_cluster_size=header["min_cluster_size"],
         max_clusters=header["max_clusters"],
         random_state=header["random_state"],

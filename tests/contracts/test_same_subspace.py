@@ -23,7 +23,7 @@ SAME = 1e-6
 class Problem:
     X: np.ndarray
     prior: Any
-    mu: float | str = "auto"
+    mu: float | str = "paper"
 
 
 def synthetic() -> Problem:
@@ -61,7 +61,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 
 
 def view(problem: Problem, X: Any = None, prior: Any = None, engine: str = "auto") -> IMAPCE:
-    model = IMAPCE(mu=problem.mu, engine=engine, random_state=0)
+    model = IMAPCE(alpha=1.0, mu=problem.mu, engine=engine, random_state=0)
     return model.fit(problem.X if X is None else X, prior=problem.prior if prior is None else prior)
 
 
@@ -125,6 +125,6 @@ def test_the_same_seed_twice_gives_the_same_bytes(name: str) -> None:
 
 def test_a_random_state_object_is_used_as_its_seed_would_be() -> None:
     problem = synthetic()
-    seeded = IMAPCE(mu=200.0, random_state=7).fit(problem.X, prior=problem.prior)
-    stateful = IMAPCE(mu=200.0, random_state=np.random.RandomState(7)).fit(problem.X, prior=problem.prior)
+    seeded = IMAPCE(alpha=1.0, mu=200.0, random_state=7).fit(problem.X, prior=problem.prior)
+    stateful = IMAPCE(alpha=1.0, mu=200.0, random_state=np.random.RandomState(7)).fit(problem.X, prior=problem.prior)
     assert seeded.components_.tobytes() == stateful.components_.tobytes()

@@ -69,7 +69,7 @@ def test_the_optimum_is_the_one_another_solver_finds(prior: str, mu: float, k: i
         "samples": (Samples(BACKGROUND), standardised(BACKGROUND), Z_ALL),
         "subset": (Subset(KNOWN), standardised(DATA.X[KNOWN]), standardised(DATA.X[~KNOWN])),
     }[prior]
-    model = IMAPCE(k, mu=mu, random_state=0).fit(DATA.X, prior=given)
+    model = IMAPCE(k, alpha=1.0, mu=mu, random_state=0).fit(DATA.X, prior=given)
     value, V = second_opinion(Z_ALL, Y, Z, 1.0, mu, k)
     assert model.objective_ == pytest.approx(value, rel=1e-6)
     assert angle_between(model.components_, V.T) < 1e-4

@@ -37,7 +37,7 @@ def test_the_quiet_grouping_is_hidden_before_and_plain_after(seed: int) -> None:
     data = datasets.make_synthetic(random_state=seed)
     celltype, batch = data.labels["celltype"], data.labels["batch"]
     before = PCA(2).fit_transform(standardised(data.X))
-    after = IMAPCE(mu=500.0, random_state=0).fit_transform(data.X, prior=Attributes([0, 1, 2, 3]))
+    after = IMAPCE(alpha=1.0, mu=500.0, random_state=0).fit_transform(data.X, prior=Attributes([0, 1, 2, 3]))
     assert grouping_found(before, celltype) < 0.6
     assert grouping_found(after, celltype) > 0.95
     assert neighbour_accuracy(after, celltype) > 0.98
@@ -51,7 +51,7 @@ def test_the_quiet_grouping_is_hidden_before_and_plain_after(seed: int) -> None:
 def test_the_paper_s_synthetic_data_reach_the_lowest_objective_known_from_every_seed() -> None:
     data = datasets.load_synthetic_paper()
     for seed in range(20):
-        model = IMAPCE(mu=200.0, random_state=seed).fit(data.X, prior=Attributes([0, 1, 2, 3]))
+        model = IMAPCE(alpha=1.0, mu=200.0, random_state=seed).fit(data.X, prior=Attributes([0, 1, 2, 3]))
         assert model.objective_ <= 6387.39, seed
     assert normalized_laplacian_score(model.transform(data.X), data.labels["batch"]) >= 0.445
     assert neighbour_accuracy(model.transform(data.X), data.labels["celltype"]) > 0.94
@@ -61,6 +61,6 @@ def test_the_paper_s_synthetic_data_reach_the_lowest_objective_known_from_every_
 def test_the_paper_s_adult_data_reach_the_lowest_objective_known() -> None:
     data = datasets.fetch_adult()
     for seed in range(5):
-        model = IMAPCE(mu=150.0, random_state=seed).fit(data.X, prior=Attributes([2]))
+        model = IMAPCE(alpha=1.0, mu=150.0, random_state=seed).fit(data.X, prior=Attributes([2]))
         assert model.objective_ <= 3296.30, seed
     assert normalized_laplacian_score(model.transform(data.X), data.X[:, 2]) >= 0.205

@@ -128,6 +128,12 @@ class StandardizedRows:
         """The second moment of the rows whose columns outside `columns` are set to zero."""
         return self.second_moment.restricted_to(columns, float(self.n_rows * self.variance[columns].sum()))
 
+    def project(self, V: Array, sample: NDArray[np.bool_] | None = None) -> Array:
+        """ZV (n, c), or of the rows in `sample` alone; scaled as Z is, whatever rows are asked for."""
+        rows = self.rows if sample is None else self.rows.subset(sample)
+        scaled = self._inverse[:, None] * V
+        return rows.project(scaled, self._mean @ scaled)
+
     def quartic(self, W: Array) -> Array:
         """Zᵀ diag(s) U (R, d, k) with U = ZW and s its squared row norms."""
         scaled = self._inverse[:, None] * W

@@ -1,0 +1,292 @@
+"""The search over (α, μ) that `alpha="auto"` and `mu="auto"` stand for: few points, all optima kept, one choice.
+
+μ runs over 1, 10 and 100 times the paper's scale and α over multiples of tr XᵀX / tr YᵀY, at which the known weighs as
+much as the data. Known columns need no such weight: α = ∞ leaves them out of the view, and where what is left still
+shows them clearly, also every direction that is correlated with them.
+
+Two things keep the search honest where columns are many: views lie in the leading principal axes of the rows to
+explore, with at least ROWS_PER_AXIS rows for each (a kurtosis can be made small by chance in directions enough: on
+784 pixels deeper optima separated worse), and of very many rows a sample is searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.objective import Objective, paper_mu
+from imapce.priors import PriorTerms
+from imapce.rows import QuadraticForm, StandardizedRows, open_rows
+from imapce.selection import Candidate, Leakage, discounted, distinct, separation
+from imapce.solver import Progress, Solution, minimize
+from imapce.starts import WHITENED_AXES, contrastive_axes, kurtosis_frames, leading_eigenvectors
+from imapce.stiefel import random_frames, with_fixed_signs
+from imapce.threads import single_thread_if
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ALPHAS = (0.5, 1.0, 2.0, 5.0)
+MUS = (1.0, 10.0, 100.0)
+STARTS = 8  # for each point, the random ones drawn anew: its neighbours on the path reach what it misses
+SKETCH, SKETCH_ITERATIONS = 1e-3, 100
+KEPT = 4  # optima of a point that are scored, best objective first
+ROWS_PER_AXIS = 30
+FEWEST_AXES = 10
+NOTICEABLE = 0.1  # leakage of the clearest view, above which what is correlated with the known goes as well
+SEARCHED_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Space:
+    """A part of the columns' space to search in: basis B (d, q), and everything the objective needs in it."""
+
+    basis: Array
+    Z: StandardizedRows
+    rows: Array
+    X: QuadraticForm
+    known: list[tuple[float, QuadraticForm]]
+    backgrounds: list[Array]
+    without_columns: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The path, the positions of its views best first, and the chosen one brought to the tolerance."""
+
+    candidates: list[Candidate]
+    order: list[int]
+    solution: Solution
+    V: Array
+    kurtosis: float
+    n_evaluations: int
+
+    @property
+    def distinct(self) -> list[Candidate]:
+        """The views best first, without those that show nearly an earlier one."""
+        return distinct([self.candidates[i] for i in self.order])
+
+
+class PathSearch:
+    """All (α, μ) of the path for given data; a number instead of "auto" holds that coordinate fixed.
+
+    >>> PathSearch(Xs, Z, terms, n_components=2).run(rng)      # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        X: StandardizedRows,
+        Z: StandardizedRows,
+        terms: PriorTerms,
+        *,
+        n_components: int,
+        alpha: float | str = "auto",
+        mu: float | str = "auto",
+        n_starts: int = 10,
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        every_optimum: bool = True,
+        callback: Callable[[Progress], None] | None = None,
+    ):
+        self.X, self.Z, self.terms = X, Z, terms
+        self.k, self.alpha, self.mu = n_components, alpha, mu
+        self.n_starts, self.tol, self.max_iter = min(STARTS, n_starts), tol, max_iter
+        self.kept = KEPT if every_optimum else 1
+        self.callback = callback
+        self.columns = terms.known_columns(X.n_features)
+        self.leakage = Leakage(X.second_moment, self.columns)
+        self.n_evaluations = 0
+
+    def run(self, rng: np.random.Generator) -> Outcome | None:
+        """The whole search; None where the rows vary in fewer directions than a view has axes."""
+        sample: Mask | None = None
+        if self.Z.n_rows > SEARCHED_ROWS:
+            sample = np.zeros(self.Z.n_rows, dtype=bool)
+            sample[rng.choice(self.Z.n_rows, SEARCHED_ROWS, replace=False)] = True
+        found: list[tuple[Candidate, Space, Array]] = []
+        for space, is_last in self._spaces(sample):
+            if space.Z.n_features < self.k:
+                continue
+            points = self._points(space)
+            closed = kurtosis_frames(space.Z, self.k)[: self.n_starts - 1]
+            # The middle of the path tells whether the clearest view is one of the known; only then is there a reason
+            # to give up more directions, and the rest of this space need not be walked.
+            probe = len(points) // 2
+            found += self._walk(space, points[probe : probe + 1], closed, rng)
+            if is_last or max((one[0] for one in found), key=lambda one: one.separation).leakage <= NOTICEABLE:
+                found += self._walk(space, points[:probe] + points[probe + 1 :], closed, rng)
+                break
+        if not found:
+            return None
+        candidates = [one[0] for one in found]
+        order = sorted(range(len(candidates)), key=lambda i: -candidates[i].score)
+        chosen, space, V = found[order[0]]
+        M = self._contrast(space, chosen.alpha)
+        objective = Objective(M, space.Z, chosen.mu)
+        solution = self._minimize(objective, V[None], tol=self.tol, max_iter=self.max_iter)
+        best = solution.optima[0].V
+        return Outcome(
+            candidates,
+            order,
+            solution,
+            space.basis @ best,
+            float(objective.kurtosis(best[None])[0]),
+            self.n_evaluations,
+        )
+
+    # --- where to search -----------------------------------------------------------------------------------------
+
+    def _spaces(self, sample: Mask | None) -> Iterator[tuple[Space, bool]]:
+        """The full space; or, to be free of known columns, that without them and then that uncorrelated with them.
+
+        Each with whether it is the last.
+        """
+        d = self.X.n_features
+        if self.alpha == "auto" and self.columns.any():
+            columns = np.flatnonzero(self.columns)
+            unit = np.zeros((d, len(columns)))
+            unit[columns, np.arange(len(columns))] = 1.0
+            left = int(self.Z.informative.sum()) - len(columns)
+            if left >= self.k:
+                more = left - len(columns) >= self.k
+                yield self._space(unit, sample), not more
+                if more:
+                    yield self._space(np.column_stack([unit, self.X.second_moment @ unit]), sample), True
+                return
+        yield self._space(np.zeros((d, 0)), sample), True
+
+    def _space(self, excluded: Array, sample: Mask | None) -> Space:
+        Z, without_columns = self.Z, excluded.shape[1] > 0
+        if self.terms.erased is not None:
+            sizes = np.linalg.norm(self.terms.erased, axis=0)
+            excluded = np.column_stack([excluded, self.terms.erased[:, sizes > 0] / sizes[sizes > 0]])
+        most = max(FEWEST_AXES, self.k + 1, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
+        parts = [part for part in self.terms.known_parts if not (without_columns and part.rows is None)]
+        backgrounds = [part.rows for part in parts if part.rows is not None]
+        basis = self._principal_axes(excluded, most)
+        rows = Z.project(basis, sample)
+        return Space(
+            basis,
+            StandardizedRows(open_rows(rows, n_components=self.k), standardize=False),
+            rows,
+            _within(self.X.second_moment, basis),
+            [(part.weight, _within(part.second_moment, basis)) for part in parts],
+            [Y.project(basis) for Y in backgrounds],
+            without_columns,
+        )
+
+    def _principal_axes(self, excluded: Array, most: int) -> Array:
+        """The leading eigenvectors of ZᵀZ among the directions orthogonal to all `excluded` ones."""
+        C, d = self.Z.second_moment, self.X.n_features
+        Q, sizes, _ = np.linalg.svd(excluded, full_matrices=False)
+        Q = Q[:, sizes > 1e-10 * sizes.max(initial=0.0)]
+
+        def free(V: Array) -> Array:
+            return V - Q @ (Q.T @ V)
+
+        if C.matrix is not None:
+            form = QuadraticForm.of_matrix(free(free(C.matrix).T))
+        else:
+            form = QuadraticForm(d, C.trace, lambda V: free(C @ free(V)))
+        values, axes = leading_eigenvectors(form, min(most, d if form.matrix is not None else d - 1))
+        # Signs are fixed, so that the random starts mean the same however the eigenvectors were found.
+        return with_fixed_signs(axes[:, values > self.Z.rows.resolution * max(values[0], 0.0)])
+
+    # --- the path ------------------------------------------------------------------------------------------------
+
+    def _points(self, space: Space) -> list[tuple[float, float]]:
+        """Every (α, μ) of the path."""
+        points = []
+        for alpha in self._alphas(space):
+            if self.mu == "paper":
+                M = self._contrast(space, alpha)
+                points.append((alpha, paper_mu(M, space.X, contrastive_axes(M, self.k))))
+            else:
+                points += [(alpha, mu) for mu in self._mus(space)]
+        return points
+
+    def _walk(
+        self, space: Space, points: list[tuple[float, float]], closed: list[Array], rng: np.random.Generator
+    ) -> list[tuple[Candidate, Space, Array]]:
+        """The views found at the given points, scored, each with its frame in the space."""
+        found = []
+        for alpha, mu in points:
+            M = self._contrast(space, alpha)
+            drawn = random_frames(self.n_starts - 1 - len(closed), space.Z.n_features, self.k, rng)
+            starts = np.concatenate([np.stack([contrastive_axes(M, self.k), *closed]), drawn])
+            objective = Objective(M, space.Z, mu)
+            solution = self._minimize(
+                objective,
+                objective.within_range(starts[:1] if mu == 0 else starts),
+                tol=max(self.tol, SKETCH),
+                max_iter=min(self.max_iter, SKETCH_ITERATIONS),
+            )
+            optima = solution.optima[: self.kept]
+            kurtoses = objective.kurtosis(np.stack([optimum.V for optimum in optima]))
+            for optimum, kurtosis in zip(optima, kurtoses, strict=True):
+                V = optimum.V
+                candidate = Candidate(
+                    alpha,
+                    mu,
+                    (space.basis @ V).T.copy(),
+                    optimum.objective,
+                    float(kurtosis),
+                    optimum.starts,
+                    separation(space.rows @ V, [Y @ V for Y in space.backgrounds]),
+                    self.leakage.of(space.basis @ V),
+                )
+                found.append((candidate, space, V))
+        return found
+
+    def _alphas(self, space: Space) -> list[float]:
+        if self.alpha != "auto":
+            return [float(self.alpha) if self.terms.any_known else 0.0]
+        if not space.known:
+            return [np.inf if space.without_columns else 0.0]
+        # A prior whose rows vary in nothing the view could show weighs nothing, whatever α.
+        weight = sum(w * form.trace for w, form in space.known)
+        return [a * space.X.trace / weight for a in ALPHAS] if weight > 0 else [0.0]
+
+    def _mus(self, space: Space) -> list[float]:
+        if self.mu != "auto":
+            return [float(self.mu)]
+        # A space of k directions has one view, and no error to take a scale from.
+        if space.X.size == self.k:
+            return [0.0]
+        scale = paper_mu(space.X, space.X, contrastive_axes(space.X, self.k))
+        return [scale * factor for factor in MUS]
+
+    def _contrast(self, space: Space, alpha: float) -> QuadraticForm:
+        known = [(-alpha * weight, form) for weight, form in space.known] if np.isfinite(alpha) else []
+        return QuadraticForm.combine([(1.0, space.X), *known])
+
+    def _minimize(self, objective: Objective, starts: Array, *, tol: float, max_iter: int) -> Solution:
+        with single_thread_if(objective.Z.rows.folded):
+            solution = minimize(
+                objective,
+                starts,
+                tol=tol,
+                max_iter=max_iter,
+                preconditioner=objective.preconditioner(self.k),
+                newton=objective.Z.rows.folded,
+                callback=self.callback,
+            )
+        self.n_evaluations += objective.n_evaluations
+        return solution
+
+
+def by_separation(frames: list[Array], X: StandardizedRows, Z: StandardizedRows, terms: PriorTerms) -> list[int]:
+    """The positions of frames (d, k) of one (α, μ), those that separate most clearly first."""
+    leakage = Leakage(X.second_moment, terms.known_columns(X.n_features))
+    backgrounds = [part.rows for part in terms.known_parts if part.rows is not None]
+    scores = [discounted(separation(Z.project(V), [Y.project(V) for Y in backgrounds]), leakage.of(V)) for V in frames]
+    return sorted(range(len(frames)), key=lambda i: -scores[i])
+
+
+def _within(form: QuadraticForm, basis: Array) -> QuadraticForm:
+    """BᵀMB."""
+    inner = basis.T @ (form @ basis)
+    return QuadraticForm.of_matrix((inner + inner.T) / 2)
