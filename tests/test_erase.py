@@ -27,7 +27,7 @@ from imapce.tables_io import read_table, write_table
 DATA = grouped()
 X = DATA.X + 0.3 * DATA.X @ np.random.default_rng(5).normal(size=(8, 8))
 ERASED = Attributes([0, 1], erase=True)
-QUICK: dict[str, Any] = {"mu": 50.0, "n_starts": 4, "random_state": 0}
+QUICK: dict[str, Any] = {"alpha": 1.0, "mu": 50.0, "n_starts": 4, "random_state": 0}
 
 
 def share_read_back(view: Any, known: Any) -> float:
@@ -53,6 +53,18 @@ def test_nothing_linear_of_the_columns_is_left(mu: Any, n_components: int) -> No
         assert share_read_back(standardised(X) @ optimum.components.T, X[:, :2]) <= 1e-10
     soft = IMAPCE(n_components, **QUICK | {"mu": mu}).fit_transform(X, prior=Attributes([0, 1]))
     assert share_read_back(soft, X[:, :2]) > 1e-6
+
+
+def test_the_automatic_setting_erases_as_well() -> None:
+    model = IMAPCE(random_state=0)
+    assert share_read_back(model.fit_transform(X, prior=[ERASED, Attributes([7])]), X[:, :2]) <= 1e-10
+    assert all(share_read_back(standardised(X) @ one.components.T, X[:, :2]) <= 1e-10 for one in model.optima_)
+    assert len(model.path_) > 1
+    data, known = X.copy(), DATA.kind == 0
+    data[~known, 4] = 0.1
+    model.fit(data, prior=[Subset(known), ERASED])
+    np.testing.assert_allclose(model.components_[:, 4], 0, atol=1e-12)
+    assert share_read_back(model.transform(data), data[:, :2]) <= 1e-10
 
 
 needs_adult = pytest.mark.skipif(
@@ -235,7 +247,7 @@ def test_a_model_is_saved_and_loaded(tmp_path: Path) -> None:
 
 
 def session(prior: Any) -> Exploration:
-    return Exploration(X, prior=prior, estimator=IMAPCE(mu=50.0, n_starts=3), random_state=0)
+    return Exploration(X, prior=prior, estimator=IMAPCE(alpha=1.0, mu=50.0, n_starts=3), random_state=0)
 
 
 def test_a_session_remembers_what_is_erased(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers import angle_between
+from helpers import angle_between, literal_objective, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset, datasets, load_model, metrics, storage
 from imapce import path as search
 from imapce.errors import InvalidValueError
@@ -100,7 +100,19 @@ def test_the_chosen_view_leads_the_optima_and_has_the_best_score() -> None:
     assert (model.alpha_, model.mu_) == (best.alpha, best.mu)
     assert angle_between(model.components_, best.components) < 1e-3
     assert np.array_equal(model.optima_[0].components, model.components_)
-    assert model.objective_ == pytest.approx(best.objective, rel=1e-4)
+    # α = ∞: the known columns have no part in the view, and their constant term is left out.
+    assert model.alpha_ == np.inf
+    X = standardised(table())
+    value = literal_objective(X, None, X, model.components_.T, 0.0, best.mu)
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
+
+
+def test_objectives_are_equation_two_on_all_rows_and_columns() -> None:
+    X, background = table(), RNG.standard_normal((300, 9))
+    model = automatic().fit(X, prior=Samples(background))
+    Z, Y = standardised(X), standardised(background)
+    value = literal_objective(Z, Y, Z, model.components_.T, model.alpha_, model.mu_)
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
 
 
 @pytest.mark.parametrize("fixed", [{"alpha": 2.0}, {"mu": 30.0}, {"alpha": 0.0, "mu": "auto"}])

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from imapce import storage
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.linear_view import LinearView, require_number
-from imapce.objective import Objective, paper_mu
+from imapce.objective import Objective, paper_mu, reconstruction_error
 from imapce.path import SKETCH, PathSearch, by_separation
 from imapce.priors import Prior, PriorTerms
 from imapce.rows import ENGINES, QuadraticForm, Rows, RowsWithin, StandardizedRows, Subspace
@@ -166,10 +166,32 @@ class IMAPCE(LinearView):
         chosen, *others = path.distinct
         self.alpha_, self.mu_ = chosen.alpha, chosen.mu
         self.n_evaluations_ = path.n_evaluations
-        self._kurtoses = np.array([path.kurtosis, *(one.kurtosis for one in others)])
-        best = replace(path.solution.optima[0], V=path.V, starts=chosen.starts)
-        rest = [LocalOptimum(one.components.T, one.objective, one.starts, True, SKETCH) for one in others]
+        frames = [path.V, *(one.components.T for one in others)]
+        values, self._kurtoses = self._evaluated(frames, [chosen, *others], Xs, Z, terms)
+        best = replace(path.solution.optima[0], V=path.V, objective=values[0], starts=chosen.starts)
+        rest = [
+            LocalOptimum(frame, value, one.starts, True, SKETCH)
+            for frame, value, one in zip(frames[1:], values[1:], others, strict=True)
+        ]
         return replace(path.solution, optima=[best, *rest])
+
+    @staticmethod
+    def _evaluated(
+        frames: list[Array], found_at: list[Candidate], Xs: StandardizedRows, Z: StandardizedRows, terms: PriorTerms
+    ) -> tuple[list[float], Array]:
+        """Equation 2 and κ of views of the path on all columns and rows, each at its own α and μ.
+
+        The path counts only the variance of the space it searches; α = ∞ leaves its constant term out.
+        """
+        kurtoses = Objective(Xs.second_moment, Z, 1.0).kurtosis(np.stack(frames))
+        values = []
+        for V, one, kurtosis in zip(frames, found_at, kurtoses, strict=True):
+            error = reconstruction_error(Xs.second_moment, V)
+            if np.isfinite(one.alpha):
+                known = sum(weight * reconstruction_error(form, V) for weight, form in terms.second_moments)
+                error -= one.alpha * known
+            values.append(float(error + one.mu * kurtosis))
+        return values, kurtoses
 
     def _inside(self, terms: PriorTerms, Xs: StandardizedRows, Z: StandardizedRows) -> Subspace | None:
         """The directions an erased prior leaves; None where nothing is erased."""

@@ -181,11 +181,13 @@ class PathSearch:
     def _principal_axes(self, excluded: Array, most: int) -> Array:
         """The leading eigenvectors of ZᵀZ among the directions orthogonal to all `excluded` ones."""
         C, d = self.Z.second_moment, self.X.n_features
-        Q, sizes, _ = np.linalg.svd(excluded, full_matrices=False)
+        # Columns that are constant among the rows to explore get no weight, which the excluded ones would else lend.
+        varies = self.Z.informative[:, None]
+        Q, sizes, _ = np.linalg.svd(excluded * varies, full_matrices=False)
         Q = Q[:, sizes > 1e-10 * sizes.max(initial=0.0)]
 
         def free(V: Array) -> Array:
-            return V - Q @ (Q.T @ V)
+            return V * varies - Q @ (Q.T @ V)
 
         if C.matrix is not None:
             form = QuadraticForm.of_matrix(free(free(C.matrix).T))
