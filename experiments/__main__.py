@@ -35,7 +35,7 @@ EXPERIMENTS: dict[str, Callable[[Run], list[Row]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("name", choices=[*EXPERIMENTS, "all"])
-    parser.add_argument("--quick", action="store_true", help="one or two seeds and draws, 1,000 images for slow maps")
+    parser.add_argument("--quick", action="store_true", help="one or two seeds and draws, of 1,000 images")
     parser.add_argument("--seeds", type=int, metavar="N", help="so many seeds and draws everywhere")
     parser.add_argument(
         "--out", type=Path, default=Path("experiments/out"), help="folder for tables, figures and cells"

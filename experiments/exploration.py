@@ -107,7 +107,7 @@ def image_segmentation(run: Run) -> list[Row]:
     classes = np.asarray(data.labels["class_name"]).astype(str)
 
     def seeds(view: str, known: str) -> int:
-        return 2 if run.quick else 10 if view == "IMAPCE" else 3
+        return 1 if run.quick else 10 if view == "IMAPCE" else 3
 
     def rows(standardize: bool, views: Sequence[str]) -> list[Row]:
         draw = (data.X, classes)

@@ -57,9 +57,9 @@ def views(run: Run, file: str, names: Sequence[str], *, with_images: bool = Fals
     for place, name in zip(np.atleast_1d(grid), names, strict=True):
         panels = place.subplots(1, columns, squeeze=False)[0]
         if with_images:
-            superimposed(panels[0], run.problem(name, IMAPCE_PAPER))
+            superimposed(panels[0], run.problem(name))
         for number, (ax, method) in enumerate(zip(panels[with_images:], SHOWN, strict=True)):
-            on = run.problem(name, method)
+            on = run.problem(name)
             points = np.asarray(view(run.cells, method, on, 0)["embedding"], dtype=np.float64)
             handles = draw(ax, points, on)
             quiet_axes(

@@ -22,7 +22,7 @@ def timing(run: Run) -> list[Row]:
 
 
 def timed(run: Run, name: str, method: Method) -> list[Row]:
-    on = run.problem(name, method)
+    on = run.problem(name)
     # A name of its own keeps these cells apart from the views, which may have been made with other work beside them.
     apart = replace(on, name=f"{name}, timed")
     once = on.is_images and method in (CT_SNE, FAIR)

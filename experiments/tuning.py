@@ -59,8 +59,8 @@ def tuned(run: Run, method: Method, settings: list[dict[str, float]]) -> list[Ro
 def score(run: Run, method: Method, name: str) -> float:
     """The paper's score of one task; of images the mean over draws, since one map's linear accuracy varies by 0.15."""
     found = []
-    for draw in range(TUNING_DRAWS if run.problem(name, method).is_images and not run.quick else 1):
-        on = run.problem(name, method, draw)
+    for draw in range(TUNING_DRAWS if run.problem(name).is_images and not run.quick else 1):
+        on = run.problem(name, draw)
         on = on.sample(min(TUNING_ROWS, len(on.X))) if on.is_images else on
         found.append(main_score(on, view(run.cells, method, on, 0)["embedding"]))
     return float(np.mean(found))
