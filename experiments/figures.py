@@ -26,7 +26,12 @@ NAMES = {
     "adult gender": "Adult\ngender known",
     "adult ethnicity and gender": "Adult\nethnicity and gender known",
 }
-KNOWN = {"synthetic": "batch", "adult ethnicity": "ethnicity", "adult gender": "gender"}
+KNOWN = {
+    "synthetic": "batch",
+    "adult ethnicity": "ethnicity",
+    "adult gender": "gender",
+    "adult ethnicity and gender": "ethnicity × gender",
+}
 SHAPES = ("o", "^", "s", "D")
 INCHES = 2.6
 EXAMPLES = (
@@ -66,6 +71,7 @@ def views(run: Run, file: str, names: Sequence[str], *, with_images: bool = Fals
                 ax, "", "", title=TITLES.get(method.name, method.name) if place is np.atleast_1d(grid)[0] else None
             )
             ax.set_aspect("auto")
+            frame(ax, points)
             ax.tick_params(labelbottom=False, labelleft=False)
             if number == 0 and not with_images:
                 ax.set_ylabel(NAMES.get(name, name), fontsize=TITLE_SIZE, color=INK)
@@ -100,6 +106,16 @@ def draw(ax: Any, points: np.ndarray, on: Problem) -> list[Line2D]:
                 **look,
             )
     return legend(on)
+
+
+def frame(ax: Any, points: np.ndarray) -> None:
+    """Of many rows the outermost half per cent may lie outside: cPCA's few outliers would shrink the others to a spot."""
+    if len(points) <= 2000:
+        return
+    low, high = np.quantile(points[:, :2], (0.0025, 0.9975), axis=0)
+    room = 0.08 * (high - low)
+    ax.set_xlim(low[0] - room[0], high[0] + room[0])
+    ax.set_ylim(low[1] - room[1], high[1] + room[1])
 
 
 def legend(on: Problem) -> list[Line2D]:
