@@ -109,7 +109,7 @@ def draw(ax: Any, points: np.ndarray, on: Problem) -> list[Line2D]:
 
 
 def frame(ax: Any, points: np.ndarray) -> None:
-    """Of many rows the outermost half per cent may lie outside: cPCA's few outliers would shrink the others to a spot."""
+    """Of many rows the outermost half per cent may lie outside: few outliers would shrink the others to a spot."""
     if len(points) <= 2000:
         return
     low, high = np.quantile(points[:, :2], (0.0025, 0.9975), axis=0)
