@@ -30,6 +30,7 @@ bench: .venv/installed           ## every speed and memory claim, against its pe
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.exploration
 	$(BIN)/python -m benchmarks.baselines
+	$(BIN)/python -m benchmarks.auto
 
 reproduce: .venv/installed       ## every table and figure of the paper, its numbers beside ours (QUICK=1: minutes)
 	$(BIN)/python -m experiments all $(if $(QUICK),--quick --out experiments/out/quick)
