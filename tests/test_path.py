@@ -224,3 +224,13 @@ def test_files_from_before_the_path_keep_the_meaning_of_their_mu(tmp_path: Path)
     old = load_model(tmp_path / "old.imapce")
     assert (old.mu, old.alpha, old.path_) == ("paper", 1.0, [])
     assert np.array_equal(old.components_, model.components_)
+
+
+def test_the_trace_is_that_of_the_starts_that_found_the_view() -> None:
+    from imapce.plotting import plot_trace
+
+    model = automatic().fit(table(), prior=Attributes([0, 1]))
+    assert np.isfinite(model.trace_.objectives).any(axis=0).all()
+    assert len(model.trace_.outcomes) > 1
+    assert plot_trace(model) is not None
+    assert model.stop_reason_.startswith(f"Converged: the clearest of {len(model.path_)} views")

@@ -173,7 +173,11 @@ class IMAPCE(LinearView):
             LocalOptimum(frame, value, one.starts, True, SKETCH)
             for frame, value, one in zip(frames[1:], values[1:], others, strict=True)
         ]
-        return replace(path.solution, optima=[best, *rest])
+        solution = replace(path.solution, optima=[best, *rest], trace=path.trace)
+        if solution.converged:
+            reason = f"Converged: the clearest of {len(path.candidates)} views on a path over alpha and mu"
+            solution = replace(solution, stop_reason=f"{reason}; alpha {self.alpha_:.4g}, mu {self.mu_:.4g}.")
+        return solution
 
     @staticmethod
     def _evaluated(

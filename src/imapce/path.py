@@ -21,7 +21,7 @@ from imapce.objective import Objective, paper_mu
 from imapce.priors import PriorTerms
 from imapce.rows import QuadraticForm, StandardizedRows, open_rows
 from imapce.selection import Candidate, Leakage, discounted, distinct, separation
-from imapce.solver import Progress, Solution, minimize
+from imapce.solver import Progress, Solution, Trace, minimize
 from imapce.starts import WHITENED_AXES, contrastive_axes, kurtosis_frames, leading_eigenvectors
 from imapce.stiefel import random_frames, with_fixed_signs
 from imapce.threads import single_thread_if
@@ -53,13 +53,21 @@ class Space:
     without_columns: bool
 
 
+# A view, where and among which starts it was found: its scores, the space, its frame in it, their trace.
+Found = tuple[Candidate, Space, Array, Trace]
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """The path, the positions of its views best first, and the chosen one brought to the tolerance."""
+    """The path, the positions of its views best first, and the chosen one brought to the tolerance.
+
+    `trace` is that of the starts among which the chosen view was found.
+    """
 
     candidates: list[Candidate]
     order: list[int]
     solution: Solution
+    trace: Trace
     V: Array
     kurtosis: float
     n_evaluations: int
@@ -106,7 +114,7 @@ class PathSearch:
         if self.Z.n_rows > SEARCHED_ROWS:
             sample = np.zeros(self.Z.n_rows, dtype=bool)
             sample[rng.choice(self.Z.n_rows, SEARCHED_ROWS, replace=False)] = True
-        found: list[tuple[Candidate, Space, Array]] = []
+        found: list[Found] = []
         for space, is_last in self._spaces(sample):
             if space.Z.n_features < self.k:
                 continue
@@ -123,7 +131,7 @@ class PathSearch:
             return None
         candidates = [one[0] for one in found]
         order = sorted(range(len(candidates)), key=lambda i: -candidates[i].score)
-        chosen, space, V = found[order[0]]
+        chosen, space, V, trace = found[order[0]]
         M = self._contrast(space, chosen.alpha)
         objective = Objective(M, space.Z, chosen.mu)
         solution = self._minimize(objective, V[None], tol=self.tol, max_iter=self.max_iter)
@@ -132,6 +140,7 @@ class PathSearch:
             candidates,
             order,
             solution,
+            trace,
             space.basis @ best,
             float(objective.kurtosis(best[None])[0]),
             self.n_evaluations,
@@ -212,8 +221,8 @@ class PathSearch:
 
     def _walk(
         self, space: Space, points: list[tuple[float, float]], closed: list[Array], rng: np.random.Generator
-    ) -> list[tuple[Candidate, Space, Array]]:
-        """The views found at the given points, scored, each with its frame in the space."""
+    ) -> list[Found]:
+        """The views found at the given points, scored."""
         found = []
         for alpha, mu in points:
             M = self._contrast(space, alpha)
@@ -240,7 +249,7 @@ class PathSearch:
                     separation(space.rows @ V, [Y @ V for Y in space.backgrounds]),
                     self.leakage.of(space.basis @ V),
                 )
-                found.append((candidate, space, V))
+                found.append((candidate, space, V, solution.trace))
         return found
 
     def _alphas(self, space: Space) -> list[float]:
