@@ -12,7 +12,6 @@ import numpy as np
 import pymanopt
 from pymanopt.manifolds import Stiefel
 from pymanopt.optimizers import SteepestDescent
-from sklearn.base import BaseEstimator
 
 from imapce import IMAPCE
 from imapce.linear_view import random_generator
@@ -22,7 +21,7 @@ from imapce.solver import Solution, minimize
 from imapce.stiefel import random_frames
 
 
-class SteepestIMAPCE(IMAPCE, BaseEstimator):
+class SteepestIMAPCE(IMAPCE):
     """IMAPCE with one random start and pymanopt's steepest descent in place of our solver."""
 
     def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:

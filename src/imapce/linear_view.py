@@ -29,22 +29,20 @@ Array = NDArray[np.float64]
 MOST_COLUMNS = 8192
 
 
-class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What every linear view shares; a subclass chooses the axes in `_fit_rows` and hands them to `_keep_view`."""
+class TableEstimator(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What every estimator here shares: a fit that is whole or not at all, and the parameters all of them have."""
 
     n_components: int
     standardize: bool
     missing: Literal["error", "mean"]
     random_state: int | np.random.RandomState | None
-    components_: Array
-    scale_: Array
 
     def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
-        """Find the view of `X` given what is known.
+        """Fit to `X` given what is known.
 
-        `prior` is None, Attributes(columns), Samples(background), Subset(rows) or a list of them. X may be an array,
-        a SciPy sparse matrix or a pandas, polars or Arrow table; it is never changed. A fit that is refused or
-        cancelled leaves the estimator as it was.
+        `prior` is None, Attributes(columns), Samples(background), Subset(rows) or a list of them; methods that go by
+        labels also take an array with a class for each row. X may be an array, a SciPy sparse matrix or a pandas,
+        polars or Arrow table; it is never changed. A fit that is refused or cancelled leaves the estimator as it was.
         """
         before = dict(self.__dict__)
         try:
@@ -54,6 +52,36 @@ class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             self.__dict__.update(before)
             raise
         return self
+
+    @abstractmethod
+    def _fit(self, X: Any, prior: Any) -> None:
+        """The fit itself; it may raise at any point."""
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
+
+    def _check_common(self, *whole_numbers: str) -> None:
+        """The parameters every estimator has; `whole_numbers` names those that must be at least 1."""
+        for name in ("n_components", *whole_numbers):
+            require_count(name, getattr(self, name))
+        if self.missing not in ("error", "mean"):
+            raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise InvalidTypeError(f"standardize must be True or False; got {self.standardize!r}.")
+        random_generator(self.random_state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "mean"
+        return tags
+
+
+class LinearView(TableEstimator):
+    """What every linear view shares; a subclass chooses the axes in `_fit_rows` and hands them to `_keep_view`."""
+
+    components_: Array
+    scale_: Array
 
     def _fit(self, X: Any, prior: Any) -> None:
         self._check_parameters()
@@ -66,10 +94,6 @@ class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     @abstractmethod
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> Any:
         """The fit itself: choose the axes from `rows`, then `_keep_view`."""
-
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Refuse constructor arguments that cannot be used."""
 
     def _open(self, X: Any, engine: str = "auto") -> Rows:
         """Read X, learn how its columns are encoded and hand it to an engine; the rest of a fit needs only that."""
@@ -179,20 +203,9 @@ class LinearView(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.missing == "mean"
         return tags
 
     # --- checks --------------------------------------------------------------------------------------------------
-
-    def _check_common(self, *whole_numbers: str) -> None:
-        """The parameters every view has; `whole_numbers` names those that must be at least 1."""
-        for name in ("n_components", *whole_numbers):
-            require_count(name, getattr(self, name))
-        if self.missing not in ("error", "mean"):
-            raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
-        if not isinstance(self.standardize, (bool, np.bool_)):
-            raise InvalidTypeError(f"standardize must be True or False; got {self.standardize!r}.")
-        random_generator(self.random_state)
 
     def _check_shape(self, n_rows: int, n_features: int) -> None:
         if self.n_components > n_features:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from imapce.baselines.labels import Codes, prior_codes
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.linear_view import random_generator, require_count
-from imapce.reading import ReadsTables
+from imapce.linear_view import TableEstimator, random_generator
 from imapce.rows.standardized import column_scales
 
 Array = NDArray[np.float64]
@@ -30,37 +28,18 @@ class MapProgress:
     cost: float | None = None
 
 
-class Embedding(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedding(TableEstimator):
     """A map of the rows at hand; a subclass lays them out in `_layout` and new rows cannot be placed.
 
     >>> CTSNE(random_state=0).fit_transform(X, prior=batch).shape          # doctest: +SKIP
     (1500, 2)
     """
 
-    n_components: int
-    standardize: bool
-    missing: Literal["error", "mean"]
-    random_state: int | np.random.RandomState | None
     verbose: bool | Callable[[MapProgress], None]
 
     @abstractmethod
     def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState) -> Array:
         """The map of the standardised rows X (n, d), given their classes 0..L−1 (all 0 when nothing is known)."""
-
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Refuse constructor arguments that cannot be used."""
-
-    def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
-        """Lay out the rows of `X`; `embedding_` is the map. `prior` is as in `fit_transform`."""
-        before = dict(self.__dict__)
-        try:
-            self._fit(X, prior)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self
 
     def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
         """The map of the rows of `X`.
@@ -112,16 +91,3 @@ class Embedding(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         elif self.verbose and progress.iteration % 50 == 0:
             cost = "" if progress.cost is None else f"  cost {progress.cost:.6g}"
             print(f"iteration {progress.iteration:4d} of {progress.n_iterations}{cost}")
-
-    def _check_common(self, *whole_numbers: str) -> None:
-        for name in ("n_components", *whole_numbers):
-            require_count(name, getattr(self, name))
-        if self.missing not in ("error", "mean"):
-            raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
-        if not isinstance(self.standardize, (bool, np.bool_)):
-            raise InvalidTypeError(f"standardize must be True or False; got {self.standardize!r}.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == "mean"
-        return tags
