@@ -89,6 +89,13 @@ def test_embed_agrees_with_the_library(rows: Path, tmp_path: Path, columns: dict
     np.testing.assert_allclose(stacked, view, rtol=0, atol=1e-12)
 
 
+def test_alpha_by_the_ratio_is_told_with_its_rule(plain: Path, tmp_path: Path) -> None:
+    write_table(read_table(plain).slice(0, 60), tmp_path / "background.csv")
+    told = succeed("embed", plain, "--background", tmp_path / "background.csv", "--alpha", "ratio", *QUICK)
+    assert "(rule 'ratio')" in told
+    assert "ratio" in succeed("embed", "--help")
+
+
 def test_without_output_only_the_summary(plain: Path) -> None:
     told = succeed("embed", plain, *QUICK)
     assert "no file written" in told
@@ -263,6 +270,7 @@ def test_text_columns_are_named(tmp_path: Path, columns: dict[str, Any]) -> None
         (("--mu", "large"), "mu must be a number"),
         (("--mu", "-1"), "mu must be finite and not negative"),
         (("--alpha", "nan"), "alpha must be finite"),
+        (("--alpha", "rato"), 'alpha must be a number, "auto" or "ratio"'),
         (("--starts", "0"), "n_starts must be at least 1"),
         (("--background", "absent.csv"), "does not exist"),
         (("-o", "rows.xlsx"), "path must end in"),

@@ -202,7 +202,7 @@ def test_a_saved_model_keeps_its_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"alpha": "paper"}, 'alpha must be a number or "auto"'),
+        ({"alpha": "paper"}, 'alpha must be a number, "auto" or "ratio"'),
         ({"mu": "often"}, "mu must be"),
         ({"rank": "beauty"}, "rank must be one of"),
     ],

@@ -64,7 +64,13 @@ KnownRows = Annotated[
 Components = Annotated[int, typer.Option("--components", min=2, max=3, help="Axes of the view.")]
 Alpha = Annotated[float, typer.Option("--alpha", help="Weight of what is known; 0 ignores it.")]
 AlphaOrRule = Annotated[
-    str, typer.Option("--alpha", metavar="auto|NUMBER", help="Weight of what is known; 0 ignores it, 1 is the paper's.")
+    str,
+    typer.Option(
+        "--alpha",
+        metavar="auto|ratio|NUMBER",
+        help="Weight of what is known; 0 ignores it, 1 is the paper's. ratio: the least at which no view keeps more of "
+        "DATA than of the known.",
+    ),
 ]
 Mu = Annotated[str, typer.Option("--mu", metavar="auto|paper|NUMBER", help="Weight of pulling clusters apart.")]
 CenterOnly = Annotated[bool, typer.Option("--center-only", help="Keep the columns' own scales.")]

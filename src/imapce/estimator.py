@@ -27,11 +27,13 @@ from imapce.starts import contrastive_axes, starting_frames
 from imapce.stiefel import canonical_frame
 from imapce.tables import Encoding
 from imapce.threads import single_thread_if
+from imapce.trace_ratio import weight_by_ratio
 
 Array = NDArray[np.float64]
 
 MODEL_VERSION = 1
 RANKS = ("auto", "separation", "objective")
+CAPPED = " What is known does not vary along the best ratio, so alpha is as large as its ridge allows."
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ class IMAPCE(LinearView):
     n_components : axes of the view, usually 2 or 3.
     alpha : weight of the known structure; 0 or no prior ignores it, 1 is the paper's. "auto" keeps known columns out
         of the view (α = ∞), with all that is correlated with them where they would still show, and tries a few
-        weights for a background or known rows.
+        weights for a background or known rows. "ratio" is gcPCA's, α = max tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best
+        view shows as much of the known as of the data; a direction in which Y does not vary counts as one with a
+        hundredth of its mean variance, which bounds α (`stop_reason_` says where it does).
     mu : weight of the kurtosis; a number, or "paper" for the paper's rule (one to two orders of magnitude below the
         reconstruction error of contrastive PCA). "auto" tries 1, 10 and 100 times that.
     rank : which of the optima is the view: the best "objective", or the one with the clearest "separation", that is the
@@ -128,11 +132,15 @@ class IMAPCE(LinearView):
         if int(Z.informative.sum()) < self.n_components:
             raise self._flat_rows()
         inside = self._inside(terms, Xs, Z)
-        if "auto" in (self.alpha, self.mu):
-            solution = self._choose(Xs, Z, terms)
+        alpha, remark = self.alpha, ""
+        if alpha == "ratio":
+            ratio = weight_by_ratio(Xs, Z, terms, self.n_components)
+            alpha, remark = ratio.alpha, CAPPED if ratio.capped else ""
+        if "auto" in (alpha, self.mu):
+            solution = self._choose(alpha, Xs, Z, terms)
         else:
             self.path_ = []
-            self.alpha_ = float(self.alpha) if terms.any_known else 0.0
+            self.alpha_ = float(alpha) if terms.any_known else 0.0
             known = [(-self.alpha_ * weight, form) for weight, form in terms.second_moments]
             M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
             solution = self._solve_within(inside, M, Xs.second_moment, Z)
@@ -140,10 +148,10 @@ class IMAPCE(LinearView):
                 order = by_separation([optimum.V for optimum in solution.optima], Xs, Z, terms)
                 self._kurtoses = self._kurtoses[order]
                 solution = replace(solution, optima=[solution.optima[i] for i in order])
-        self._keep(solution, Xs)
+        self._keep(replace(solution, stop_reason=solution.stop_reason + remark), Xs)
         return Z
 
-    def _choose(self, Xs: StandardizedRows, Z: StandardizedRows, terms: PriorTerms) -> Solution:
+    def _choose(self, alpha: float | str, Xs: StandardizedRows, Z: StandardizedRows, terms: PriorTerms) -> Solution:
         """The path over (α, μ), and the view chosen from it."""
         seed = int(self._generator().randint(2**31 - 1))
         search = PathSearch(
@@ -151,7 +159,7 @@ class IMAPCE(LinearView):
             Z,
             terms,
             n_components=self.n_components,
-            alpha=self.alpha,
+            alpha=alpha,
             mu=self.mu,
             n_starts=self.n_starts,
             tol=self.tol,
@@ -317,8 +325,8 @@ class IMAPCE(LinearView):
     def _check_parameters(self) -> None:
         self._check_common("n_starts", "max_iter")
         if isinstance(self.alpha, str):
-            if self.alpha != "auto":
-                raise InvalidValueError(f'alpha must be a number or "auto"; got {self.alpha!r}.')
+            if self.alpha not in ("auto", "ratio"):
+                raise InvalidValueError(f'alpha must be a number, "auto" or "ratio"; got {self.alpha!r}.')
         else:
             require_number("alpha", self.alpha)
         if self.rank not in RANKS:

@@ -23,6 +23,7 @@ from imapce.linear_view import LinearView, require_number
 from imapce.priors import Prior
 from imapce.rows import QuadraticForm, Rows
 from imapce.stiefel import with_fixed_signs
+from imapce.trace_ratio import with_ridge
 
 Array = NDArray[np.float64]
 
@@ -85,7 +86,7 @@ class GCPCA(LinearView):
         if terms.any_known:
             varies = Xs.informative.astype(np.float64)
             b = self._entries(QuadraticForm.combine(terms.covariances)) * np.outer(varies, varies)
-            b = b + self.shrinkage * np.trace(b) / varies.sum() * np.diag(varies)
+            b = self._entries(with_ridge(QuadraticForm.of_matrix(b), self.shrinkage, Xs.informative))
         N = self._admissible(terms, Xs.informative)
         J = N.lift(_common_range(*(self._entries(N.form(QuadraticForm.of_matrix(form))) for form in (a, b))))
         if J.shape[1] < self.n_components:
