@@ -75,6 +75,25 @@ def test_embed_writes_labels_row_number_and_axes(rows: Path, tmp_path: Path) -> 
         assert words in told
 
 
+def test_the_report_of_embed_says_why_the_view_was_chosen_where_it_was(rows: Path, tmp_path: Path) -> None:
+    page = tmp_path / "view.html"
+    words = ("embed", rows, "--attributes", "d_0,d_1", "--labels", "celltype", "--drop", "batch,number", *QUICK)
+    assert "report written" in succeed(*words, "--report", page)
+    chosen = page.read_text(encoding="utf-8")
+    for told in (
+        "View of rows.csv",
+        "Why this view",
+        "the one with the highest score was chosen",
+        "2 columns are known",
+    ):
+        assert told in chosen
+    assert chosen.count("data:image/png;base64,") == 4
+    succeed(*words, "--alpha", "1", "--mu", "paper", "--report", page)
+    given = page.read_text(encoding="utf-8")
+    assert "Why this view" not in given
+    assert given.count("data:image/png;base64,") == 3
+
+
 def test_embed_agrees_with_the_library(rows: Path, tmp_path: Path, columns: dict[str, Any]) -> None:
     out = tmp_path / "view.parquet"
     succeed(
@@ -275,6 +294,8 @@ def test_text_columns_are_named(tmp_path: Path, columns: dict[str, Any]) -> None
         (("--background", "absent.csv"), "does not exist"),
         (("-o", "rows.xlsx"), "path must end in"),
         (("--plot", "view.gif"), "path must end in .png, .pdf or .svg"),
+        (("--report", "view.txt"), "path must end in .html"),
+        (("--report", "absent/view.html"), "path must lie in an existing folder"),
         (("-o", "absent/view.csv"), "path must lie in an existing folder"),
         (("--save", "absent/view.imapce"), "path must lie in an existing folder"),
         (("--plot", "absent/view.png"), "path must lie in an existing folder"),

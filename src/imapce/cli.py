@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +30,7 @@ from imapce.command_options import (
     Mu,
     Output,
     Plot,
+    Report,
     Seed,
     Starts,
     in_one_sentence,
@@ -91,6 +93,7 @@ def embed(
     known: KnownRows = None,
     output: Output = None,
     plot: Plot = None,
+    report: Report = None,
     save: Annotated[str | None, typer.Option(metavar="FILE", help="Model to write, for `imapce transform`.")] = None,
     components: Components = 2,
     alpha: AlphaOrRule = "auto",
@@ -116,7 +119,7 @@ def embed(
     from imapce.estimator import IMAPCE
     from imapce.screen import facts_table, fit_facts, fit_progress, print_model, print_written
 
-    check_targets(table=output, plot=plot, others={"--save": save}, inputs=(data, background))
+    check_targets(table=output, plot=plot, report=report, others={"--save": save}, inputs=(data, background))
     prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop, erase=erase))
     model = IMAPCE(
         components,
@@ -144,7 +147,6 @@ def embed(
     if save is not None:
         model.save(save)
         written["model"] = save
-    console = Console()
     rows, columns = prepared.features.shape
     encoded = len(model.encoded_feature_names_)
     widened = f", {encoded} after encoding categories" if encoded != columns else ""
@@ -153,6 +155,22 @@ def embed(
         "columns": f"{columns:,}{widened}",
         "known": "; ".join(prepared.words) or "nothing, the view shows the strongest clusters",
     }
+    if report is not None:
+        from imapce.plotting import write_view_report
+
+        write_view_report(
+            model,
+            prepared.features,
+            report,
+            color=prepared.labels,
+            color_name=labels,
+            known=prepared.known,
+            title=f"View of {Path(data).name}",
+            # How the search ended is a sentence, and the page has a section for it.
+            facts={name: value for name, value in (facts | fit_facts(model)).items() if name != "search"},
+        )
+        written["report"] = report
+    console = Console()
     console.print(facts_table(facts | fit_facts(model)))
     print_model(console, model)
     print_written(console, written)

@@ -208,6 +208,7 @@ def check_targets(
     *,
     table: str | None,
     plot: str | None = None,
+    report: str | None = None,
     inputs: Iterable[str | None] = (),
     others: Mapping[str, str | None] | None = None,
 ) -> None:
@@ -220,6 +221,10 @@ def check_targets(
         from imapce.plotting import figure_target
 
         targets["--plot"] = figure_target(plot)
+    if report is not None:
+        from imapce.plotting import report_target
+
+        targets["--report"] = report_target(report)
     targets |= {option: writable_target(path) for option, path in (others or {}).items() if path is not None}
     read = {Path(path).resolve() for path in inputs if path is not None}
     for option, target in targets.items():

@@ -37,6 +37,7 @@ Output = Annotated[
     ),
 ]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]
+Report = Annotated[str | None, typer.Option("--report", metavar="FILE", help="HTML page to write.")]
 Data = Annotated[
     str, typer.Argument(metavar="DATA", help="Rows: .csv, .tsv, .parquet, .arrow, .feather, .npy or .npz.")
 ]

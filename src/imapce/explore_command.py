@@ -22,6 +22,7 @@ from imapce.command_options import (
     MissingValues,
     Mu,
     Output,
+    Report,
     Seed,
     Starts,
     in_one_sentence,
@@ -39,7 +40,7 @@ def explore(
     background: Background = None,
     known: KnownRows = None,
     output: Output = None,
-    report: Annotated[str | None, typer.Option("--report", metavar="FILE", help="HTML page to write.")] = None,
+    report: Report = None,
     session: Annotated[
         str | None, typer.Option("--session", metavar="FILE", help="Session, saved after every step.")
     ] = None,
@@ -82,7 +83,7 @@ def explore(
         raise InvalidValueError(
             f"-o must be a table with columns for explore, got {output!r}: use .parquet, .csv, .tsv or .arrow."
         )
-    check_targets(table=output, others={"--report": report, "--session": session}, inputs=(data, background))
+    check_targets(table=output, report=report, others={"--session": session}, inputs=(data, background))
     if resume and session is None:
         raise InvalidValueError("--resume goes on with a session; name its file with --session FILE.")
     if session is not None and not resume and Path(session).exists():

@@ -12,24 +12,30 @@ from imapce.plotting.comparison import plot_methods, write_comparison_report
 from imapce.plotting.exploration import write_exploration_report
 from imapce.plotting.files import figure_target, save_figure
 from imapce.plotting.overview import plot_overview
-from imapce.plotting.report import Section, write_report
+from imapce.plotting.path import path_caption, plot_path
+from imapce.plotting.report import Section, report_target, write_report
 from imapce.plotting.scatter import plot_comparison, plot_embedding
 from imapce.plotting.steps import plot_proposal, plot_step
 from imapce.plotting.trace import plot_trace
+from imapce.plotting.view import write_view_report
 
 __all__ = [
     "Section",
     "figure_target",
+    "path_caption",
     "plot_comparison",
     "plot_embedding",
     "plot_loadings",
     "plot_methods",
     "plot_overview",
+    "plot_path",
     "plot_proposal",
     "plot_step",
     "plot_trace",
+    "report_target",
     "save_figure",
     "write_comparison_report",
     "write_exploration_report",
     "write_report",
+    "write_view_report",
 ]

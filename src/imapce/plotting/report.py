@@ -56,10 +56,8 @@ def write_report(
     >>> write_report("report.html", title="Penguins", sections=sections, summary={"rows": 344})
     PosixPath('report.html')
     """
+    report_target(path)
     target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise InvalidValueError(f"path must end in .html, got {target.name!r}; a report is an HTML page.")
-    writable_target(target)
     if isinstance(sections, Section) or not all(isinstance(section, Section) for section in sections):
         raise InvalidTypeError("sections must be a list of Section, got another kind; wrap each part in Section().")
     parts = [_section(number, section, dpi) for number, section in enumerate(sections, start=1)]
@@ -80,6 +78,18 @@ def write_report(
     with whole_file(target) as stream:
         stream.write(page.encode("utf-8", "xmlcharrefreplace"))
     return target
+
+
+def report_target(path: str | os.PathLike[str]) -> Path:
+    """The file that `write_report` would write, or one sentence on why it could not; for checks ahead of long work.
+
+    >>> report_target("report.html").name
+    'report.html'
+    """
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InvalidValueError(f"path must end in .html, got {target.name!r}; a report is an HTML page.")
+    return writable_target(target)
 
 
 def _text(value: object) -> str:

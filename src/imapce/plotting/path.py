@@ -1,0 +1,347 @@
+"""Why this view: every view of the path over (α, μ) with its score and its leakage, the chosen one marked.
+
+>>> plot_path(model, table)
+>>> path_caption(model)
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
+
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.path import NOTICEABLE
+from imapce.plotting.scatter import point_look
+from imapce.plotting.style import (
+    HAIRLINE,
+    INK,
+    LABEL_SIZE,
+    PALETTE,
+    SOFT_INK,
+    TICK_SIZE,
+    TITLE_SIZE,
+    blank_figure,
+    quiet_axes,
+)
+from imapce.selection import Candidate, distinct
+from imapce.stiefel import squared_distances
+
+MOST_THUMBNAILS = 4
+# The optima of a fit are often one view found at several settings. A thumbnail is for one of which the others leave a
+# quarter of an axis unexplained; it is looked for among the first few, since each is a pass over the rows.
+LOOKS_DIFFERENT = 0.25
+MOST_COMPARED = 12
+# A thumbnail is an inch and a half wide: more rows than these cannot be told apart in it.
+THUMBNAIL_ROWS = 5_000
+CHOSEN_HUE, NUMBERED_HUE = PALETTE[0], PALETTE[1]
+DASHED = (0, (4, 3))
+_GAP = 0.7
+_WIDTH_INCHES = 8.6
+_SCORE_INCHES, _LEAKAGE_INCHES, _THUMBNAIL_INCHES, _NAMES_INCHES = 2.9, 1.3, 1.9, 1.2
+_CROWDED_TICKS = 8
+
+Places = dict[tuple[float, float], float]
+
+
+def plot_path(model: Any, X: Any = None) -> Figure:
+    """Draw every view that an automatic fit tried at its (α, μ) and return the figure.
+
+    Each setting has a place, ordered by α and then by μ; a line joins the best view of every μ at one α. The height is
+    the score, separation·(1 − leakage)₊, by which the view is chosen; below it, where columns are known, the leakage
+    Σρ². A score of zero is that of one Gaussian cloud from a side chosen beforehand; the best side of pure noise has a
+    little more (0.13 for 300 rows of 6 columns). With the rows `X` that the model was fitted to, or others with
+    their columns, the chosen view and the next of `optima_` that look different from it are drawn small and numbered.
+
+    >>> plot_path(IMAPCE(random_state=0).fit(table), table)   # doctest: +SKIP
+    <Figure size 860x620 with 5 Axes>
+    """
+    path = _read_path(model)
+    ranked = distinct(sorted(path, key=lambda one: -one.score))
+    views = [] if X is None else _different_views(model, X, ranked)
+    shown = [one for one, _ in views] or ranked[:1]
+    leaks = any(one.leakage > 0 for one in path)
+    heights = [_SCORE_INCHES, *([_LEAKAGE_INCHES] if leaks else []), *([_THUMBNAIL_INCHES] if views else [])]
+    figure = blank_figure(_WIDTH_INCHES, sum(heights) + _NAMES_INCHES)
+    grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
+    places = _places(path)
+    upper: Any = figure.add_subplot(grid[0])
+    panels = [upper, *([figure.add_subplot(grid[1], sharex=upper)] if leaks else [])]
+    names = ["score", "leakage"]
+    for ax, name in zip(panels, names, strict=False):
+        _draw_values(ax, path, places, name, shown)
+        quiet_axes(ax, "", name)
+        ax.grid(False, axis="x")
+    many, settings = len(path), len(places)
+    title = f"{_count(many, 'view')} at {_count(settings, 'setting')} of α and μ"
+    upper.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=26)
+    _name_places(panels, places)
+    _legend(upper, path, shown)
+    if views:
+        below = grid[-1].subgridspec(1, MOST_THUMBNAILS)
+        for number, (one, view) in enumerate(views, start=1):
+            _thumbnail(figure.add_subplot(below[number - 1]), view, number, one)
+    return figure
+
+
+def path_caption(model: Any) -> str:
+    """Say in two sentences why the fit chose its view, for the place below `plot_path`.
+
+    >>> path_caption(model)                                   # doctest: +SKIP
+    'Of 31 views at 12 settings of α and μ the one with the highest score was chosen: 0.31 at α = 1.5 and μ = 530. …'
+    """
+    path = _read_path(model)
+    best = max(path, key=lambda one: one.score)
+    where = f"{_signed(best.score)} at α = {_short(best.alpha)} and μ = {_short(best.mu)}"
+    if len(path) == 1:
+        why = f"Only one view was found, so there was no choice: its score is {where}."
+    else:
+        at = _count(len(_places(path)), "setting")
+        why = f"Of {len(path)} views at {at} of α and μ the one with the highest score was chosen: {where}."
+    meaning = (
+        "The score is how much more of the variance one cut along each axis explains than it would of a Gaussian cloud "
+        "or of a known background"
+    )
+    if any(one.leakage > 0 for one in path):
+        meaning += ", less the share of the view that the known columns explain (leakage)"
+    doubt = "; here no view falls apart more clearly than these, so take no group in it for granted"
+    return f"{why} {meaning}{doubt if best.score <= 0 else ''}."
+
+
+def _read_path(model: Any) -> list[Candidate]:
+    """Give the views of the path that have a score at all; a view without variance in a direction has none."""
+    path = getattr(model, "path_", None)
+    if path is None:
+        raise InvalidTypeError(
+            f"model must be a fitted IMAPCE with path_, got {type(model).__name__} without; call fit first."
+        )
+    if not path:
+        raise InvalidValueError(
+            "model must be a fit that chose α or μ itself, and this one was given both, so it has no path; fit "
+            'IMAPCE with alpha="auto" or mu="auto".'
+        )
+    scored = [one for one in path if np.isfinite(one.score)]
+    if not scored:
+        raise InvalidValueError("model.path_ must hold a view with a finite score, got none; fit the model again.")
+    return scored
+
+
+def _different_views(model: Any, X: Any, ranked: list[Candidate]) -> list[tuple[Candidate, NDArray[np.float64]]]:
+    """The first views that look different, each with (a sample of) the rows of X as `transform` would show them in it.
+
+    Two views of the same rows are compared by k − Σρ², ρ their canonical correlations.
+    """
+    found: list[tuple[Candidate, NDArray[np.float64]]] = []
+    bases: list[NDArray[np.float64]] = []
+    # `optima_` holds the ranked views in their order, with axes turned as those of the model.
+    for one, optimum in list(zip(ranked, model.optima_, strict=False))[:MOST_COMPARED]:
+        other = copy.copy(model)
+        other.components_ = optimum.components
+        # A table, if set_output asks for one, is read like an array.
+        view = np.asarray(other.transform(X), dtype=np.float64)
+        if len(view) > THUMBNAIL_ROWS:
+            view = view[np.random.default_rng(0).choice(len(view), THUMBNAIL_ROWS, replace=False)]
+        basis = np.linalg.qr(view - view.mean(axis=0))[0]
+        if bases and squared_distances(basis[None], np.stack(bases)).min() < LOOKS_DIFFERENT:
+            continue
+        found.append((one, view))
+        bases.append(basis)
+        if len(found) == MOST_THUMBNAILS:
+            break
+    return found
+
+
+def _places(path: list[Candidate]) -> Places:
+    """Where on the page each (α, μ) stands: one step apart, and a gap wider between two α."""
+    settings = sorted({(one.alpha, one.mu) for one in path})
+    places: Places = {}
+    at = 0.0
+    for number, setting in enumerate(settings):
+        if number:
+            at += 1.0 + (_GAP if setting[0] != settings[number - 1][0] else 0.0)
+        places[setting] = at
+    return places
+
+
+def _draw_values(ax: Any, path: list[Candidate], places: Places, name: str, shown: list[Candidate]) -> None:
+    """All views as dots, the best of each setting joined along μ, the chosen one as a star, the next ones numbered."""
+    best: dict[tuple[float, float], Candidate] = {}
+    for one in path:
+        setting = (one.alpha, one.mu)
+        if setting not in best or one.score > best[setting].score:
+            best[setting] = one
+    ax.scatter(
+        [places[one.alpha, one.mu] for one in path],
+        [getattr(one, name) for one in path],
+        s=16,
+        color=SOFT_INK,
+        alpha=0.55,
+        linewidths=0,
+        zorder=2.0,
+    )
+    for alpha in sorted({alpha for alpha, _ in places}):
+        along = [(places[setting], getattr(best[setting], name)) for setting in places if setting[0] == alpha]
+        ax.plot(*zip(*along, strict=True), color=INK, linewidth=1.4, marker="o", markersize=4.5, zorder=3.0)
+    for number, one in enumerate(shown, start=1):
+        at, height = places[one.alpha, one.mu], getattr(one, name)
+        star = number == 1
+        ax.plot(
+            [at],
+            [height],
+            marker="*" if star else "o",
+            markersize=15 if star else 7,
+            color=CHOSEN_HUE if star else NUMBERED_HUE,
+            markeredgecolor="white",
+            markeredgewidth=0.8,
+            zorder=5.0 if star else 4.0,
+        )
+    ax.margins(y=0.16)
+    if name == "score":
+        ax.axhline(0.0, color=SOFT_INK, linewidth=0.8, linestyle=DASHED, zorder=1.2)
+        _number(ax, path, places, shown)
+    else:
+        # From nothing to what the search begins to mind, or rounding would fill the panel.
+        top = max(NOTICEABLE, *(one.leakage for one in path))
+        ax.set_ylim(-0.1 * top, 1.16 * top)
+        ax.locator_params(axis="y", nbins=4)
+
+
+def _number(ax: Any, path: list[Candidate], places: Places, shown: list[Candidate]) -> None:
+    """Write the numbers of the thumbnails above their views, or below where another view is above.
+
+    Those at nearly one place share a line.
+    """
+    if len(shown) < 2:
+        return
+    low, high = ax.get_ylim()
+    near = 0.08 * (high - low)
+    written: list[tuple[tuple[float, float], float, list[str]]] = []
+    for number, one in enumerate(shown, start=1):
+        setting = (one.alpha, one.mu)
+        spot = next((spot for spot in written if spot[0] == setting and spot[1] - one.score <= near), None)
+        if spot is None:
+            written.append((setting, one.score, [str(number)]))
+        else:
+            spot[2].append(str(number))
+    for setting, height, numbers in written:
+        above = [one for one in path if (one.alpha, one.mu) == setting and height < one.score <= height + 1.5 * near]
+        ax.annotate(
+            ", ".join(numbers),
+            (places[setting], height),
+            xytext=(0, -6 if above else 6),
+            textcoords="offset points",
+            ha="center",
+            va="top" if above else "bottom",
+            fontsize=TICK_SIZE,
+            fontweight="bold",
+            color=INK,
+            zorder=6.0,
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+        )
+
+
+def _name_places(panels: Sequence[Any], places: Places) -> None:
+    """Name μ below every place and α above every group of them."""
+    upper, lowest = panels[0], panels[-1]
+    crowded = len(places) > _CROWDED_TICKS
+    labels = [_short(mu) for _, mu in places]
+    lowest.set_xticks(list(places.values()), labels, rotation=40 if crowded else 0, ha="right" if crowded else "center")
+    for tick in lowest.get_xticklabels():
+        tick.set_rotation_mode("anchor")
+    upper.set_xlim(-0.75, max(places.values()) + 0.75)
+    lowest.set_xlabel("μ", fontsize=LABEL_SIZE, color=INK)
+    if lowest is not upper:
+        upper.tick_params(axis="x", labelbottom=False)
+    groups: dict[float, list[float]] = {}
+    for (alpha, _), at in places.items():
+        groups.setdefault(alpha, []).append(at)
+    for alpha, spots in groups.items():
+        upper.annotate(
+            f"α = {_short(alpha)}",
+            (float(np.mean(spots)), 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 5),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=TICK_SIZE,
+            color=INK,
+        )
+        if spots[0] > 0:
+            for ax in panels:
+                ax.axvline(spots[0] - (1.0 + _GAP) / 2, color=HAIRLINE, linewidth=0.8, zorder=1.0)
+
+
+def _legend(ax: Any, path: list[Candidate], shown: list[Candidate]) -> None:
+    def mark(look: str, size: float, hue: str, **line: Any) -> Line2D:
+        return Line2D([], [], marker=look, markersize=size, color=hue, markeredgewidth=0, **{"linestyle": ""} | line)
+
+    entries = [(mark("*", 13, CHOSEN_HUE), "chosen" if len(shown) < 2 else "chosen (1)")]
+    if len(shown) > 1:
+        last = f"–{len(shown)}" if len(shown) > 2 else ""
+        entries.append((mark("o", 7, NUMBERED_HUE), f"next different (2{last})"))
+    if len(path) > 1:
+        entries.append((mark("o", 4.5, INK, linestyle="-", linewidth=1.4), "best at its α, μ"))
+        entries.append((mark("o", 4.5, SOFT_INK, alpha=0.55), "other optima"))
+    entries.append((Line2D([], [], color=SOFT_INK, linewidth=0.8, linestyle=DASHED), "one Gaussian cloud"))
+    ax.legend(
+        [handle for handle, _ in entries],
+        [name for _, name in entries],
+        loc="upper left",
+        bbox_to_anchor=(1.02, 1.0),
+        borderaxespad=0.0,
+        frameon=False,
+        fontsize=LABEL_SIZE,
+        labelcolor=INK,
+    )
+
+
+def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Candidate) -> None:
+    """One view without scales: its first two axes, or how the rows lie along the only one."""
+    hue = CHOSEN_HUE if number == 1 else NUMBERED_HUE
+    if view.shape[1] == 1:
+        ax.hist(view[:, 0], bins=40, color=hue)
+    else:
+        area, opacity = point_look(view[:, :2])
+        ax.scatter(*view[:, :2].T, s=area / 3, color=hue, alpha=opacity, linewidths=0, rasterized=True)
+        ax.set_aspect("auto")
+    ax.margins(0.06)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for spine in ax.spines.values():
+        spine.set_color(hue if number == 1 else HAIRLINE)
+    ax.set_title(
+        f"{number}: score {_signed(one.score)}\nα = {_short(one.alpha)}, μ = {_short(one.mu)}",
+        fontsize=TICK_SIZE,
+        color=INK,
+        fontweight="bold" if number == 1 else "normal",
+    )
+
+
+def _short(value: float) -> str:
+    """A number in three digits and as few letters as they need.
+
+    >>> _short(52345.0), _short(0.75), _short(float("inf"))
+    ('5.23e4', '0.75', '∞')
+    """
+    if np.isinf(value):
+        return "∞"
+    text = f"{value:.3g}"
+    if "e" not in text:
+        return text
+    mantissa, exponent = text.split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"one {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")

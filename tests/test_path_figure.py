@@ -1,0 +1,204 @@
+"""The figure of the path and the page of a view: what is drawn is counted, and nothing lies on anything else."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+
+from helpers import grouped
+from imapce import IMAPCE, Attributes, Samples, Subset, load_model
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.plotting import path_caption, plot_path, save_figure, write_view_report
+from imapce.plotting.path import MOST_THUMBNAILS, _short
+
+X = grouped().X
+BACKGROUND = np.random.default_rng(1).normal(size=(200, 8))
+CASES: dict[str, tuple[dict[str, Any], Any]] = {
+    "columns": ({}, Attributes([0, 1])),
+    "background": ({}, Samples(BACKGROUND)),
+    "both": ({}, [Samples(BACKGROUND), Attributes([0])]),
+    "nothing": ({}, None),
+    "one view": ({"mu": 0.0}, None),
+    "paper's mu": ({"mu": "paper"}, Samples(BACKGROUND)),
+    "ratio": ({"alpha": "ratio"}, Samples(BACKGROUND)),
+    "one axis": ({"n_components": 1}, None),
+    "three axes": ({"n_components": 3}, Subset(np.arange(40))),
+}
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, IMAPCE]:
+    return {
+        name: IMAPCE(**{"random_state": 0, "n_starts": 4} | changes).fit(X, prior=prior)
+        for name, (changes, prior) in CASES.items()
+    }
+
+
+def dots(figure: Figure, panel: int) -> np.ndarray:
+    clouds = [artist for artist in figure.axes[panel].collections if isinstance(artist, PathCollection)]
+    return np.asarray(clouds[0].get_offsets())
+
+
+def stars(figure: Figure, panel: int) -> list[Any]:
+    return [line for line in figure.axes[panel].lines if line.get_marker() == "*"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_view_is_a_dot_and_the_best_one_a_star(models: dict[str, IMAPCE], name: str) -> None:
+    model = models[name]
+    figure = plot_path(model)
+    leaks = CASES[name][1] is not None and name in ("columns", "both")
+    assert len(figure.axes) == 1 + leaks
+    for panel, value in enumerate(("score", "leakage")[: 1 + leaks]):
+        assert sorted(dots(figure, panel)[:, 1]) == pytest.approx(sorted(getattr(one, value) for one in model.path_))
+        assert len(stars(figure, panel)) == 1
+    assert stars(figure, 0)[0].get_ydata()[0] == max(one.score for one in model.path_)
+    settings = {(one.alpha, one.mu) for one in model.path_}
+    assert len(np.unique(dots(figure, 0)[:, 0])) == len(settings)
+    labels = [tick.get_text() for tick in figure.axes[leaks].get_xticklabels()]
+    assert labels == [_short(mu) for _, mu in sorted(settings)]
+    assert [text.get_text() for text in figure.axes[0].texts] == [
+        f"α = {_short(alpha)}" for alpha in sorted({alpha for alpha, _ in settings})
+    ]
+
+
+def test_a_line_for_every_alpha_joins_the_best_of_every_mu(models: dict[str, IMAPCE]) -> None:
+    model = models["background"]
+    lines = [
+        line for line in plot_path(model).axes[0].lines if line.get_linewidth() == 1.4 and line.get_marker() == "o"
+    ]
+    drawn = [list(line.get_ydata()) for line in lines if len(line.get_xdata()) > 1]
+    expected = [
+        [max(one.score for one in model.path_ if (one.alpha, one.mu) == (alpha, mu)) for mu in mus]
+        for alpha in sorted({one.alpha for one in model.path_})
+        for mus in [sorted({one.mu for one in model.path_ if one.alpha == alpha})]
+    ]
+    assert drawn == expected
+    assert len(drawn) == 4
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_thumbnails_show_the_chosen_view_first_and_then_others(models: dict[str, IMAPCE], name: str) -> None:
+    model = models[name]
+    figure = plot_path(model, X)
+    small = figure.axes[len(plot_path(model).axes) :]
+    assert 1 <= len(small) <= min(MOST_THUMBNAILS, len(model.optima_))
+    if name == "one axis":
+        assert all(ax.patches for ax in small)
+        return
+    views = [np.asarray(ax.collections[0].get_offsets()) for ax in small]
+    np.testing.assert_array_equal(views[0], model.transform(X)[:, :2])
+    axes = [np.linalg.qr(view - view.mean(axis=0))[0] for view in views]
+    if model.n_components == 2:
+        assert all(2 - np.sum((one.T @ other) ** 2) >= 0.25 for one, other in combinations(axes, 2))
+    scores = [float(ax.get_title().split("score ")[1].split("\n")[0].replace("−", "-")) for ax in small]
+    assert scores == sorted(scores, reverse=True)
+    numbers = [text.get_text() for text in figure.axes[0].texts if not text.get_text().startswith("α")]
+    assert sorted(", ".join(numbers).split(", ")) == (
+        [str(n + 1) for n in range(len(small))] if len(small) > 1 else [""]
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_panels_keep_apart_and_every_word_is_on_the_page(models: dict[str, IMAPCE], name: str) -> None:
+    figure = plot_path(models[name], X)
+    figure.draw_without_rendering()
+    page = figure.bbox
+    boxes = [ax.get_tightbbox() for ax in figure.axes]
+    assert all(page.x0 <= box.x0 and box.x1 <= page.x1 for box in boxes)
+    assert all(page.y0 <= box.y0 and box.y1 <= page.y1 for box in boxes)
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    for words in (figure.axes[0].texts, figure.axes[0].get_xticklabels()):
+        level = [text.get_window_extent() for text in words if text.get_text() and text.get_rotation() == 0]
+        assert not any(one.overlaps(other) for one, other in combinations(level, 2))
+
+
+def test_large_tables_are_sampled_for_thumbnails(models: dict[str, IMAPCE]) -> None:
+    figure = plot_path(models["nothing"], np.tile(X, (30, 1)))
+    assert len(figure.axes[1].collections[0].get_offsets()) == 5_000
+
+
+def test_tables_and_table_output_give_the_same_picture(tmp_path: Path) -> None:
+    table = pd.DataFrame(X, columns=[f"c{place}" for place in range(8)])
+    model = IMAPCE(random_state=0, n_starts=4).fit(table).set_output(transform="pandas")
+    view = np.asarray(model.transform(table))
+    np.testing.assert_array_equal(plot_path(model, table).axes[1].collections[0].get_offsets(), view)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+def test_a_saved_model_gives_the_same_bytes(models: dict[str, IMAPCE], tmp_path: Path, suffix: str) -> None:
+    model = models["columns"]
+    before = copy.deepcopy(model.__dict__)
+    model.save(tmp_path / "view.imapce")
+    written = [
+        save_figure(plot_path(one, X), tmp_path / f"{number}{suffix}").read_bytes()
+        for number, one in enumerate((model, load_model(tmp_path / "view.imapce")))
+    ]
+    assert written[0] == written[1]
+    assert np.array_equal(model.components_, before["components_"])
+    assert set(model.__dict__) == set(before)
+
+
+def test_the_caption_says_where_the_view_was_found_and_what_the_score_is(models: dict[str, IMAPCE]) -> None:
+    model = models["columns"]
+    best = max(model.path_, key=lambda one: one.score)
+    told = path_caption(model)
+    assert told.startswith(f"Of {len(model.path_)} views at 3 settings of α and μ the one with the highest score")
+    assert f"{best.score:.2f} at α = ∞ and μ = {_short(best.mu)}" in told
+    assert "(leakage)" in told
+    assert "leakage" not in path_caption(models["background"])
+    assert path_caption(models["one view"]).startswith("Only one view was found")
+    assert "for granted" not in told
+    doubtful = copy.copy(models["nothing"])
+    doubtful.path_ = [replace(one, separation=one.separation - 5.0) for one in doubtful.path_]
+    assert "take no group in it for granted" in path_caption(doubtful)
+
+
+def test_views_without_a_score_are_left_out(models: dict[str, IMAPCE]) -> None:
+    model = copy.copy(models["nothing"])
+    model.path_ = [*model.path_, replace(model.path_[0], separation=-np.inf)]
+    assert len(dots(plot_path(model, X), 0)) == len(model.path_) - 1
+    model.path_ = model.path_[-1:]
+    with pytest.raises(InvalidValueError, match="finite score"):
+        plot_path(model)
+
+
+def test_models_without_a_path_are_refused_with_a_sentence() -> None:
+    with pytest.raises(InvalidTypeError, match="fitted IMAPCE with path_, got IMAPCE without"):
+        plot_path(IMAPCE())
+    given = IMAPCE(alpha=1.0, mu=10.0, n_starts=2, random_state=0).fit(X)
+    with pytest.raises(InvalidValueError, match="this one was given both"):
+        path_caption(given)
+
+
+def test_numbers_are_short() -> None:
+    values = (np.inf, 0.0, 0.75, 211.84, 21184.4, 1.0e12, 3.2e-7)
+    assert [_short(value) for value in values] == ["∞", "0", "0.75", "212", "2.12e4", "1e12", "3.2e-7"]
+
+
+def test_the_page_of_a_view_has_a_section_on_the_choice_only_where_there_was_one(
+    models: dict[str, IMAPCE], tmp_path: Path
+) -> None:
+    hostile = "<script>alert(1)</script>"
+    target = write_view_report(
+        models["columns"], X, tmp_path / "view.html", color=grouped().kind, color_name=hostile, title=hostile
+    )
+    page = target.read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert path_caption(models["columns"]) in page
+    assert page.count("<img") == 4
+    assert "labels that colour it were not used" in page
+    given = IMAPCE(3, alpha=1.0, mu=10.0, n_starts=2, random_state=0).fit(X)
+    page = write_view_report(given, X, tmp_path / "given.html", known=np.arange(300) < 50).read_text(encoding="utf-8")
+    assert "Why this view" not in page
+    assert page.count("<img") == 3
+    assert "Known rows are grey" in page
