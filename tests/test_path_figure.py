@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from helpers import grouped
 from imapce import IMAPCE, Attributes, Samples, Subset, load_model
+from imapce.baselines import PCA
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting import path_caption, plot_path, save_figure, write_view_report
 from imapce.plotting.path import MOST_THUMBNAILS, _short
@@ -173,11 +174,14 @@ def test_views_without_a_score_are_left_out(models: dict[str, IMAPCE]) -> None:
 
 
 def test_models_without_a_path_are_refused_with_a_sentence() -> None:
-    with pytest.raises(InvalidTypeError, match="fitted IMAPCE with path_, got IMAPCE without"):
+    with pytest.raises(InvalidTypeError, match="a fitted IMAPCE, got IMAPCE without"):
         plot_path(IMAPCE())
     given = IMAPCE(alpha=1.0, mu=10.0, n_starts=2, random_state=0).fit(X)
     with pytest.raises(InvalidValueError, match="this one was given both"):
         path_caption(given)
+    with pytest.raises(InvalidTypeError, match="a fitted IMAPCE, got PCA without"):
+        write_view_report(PCA().fit(X), X, "never.html")
+    assert not Path("never.html").exists()
 
 
 def test_numbers_are_short() -> None:

@@ -35,9 +35,9 @@ from imapce.stiefel import squared_distances
 
 MOST_THUMBNAILS = 4
 # The optima of a fit are often one view found at several settings. A thumbnail is for one of which the others leave a
-# quarter of an axis unexplained; it is looked for among the first few, since each is a pass over the rows.
+# quarter of an axis unexplained. Each comparison is a pass over X: few for a large one, all for a small one.
 LOOKS_DIFFERENT = 0.25
-MOST_COMPARED = 12
+COMPARED_ROWS, FEWEST_COMPARED = 1_000_000, 8
 # A thumbnail is an inch and a half wide: more rows than these cannot be told apart in it.
 THUMBNAIL_ROWS = 5_000
 CHOSEN_HUE, NUMBERED_HUE = PALETTE[0], PALETTE[1]
@@ -56,13 +56,15 @@ def plot_path(model: Any, X: Any = None) -> Figure:
     Each setting has a place, ordered by α and then by μ; a line joins the best view of every μ at one α. The height is
     the score, separation·(1 − leakage)₊, by which the view is chosen; below it, where columns are known, the leakage
     Σρ². A score of zero is that of one Gaussian cloud from a side chosen beforehand; the best side of pure noise has a
-    little more (0.13 for 300 rows of 6 columns). With the rows `X` that the model was fitted to, or others with
-    their columns, the chosen view and the next of `optima_` that look different from it are drawn small and numbered.
+    little more (0.13 was seen for 300 rows of 6 columns).
+
+    With `X`, the rows that the model was fitted to or others with their columns, the chosen view and the next of
+    `optima_` that look different from it are drawn small and numbered.
 
     >>> plot_path(IMAPCE(random_state=0).fit(table), table)   # doctest: +SKIP
     <Figure size 860x620 with 5 Axes>
     """
-    path = _read_path(model)
+    path = _scored(model)
     ranked = distinct(sorted(path, key=lambda one: -one.score))
     views = [] if X is None else _different_views(model, X, ranked)
     shown = [one for one, _ in views] or ranked[:1]
@@ -73,8 +75,7 @@ def plot_path(model: Any, X: Any = None) -> Figure:
     places = _places(path)
     upper: Any = figure.add_subplot(grid[0])
     panels = [upper, *([figure.add_subplot(grid[1], sharex=upper)] if leaks else [])]
-    names = ["score", "leakage"]
-    for ax, name in zip(panels, names, strict=False):
+    for ax, name in zip(panels, ("score", "leakage"), strict=False):
         _draw_values(ax, path, places, name, shown)
         quiet_axes(ax, "", name)
         ax.grid(False, axis="x")
@@ -96,7 +97,7 @@ def path_caption(model: Any) -> str:
     >>> path_caption(model)                                   # doctest: +SKIP
     'Of 31 views at 12 settings of α and μ the one with the highest score was chosen: 0.31 at α = 1.5 and μ = 530. …'
     """
-    path = _read_path(model)
+    path = _scored(model)
     best = max(path, key=lambda one: one.score)
     where = f"{_signed(best.score)} at α = {_short(best.alpha)} and μ = {_short(best.mu)}"
     if len(path) == 1:
@@ -114,13 +115,20 @@ def path_caption(model: Any) -> str:
     return f"{why} {meaning}{doubt if best.score <= 0 else ''}."
 
 
-def _read_path(model: Any) -> list[Candidate]:
-    """Give the views of the path that have a score at all; a view without variance in a direction has none."""
+def read_path(model: Any) -> list[Candidate]:
+    """Give the views that a fitted IMAPCE tried, none where α and μ were given to it."""
     path = getattr(model, "path_", None)
-    if path is None:
+    # A list: contrastive PCA has a path of its own, over α alone and without scores.
+    if not isinstance(path, list):
         raise InvalidTypeError(
-            f"model must be a fitted IMAPCE with path_, got {type(model).__name__} without; call fit first."
+            f"model must be a fitted IMAPCE, got {type(model).__name__} without the path_ of one; call IMAPCE().fit."
         )
+    return path
+
+
+def _scored(model: Any) -> list[Candidate]:
+    """Give the views of the path that have a score at all; a view without variance in a direction has none."""
+    path = read_path(model)
     if not path:
         raise InvalidValueError(
             "model must be a fit that chose α or μ itself, and this one was given both, so it has no path; fit "
@@ -140,19 +148,19 @@ def _different_views(model: Any, X: Any, ranked: list[Candidate]) -> list[tuple[
     found: list[tuple[Candidate, NDArray[np.float64]]] = []
     bases: list[NDArray[np.float64]] = []
     # `optima_` holds the ranked views in their order, with axes turned as those of the model.
-    for one, optimum in list(zip(ranked, model.optima_, strict=False))[:MOST_COMPARED]:
+    for place, (one, optimum) in enumerate(zip(ranked, model.optima_, strict=False)):
         other = copy.copy(model)
         other.components_ = optimum.components
         # A table, if set_output asks for one, is read like an array.
         view = np.asarray(other.transform(X), dtype=np.float64)
+        last = place + 1 >= max(FEWEST_COMPARED, COMPARED_ROWS // len(view))
         if len(view) > THUMBNAIL_ROWS:
             view = view[np.random.default_rng(0).choice(len(view), THUMBNAIL_ROWS, replace=False)]
         basis = np.linalg.qr(view - view.mean(axis=0))[0]
-        if bases and squared_distances(basis[None], np.stack(bases)).min() < LOOKS_DIFFERENT:
-            continue
-        found.append((one, view))
-        bases.append(basis)
-        if len(found) == MOST_THUMBNAILS:
+        if not bases or squared_distances(basis[None], np.stack(bases)).min() >= LOOKS_DIFFERENT:
+            found.append((one, view))
+            bases.append(basis)
+        if last or len(found) == MOST_THUMBNAILS:
             break
     return found
 
@@ -230,7 +238,9 @@ def _number(ax: Any, path: list[Candidate], places: Places, shown: list[Candidat
         else:
             spot[2].append(str(number))
     for setting, height, numbers in written:
-        above = [one for one in path if (one.alpha, one.mu) == setting and height < one.score <= height + 1.5 * near]
+        # Nearer than a third of that the marks lie on each other, and the number is clear of both.
+        gaps = [one.score - height for one in path if (one.alpha, one.mu) == setting]
+        above = any(near / 3 < gap <= 1.5 * near for gap in gaps)
         ax.annotate(
             ", ".join(numbers),
             (places[setting], height),

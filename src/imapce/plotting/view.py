@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.plotting.biplot import plot_loadings
-from imapce.plotting.path import path_caption, plot_path
+from imapce.plotting.path import path_caption, plot_path, read_path
 from imapce.plotting.report import Section, Table, write_report
 from imapce.plotting.scatter import plot_embedding
 from imapce.plotting.steps import RASTERISE_FROM
 from imapce.plotting.trace import plot_trace
 
+SMALL = "Below it is drawn small, and beside it the next best that look different, if there are any."
 _FEATURES_IN_TABLE = 12
 
 
@@ -43,18 +44,19 @@ def write_view_report(
     >>> write_view_report(model, table, "penguins.html", color=table["species"])           # doctest: +SKIP
     PosixPath('penguins.html')
     """
+    chosen = bool(read_path(model))
     view = np.asarray(model.transform(X), dtype=np.float64)
     names = [f"imapce{axis}" for axis in range(view.shape[1])]
     figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=names)
     sections = [Section("The view", figures=[(_view_caption(view, color, known), figure)])]
-    if model.path_:
-        sections.append(Section("Why this view", figures=[(_path_caption(model), plot_path(model, X))]))
+    if chosen:
+        sections.append(Section("Why this view", figures=[(f"{path_caption(model)} {SMALL}", plot_path(model, X))]))
     arrows = "Which features make the view: long arrows pull points their way."
     sections.append(
         Section("What makes it", figures=[(arrows, plot_loadings(model, embedding=view))], table=_features(model))
     )
     trace = "Every line is a starting point on its way down to an optimum"
-    trace += ", at the α and μ of the chosen view." if model.path_ else "."
+    trace += ", at the α and μ of the chosen view; the gap counts the directions searched." if chosen else "."
     sections.append(Section("The search", model.stop_reason_, [(trace, plot_trace(model))]))
     # Clouds of many points hardly compress: at a lower resolution, still above that of the page, they stay small.
     dpi = 105.0 if len(view) > RASTERISE_FROM else 150.0
@@ -66,11 +68,6 @@ def _view_caption(view: NDArray[np.float64], color: ArrayLike | None, known: Arr
     if known is not None and np.any(known):
         caption += " Known rows are grey."
     return caption + (" The labels that colour it were not used." if color is not None else "")
-
-
-def _path_caption(model: Any) -> str:
-    small = "Below, the chosen view and the next best that look different"
-    return f"{path_caption(model)} {small if len(model.path_) > 1 else 'Below, the view'}, without scales."
 
 
 def _features(model: Any) -> Table:
