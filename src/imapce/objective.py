@@ -88,7 +88,8 @@ class Objective:
         CV = MV if self.M is self.Z.second_moment else stacked_product(self.Z.second_moment, V)
         kurtosis, slope, pull = self._kurtosis_terms(V, CV)
         gradient = self.within_range(gradient + self.mu * slope)
-        return Evaluation(value + self.mu * kurtosis, gradient, kurtosis, scale + self.mu * pull)
+        value = np.where(np.isinf(kurtosis), np.inf, value + self.mu * kurtosis)
+        return Evaluation(value, gradient, kurtosis, scale + abs(self.mu) * pull)
 
     def kurtosis(self, V: Array) -> Array:
         """κ(V) of each frame."""
@@ -135,7 +136,7 @@ class Objective:
     def _curvature(self, variance_in_view: float | Array) -> Array:
         """The variance terms curve like 2λ_max(M) everywhere, κ like 16μ·λ/λ̄ along an eigenvector λ of ZᵀZ."""
         assert self._eigen is not None
-        return 2.0 * self._top + 16.0 * self.mu * np.maximum(self._eigen[0], 0.0) / variance_in_view
+        return 2.0 * self._top + 16.0 * abs(self.mu) * np.maximum(self._eigen[0], 0.0) / variance_in_view
 
     @cached_property
     def _top(self) -> float:

@@ -31,6 +31,7 @@ Mask = NDArray[np.bool_]
 
 ALPHAS = (0.5, 1.0, 2.0, 5.0)
 MUS = (1.0, 10.0, 100.0)
+MINORITY_MUS = (-1.0, -10.0)  # a high kurtosis shows parts of less than 21 %, which a low one cannot
 STARTS = 8  # for each point, the random ones drawn anew: its neighbours on the path reach what it misses
 SKETCH, SKETCH_ITERATIONS = 1e-3, 100
 KEPT = 4  # optima of a point that are scored, best objective first
@@ -211,12 +212,15 @@ class PathSearch:
     def _points(self, space: Space) -> list[tuple[float, float]]:
         """Every (α, μ) of the path."""
         points = []
-        for alpha in self._alphas(space):
+        alphas = self._alphas(space)
+        for alpha in alphas:
             if self.mu == "paper":
                 M = self._contrast(space, alpha)
                 points.append((alpha, paper_mu(M, space.X, contrastive_axes(M, self.k))))
             else:
-                points += [(alpha, mu) for mu in self._mus(space)]
+                points += [(alpha, mu) for mu in self._mus(space, MUS)]
+        if self.mu == "auto":
+            points += [(alphas[len(alphas) // 2], mu) for mu in self._mus(space, MINORITY_MUS)]
         return points
 
     def _walk(
@@ -246,7 +250,7 @@ class PathSearch:
                     optimum.objective,
                     float(kurtosis),
                     optimum.starts,
-                    separation(space.rows @ V, [Y @ V for Y in space.backgrounds]),
+                    separation(space.rows @ V, [Y @ V for Y in space.backgrounds], searched=space.basis.shape[1]),
                     self.leakage.of(space.basis @ V),
                 )
                 found.append((candidate, space, V, solution.trace))
@@ -261,14 +265,14 @@ class PathSearch:
         weight = sum(w * form.trace for w, form in space.known)
         return [a * space.X.trace / weight for a in ALPHAS] if weight > 0 else [0.0]
 
-    def _mus(self, space: Space) -> list[float]:
+    def _mus(self, space: Space, factors: tuple[float, ...]) -> list[float]:
         if self.mu != "auto":
             return [float(self.mu)]
         # A space of k directions has one view, and no error to take a scale from.
         if space.X.size == self.k:
             return [0.0]
         scale = paper_mu(space.X, space.X, contrastive_axes(space.X, self.k))
-        return [scale * factor for factor in MUS]
+        return [scale * factor for factor in factors]
 
     def _contrast(self, space: Space, alpha: float) -> QuadraticForm:
         known = [(-alpha * weight, form) for weight, form in space.known] if np.isfinite(alpha) else []
