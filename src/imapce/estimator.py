@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from imapce import storage
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.linear_view import LinearView, require_number
-from imapce.objective import Objective, paper_mu, reconstruction_error
+from imapce.objective import Objective, paper_mu, reconstruction_error, shares_of_kurtosis
+from imapce.outlying import outlying_rows
 from imapce.path import SKETCH, PathSearch, by_separation
-from imapce.priors import Prior, PriorTerms
+from imapce.priors import Prior, PriorTerms, Subset, known_rows, without_rows
 from imapce.rows import ENGINES, QuadraticForm, Rows, RowsWithin, StandardizedRows, Subspace
 from imapce.selection import Candidate
 from imapce.solver import LocalOptimum, Progress, Solution, Trace, minimize
@@ -32,6 +33,7 @@ Array = NDArray[np.float64]
 
 MODEL_VERSION = 1
 RANKS = ("auto", "separation", "objective")
+OUTLIERS = ("auto", "keep", "trim")
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,15 @@ class IMAPCE(LinearView):
     n_starts : starting points tried at once; the first four are closed-form, the rest random.
     tol : relative size of the gradient at which a start has converged.
     max_iter : iterations after which a start is stopped.
+    outliers : "trim" sets gross outliers aside: no mean, scale or moment counts them, and `transform` still places them.
+        "keep" uses every row. "auto" trims where α or μ is automatic and keeps where both are given.
     missing : "error" refuses missing values; "mean" fills them with the means (of a category: shares) seen in `fit`.
     engine : "auto", "dense", "sparse" or "moment_tensor"; how rows are reduced, never what comes out.
     random_state : seed of the random starts.
     verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
 
-    Fitted: `alpha_` and `mu_` as used, `optima_` (distinct views, best first) and, where α or μ is automatic, `path_`,
-    every view tried with its (α, μ) and its scores.
+    Fitted: `alpha_` and `mu_` as used, `optima_` (distinct views, best first), `outliers_` (positions of the rows set
+    aside) and, where α or μ is automatic, `path_`, every view tried with its (α, μ) and its scores.
 
     Examples
     --------
@@ -96,6 +100,7 @@ class IMAPCE(LinearView):
         n_starts: int = 10,
         tol: float = 1e-6,
         max_iter: int = 500,
+        outliers: Literal["auto", "keep", "trim"] = "auto",
         missing: Literal["error", "mean"] = "error",
         engine: str = "auto",
         random_state: int | np.random.RandomState | None = None,
@@ -109,12 +114,14 @@ class IMAPCE(LinearView):
         self.n_starts = n_starts
         self.tol = tol
         self.max_iter = max_iter
+        self.outliers = outliers
         self.missing = missing
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
 
     path_: list[Candidate]
+    outliers_: NDArray[np.intp]
     _kurtoses: Array
 
     def _open(self, X: Any, engine: str = "auto") -> Rows:
@@ -123,6 +130,11 @@ class IMAPCE(LinearView):
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> StandardizedRows:
         """The fit itself; returns Z, whose own standardisation is what the kurtosis saw."""
         Xs = self._data(rows)
+        outlying = self._outlying(rows, priors)
+        self.outliers_ = np.flatnonzero(outlying)
+        if len(self.outliers_):
+            rows, priors = rows.without(outlying), without_rows(priors, outlying)
+            Xs = self._data(rows)
         terms = self._prior_terms(priors, Xs)
         Z = Xs if terms.known is None else self._standardized(rows.subset(~terms.known))
         if int(Z.informative.sum()) < self.n_components:
@@ -141,7 +153,31 @@ class IMAPCE(LinearView):
                 self._kurtoses = self._kurtoses[order]
                 solution = replace(solution, optima=[solution.optima[i] for i in order])
         self._keep(solution, Xs)
+        if len(self.outliers_):
+            self.stop_reason_ = f"{self.stop_reason_} {self._set_aside(len(outlying))}"
+            if self.verbose and not callable(self.verbose):
+                print(self._set_aside(len(outlying)))
         return Z
+
+    def _set_aside(self, n_rows: int) -> str:
+        many = len(self.outliers_) > 1
+        return (
+            f"{len(self.outliers_):,} of {n_rows:,} rows {'are gross outliers' if many else 'is a gross outlier'} and "
+            f'{"were" if many else "was"} set aside; outliers="keep" uses {"them" if many else "it"}.'
+        )
+
+    def _outlying(self, rows: Rows, priors: list[Prior]) -> NDArray[np.bool_]:
+        """The rows to set aside, as a mask; none where too few to explore would be left."""
+        automatic = "auto" in (self.alpha, self.mu)
+        none = np.zeros(rows.n_rows, dtype=bool)
+        if self.outliers == "keep" or (self.outliers == "auto" and not automatic):
+            return none
+        outlying = outlying_rows(rows)
+        unexplored = ~outlying
+        for prior in priors:
+            if isinstance(prior, Subset):
+                unexplored &= ~known_rows(prior, rows.n_rows)
+        return outlying if int(unexplored.sum()) > self.n_components else none
 
     def _choose(self, Xs: StandardizedRows, Z: StandardizedRows, terms: PriorTerms) -> Solution:
         """The path over (α, μ), and the view chosen from it."""
@@ -266,6 +302,21 @@ class IMAPCE(LinearView):
         if not solution.converged:
             warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=5)
 
+    def influence(self, X: Any) -> Array:
+        """How much of the view each row decides: n·max(‖qᵢ‖²/Σ‖q‖², sᵢ²/Σs²) with q = XV and s = qᵀ(Σqqᵀ)⁻¹q.
+
+        The first is the row's share of the variance kept, ‖XV‖², the second its share of the kurtosis, both among the
+        rows given; 1 is an average row. A row that was set aside in `fit` counts here like any other.
+
+        >>> np.argsort(-model.influence(X))[:10]                  # doctest: +SKIP
+        """
+        view = self.transform(X)
+        # In the largest value's units, whose fourth powers fit in a float.
+        view /= max(float(np.abs(view).max(initial=0.0)), np.finfo(np.float64).tiny)
+        variance = np.einsum("ik,ik->i", view, view)
+        total = max(float(variance.sum()), np.finfo(np.float64).tiny)
+        return len(view) * np.maximum(variance / total, shares_of_kurtosis(view))
+
     def inverse_transform(self, X: Any) -> Array:
         """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
         check_is_fitted(self)
@@ -307,6 +358,7 @@ class IMAPCE(LinearView):
             "explained_variance_ratio": self.explained_variance_ratio_,
             "trace_objectives": np.where(running, self.trace_.objectives, 0.0),
             "trace_running": running,
+            "outliers": self.outliers_,
         }
         if self.path_:
             arrays["path_components"] = np.stack([candidate.components for candidate in self.path_])
@@ -329,6 +381,8 @@ class IMAPCE(LinearView):
                 raise InvalidValueError(f'mu must be a number, "auto" or "paper"; got {self.mu!r}.')
         else:
             require_number("mu", self.mu)
+        if self.outliers not in OUTLIERS:
+            raise InvalidValueError(f"outliers must be one of {', '.join(map(repr, OUTLIERS))}; got {self.outliers!r}.")
         if not (callable(self.verbose) or isinstance(self.verbose, (bool, np.bool_, int))):
             raise InvalidTypeError(f"verbose must be True, False or a function; got {self.verbose!r}.")
         if self.engine not in ENGINES:
@@ -379,10 +433,13 @@ def _path_of(stored: list[dict[str, Any]], components: Array) -> list[Candidate]
 
 
 def parameters_of_file(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The constructor's parameters as they are called today: before there was `rank`, μ "auto" was the paper's rule."""
+    """The constructor's parameters as they are called today.
+
+    Before there was `rank`, μ "auto" was the paper's rule; before there was `outliers`, every row was used.
+    """
     if "rank" not in parameters and parameters.get("mu") == "auto":
-        return {**parameters, "mu": "paper"}
-    return parameters
+        parameters = {**parameters, "mu": "paper"}
+    return {"outliers": "keep", **parameters}
 
 
 def load_model(path: str | os.PathLike[str]) -> IMAPCE:
@@ -409,7 +466,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     shapes["trace_running"] = arrays["trace_objectives"].shape
     if header.get("path"):
         shapes["path_components"] = (len(header["path"]), k, d)
-    if strangers := set(arrays) - {"components", "trace_objectives", *shapes}:
+    if strangers := set(arrays) - {"components", "trace_objectives", "outliers", *shapes}:
         raise ValueError(f"array {sorted(strangers)[0]!r} is not part of a model")
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
@@ -420,6 +477,10 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
         Optimum(frame, float(one["objective"]), float(one["kurtosis"]), int(one["starts"]))
         for frame, one in zip(components, header["optima"], strict=True)
     ]
+    outliers = arrays.get("outliers", np.zeros(0, dtype=np.intp))
+    if outliers.ndim != 1 or outliers.dtype.kind != "i" or outliers.min(initial=0) < 0:
+        raise ValueError("the outliers are no positions of rows")
+    model.outliers_ = outliers.astype(np.intp)
     model.path_ = _path_of(header.get("path", []), arrays.get("path_components", np.zeros((0, k, d))))
     model.components_ = components[0]
     model.objective_, model.kurtosis_ = model.optima_[0].objective, model.optima_[0].kurtosis
