@@ -27,7 +27,9 @@ from imapce.command_options import (
     Missing,
     MissingValues,
     Mu,
+    Outliers,
     Output,
+    OutlyingRows,
     Plot,
     Seed,
     Starts,
@@ -100,6 +102,7 @@ def embed(
     seed: Seed = 0,
     labels: LabelColumn = None,
     drop: Drop = None,
+    outliers: OutlyingRows = Outliers.auto,
     missing: MissingValues = Missing.error,
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
@@ -125,6 +128,7 @@ def embed(
         standardize=not center_only,
         n_starts=starts,
         random_state=seed,
+        outliers=outliers.value,
         missing=missing.value,
     )
     with warnings_in_one_line(), fit_progress() as watch:

@@ -12,7 +12,8 @@ the most frequent one by no more than the others that do.
 
 Far rows are outliers where they are scattered. A hundredth of the rows or more that lie close to one another in
 excess = sign(u)·(|u| − 1)₊ are a cluster, however far away; and where more than a twentieth of the rows is far, these
-are the columns' own tails.
+are the columns' own tails. Outliers vary in size: where some are found, those beyond an inner fence, max(3, (q/h)²),
+are taken with them, if they are no more than these; else what lies between the fences is a tail.
 """
 
 from __future__ import annotations
@@ -31,8 +32,7 @@ Mask = NDArray[np.bool_]
 SAMPLED_ROWS, FEWEST_SAMPLED = 2000, 256
 SAMPLE_BYTES = 64 << 20
 # Rows that deviate, among those sampled, from which a column's quantiles mean something.
-FEWEST_DEVIATING = 30
-GROSS, TAIL = 5.0, 2.5
+FEWEST_DEVIATING = 20
 SMALLEST_CLUSTER, FEWEST_IN_CLUSTER = 0.01, 10
 MOST_FAR, MOST_OUTLYING = 0.1, 0.05
 # A neighbour is a row within this share of the excess: scattered rows are farther apart than they are out.
@@ -41,20 +41,36 @@ COMPARED_ROWS = 2000
 
 
 @dataclass(frozen=True)
-class Fences:
-    """Where a row is far: med_j, q_j and the fence of |u_j| for the columns that can be judged, and that of ‖u‖."""
+class Fence:
+    """A row is beyond it where |u_j| > max(gross, (q_j/h_j)^tail) for some j, or where ‖u‖ is, in its own q and h."""
+
+    gross: float
+    tail: float
+
+    def reach(self, ratio: Array | float) -> Array:
+        """In units of q, from q/h."""
+        return np.maximum(self.gross, np.asarray(ratio) ** self.tail)
+
+
+OUTER, INNER = Fence(5.0, 2.5), Fence(3.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """What is ordinary: med_j, q_j and q_j/h_j of the columns that can be judged, and q and q/h of ‖u‖."""
 
     columns: NDArray[np.intp]
     centre: Array
     unit: Array
-    reach: Array
+    ratio: Array
     distance: float
+    distance_ratio: float
 
     @classmethod
-    def of_sample(cls, sample: Array, origin: Array) -> Fences:
-        """The fences told by some rows (m, d), given less their origin.
+    def of_sample(cls, sample: Array, origin: Array) -> Bulk:
+        """As told by some rows (m, d), given less their origin.
 
-        >>> Fences.of_sample(np.random.default_rng(0).normal(size=(2000, 3)), np.zeros(3)).unit.round(1)
+        >>> Bulk.of_sample(np.random.default_rng(0).normal(size=(2000, 3)), np.zeros(3)).unit.round(1)
         array([1.6, 1.7, 1.6])
         """
         # Where fewer rows than can be judged are not zero, the median is zero and nothing need be sorted: most of the
@@ -69,26 +85,21 @@ class Fences:
         deviation.sort(axis=0)
         deviating = np.count_nonzero(deviation, axis=0)
         judged = deviating >= FEWEST_DEVIATING
-        columns, centre, values = columns[judged], centre[judged], values[:, judged]
-        half, unit = (_upper_quantile(deviation[:, judged], deviating[judged], p) for p in (0.5, 0.9))
-        sizes = np.sort(np.linalg.norm(values / unit, axis=1))
-        counted = np.array([np.count_nonzero(sizes)])
-        middle, ordinary = (float(_upper_quantile(sizes[:, None], counted, p)[0]) for p in (0.5, 0.9))
-        return cls(columns, centre, unit, _reach(unit / half), ordinary * float(_reach(ordinary / middle)))
+        half, unit = (_quantile_of_deviating(deviation[:, judged], deviating[judged], p) for p in (0.5, 0.9))
+        distances = np.linalg.norm(values[:, judged] / unit, axis=1)
+        distances = distances[distances > 0]
+        middle, ordinary = np.quantile(distances, (0.5, 0.9)) if len(distances) else (1.0, 1.0)
+        return cls(columns[judged], centre[judged], unit, unit / half, float(ordinary), float(ordinary / middle))
 
 
-def _upper_quantile(ascending: Array, counts: NDArray[np.intp], share: float) -> Array:
+def _quantile_of_deviating(ascending: Array, counts: NDArray[np.intp], share: float) -> Array:
     """The quantile of the last `counts` entries of every column: of those that are not zero."""
     place = len(ascending) - counts + (share * (counts - 1)).astype(np.intp)
     return np.take_along_axis(ascending, place[None, :], axis=0)[0]
 
 
-def _reach(ratio: Array | float) -> Array:
-    return np.maximum(GROSS, np.asarray(ratio) ** TAIL)
-
-
 def outlying_rows(rows: Rows) -> Mask:
-    """(n,), true for gross outliers; two passes over the rows, of which the first reads a sample.
+    """(n,), true for gross outliers; one pass over a sample and one over the rows, two where there are outliers.
 
     >>> X = np.random.default_rng(0).normal(size=(500, 4))
     >>> X[7, 2] = 60.0
@@ -96,35 +107,40 @@ def outlying_rows(rows: Rows) -> Mask:
     array([7])
     """
     rows = rows.unfolded
-    n, none = rows.n_rows, np.zeros(rows.n_rows, dtype=bool)
-    if n < FEWEST_DEVIATING:
-        return none
-    sample = _sample(rows)
-    fences = Fences.of_sample(sample, rows.origin)
-    del sample
-    if not len(fences.columns):
-        return none
+    outer = np.zeros(rows.n_rows, dtype=bool)
+    if rows.n_rows < FEWEST_DEVIATING:
+        return outer
+    bulk = Bulk.of_sample(_sample(rows), rows.origin)
+    if len(bulk.columns):
+        outer = _scattered_beyond(OUTER, bulk, rows)
+    if not outer.any():
+        return outer
+    both = outer | _scattered_beyond(INNER, bulk, rows)
+    return both if both.sum() <= 2 * outer.sum() else outer
+
+
+def _scattered_beyond(fence: Fence, bulk: Bulk, rows: Rows) -> Mask:
+    """The rows beyond the fence that belong to no cluster; none where they are too many."""
+    n, scattered = rows.n_rows, np.zeros(rows.n_rows, dtype=bool)
+    reach, farthest = fence.reach(bulk.ratio), bulk.distance * float(fence.reach(bulk.distance_ratio))
     far: list[NDArray[np.intp]] = []
     excesses: list[Array] = []
     start = count = 0
-    for block in rows.blocks(fences.columns):
-        scaled = (block - fences.centre) / fences.unit
+    for block in rows.blocks(bulk.columns):
+        scaled = (block - bulk.centre) / bulk.unit
         size = np.abs(scaled)
-        distance = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-        chosen = np.flatnonzero((size > fences.reach).any(axis=1) | (distance > fences.distance))
+        chosen = np.flatnonzero((size > reach).any(axis=1) | (np.linalg.norm(scaled, axis=1) > farthest))
         far.append(start + chosen)
         excesses.append(np.copysign(np.maximum(size[chosen] - 1.0, 0.0), scaled[chosen]))
         start += len(block)
         count += len(chosen)
         # So many are no exception to the 90 % quantiles, and this bounds what is kept of them.
         if count > MOST_FAR * n:
-            return none
-    found = np.concatenate(far)
-    scattered = ~_in_cluster(np.concatenate(excesses), n)
-    if scattered.sum() > MOST_OUTLYING * n:
-        return none
-    none[found[scattered]] = True
-    return none
+            return scattered
+    alone = np.concatenate(far)[~_in_cluster(np.concatenate(excesses), n)]
+    if len(alone) <= MOST_OUTLYING * n:
+        scattered[alone] = True
+    return scattered
 
 
 def _sample(rows: Rows) -> Array:
