@@ -28,8 +28,8 @@ from imapce.command_options import (
     MissingValues,
     Mu,
     Outliers,
-    Output,
     OutlyingRows,
+    Output,
     Plot,
     Seed,
     Starts,
@@ -144,6 +144,7 @@ def embed(
         color=prepared.labels,
         color_name=labels,
         known=prepared.known,
+        aside=model.outliers_,
     )
     if save is not None:
         model.save(save)
@@ -304,18 +305,27 @@ def _write_view(
     color: Any = None,
     color_name: str | None = None,
     known: NDArray[Any] | None = None,
+    aside: NDArray[Any] | None = None,
 ) -> dict[str, str]:
-    """Write the table and the plot that were asked for and tell where; the plot is drawn before either is written."""
+    """Write the table and the plot that were asked for and tell where; the plot is drawn before either is written.
+
+    Rows set aside are in the table and not in the plot, where the others would shrink to a spot.
+    """
     from imapce.command_data import output_table
     from imapce.tables_io import write_table
 
     written: dict[str, str] = {}
     figure = None
     if plot is not None:
+        import numpy as np
+
         from imapce.plotting import plot_embedding
 
         names = [f"imapce{axis}" for axis in range(view.shape[1])]
-        figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=names)
+        shown = np.ones(len(view), dtype=bool)
+        shown[aside if aside is not None else []] = False
+        color, known = (None if values is None else np.asarray(values)[shown] for values in (color, known))
+        figure = plot_embedding(view[shown], color=color, color_name=color_name, known=known, axis_names=names)
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
         write_table(view if output.lower().endswith(".npy") else output_table(carried, view), output)

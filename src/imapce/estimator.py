@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from imapce import storage
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.linear_view import LinearView, require_number
-from imapce.objective import Objective, paper_mu, reconstruction_error, shares_of_kurtosis
-from imapce.outlying import outlying_rows
+from imapce.objective import Objective, paper_mu, reconstruction_error
+from imapce.outlying import outlying_rows, set_aside
 from imapce.path import SKETCH, PathSearch, by_separation
 from imapce.priors import Prior, PriorTerms, Subset, known_rows, without_rows
 from imapce.rows import ENGINES, QuadraticForm, Rows, RowsWithin, StandardizedRows, Subspace
@@ -73,7 +73,7 @@ class IMAPCE(LinearView):
     n_starts : starting points tried at once; the first four are closed-form, the rest random.
     tol : relative size of the gradient at which a start has converged.
     max_iter : iterations after which a start is stopped.
-    outliers : "trim" sets gross outliers aside: no mean, scale or moment counts them, and `transform` still places them.
+    outliers : "trim" sets gross outliers aside: no mean, scale or moment counts them; `transform` still places them.
         "keep" uses every row. "auto" trims where α or μ is automatic and keeps where both are given.
     missing : "error" refuses missing values; "mean" fills them with the means (of a category: shares) seen in `fit`.
     engine : "auto", "dense", "sparse" or "moment_tensor"; how rows are reduced, never what comes out.
@@ -122,7 +122,9 @@ class IMAPCE(LinearView):
 
     path_: list[Candidate]
     outliers_: NDArray[np.intp]
+    stop_reason_: str
     _kurtoses: Array
+    _told: list[str]
 
     def _open(self, X: Any, engine: str = "auto") -> Rows:
         return super()._open(X, self.engine)
@@ -132,7 +134,9 @@ class IMAPCE(LinearView):
         Xs = self._data(rows)
         outlying = self._outlying(rows, priors)
         self.outliers_ = np.flatnonzero(outlying)
+        self._told = []
         if len(self.outliers_):
+            self._told.append(set_aside(outlying, "rows"))
             rows, priors = rows.without(outlying), without_rows(priors, outlying)
             Xs = self._data(rows)
         terms = self._prior_terms(priors, Xs)
@@ -153,24 +157,29 @@ class IMAPCE(LinearView):
                 self._kurtoses = self._kurtoses[order]
                 solution = replace(solution, optima=[solution.optima[i] for i in order])
         self._keep(solution, Xs)
-        if len(self.outliers_):
-            self.stop_reason_ = f"{self.stop_reason_} {self._set_aside(len(outlying))}"
-            if self.verbose and not callable(self.verbose):
-                print(self._set_aside(len(outlying)))
+        told = self.__dict__.pop("_told")
+        self.stop_reason_ = " ".join([self.stop_reason_, *told])
+        if told and self.verbose and not callable(self.verbose):
+            print(*told)
         return Z
 
-    def _set_aside(self, n_rows: int) -> str:
-        many = len(self.outliers_) > 1
-        return (
-            f"{len(self.outliers_):,} of {n_rows:,} rows {'are gross outliers' if many else 'is a gross outlier'} and "
-            f'{"were" if many else "was"} set aside; outliers="keep" uses {"them" if many else "it"}.'
-        )
+    @property
+    def _trims(self) -> bool:
+        return self.outliers == "trim" or (self.outliers == "auto" and "auto" in (self.alpha, self.mu))
+
+    def _background_used(self, background: Rows) -> Rows:
+        if not self._trims:
+            return background
+        outlying = outlying_rows(background)
+        if not outlying.any():
+            return background
+        self._told.append(set_aside(outlying, "background rows"))
+        return background.without(outlying)
 
     def _outlying(self, rows: Rows, priors: list[Prior]) -> NDArray[np.bool_]:
         """The rows to set aside, as a mask; none where too few to explore would be left."""
-        automatic = "auto" in (self.alpha, self.mu)
         none = np.zeros(rows.n_rows, dtype=bool)
-        if self.outliers == "keep" or (self.outliers == "auto" and not automatic):
+        if not self._trims:
             return none
         outlying = outlying_rows(rows)
         unexplored = ~outlying
@@ -301,21 +310,6 @@ class IMAPCE(LinearView):
         self.trace_ = solution.trace
         if not solution.converged:
             warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=5)
-
-    def influence(self, X: Any) -> Array:
-        """How much of the view each row decides: n·max(‖qᵢ‖²/Σ‖q‖², sᵢ²/Σs²) with q = XV and s = qᵀ(Σqqᵀ)⁻¹q.
-
-        The first is the row's share of the variance kept, ‖XV‖², the second its share of the kurtosis, both among the
-        rows given; 1 is an average row. A row that was set aside in `fit` counts here like any other.
-
-        >>> np.argsort(-model.influence(X))[:10]                  # doctest: +SKIP
-        """
-        view = self.transform(X)
-        # In the largest value's units, whose fourth powers fit in a float.
-        view /= max(float(np.abs(view).max(initial=0.0)), np.finfo(np.float64).tiny)
-        variance = np.einsum("ik,ik->i", view, view)
-        total = max(float(variance.sum()), np.finfo(np.float64).tiny)
-        return len(view) * np.maximum(variance / total, shares_of_kurtosis(view))
 
     def inverse_transform(self, X: Any) -> Array:
         """The (encoded) data a view stands for: X·components_·scale_ + mean_."""

@@ -166,3 +166,14 @@ def _in_cluster(excess: Array, n_rows: int) -> Mask:
     # A row is its own nearest neighbour where it is compared.
     distances, _ = NearestNeighbors(n_neighbors=min(needed, len(compared))).fit(compared).kneighbors(excess)
     return distances[:, -1] <= CLOSE * np.linalg.norm(excess, axis=1)
+
+
+def set_aside(outlying: Mask, what: str) -> str:
+    """What a fit tells of them, in one sentence.
+
+    >>> set_aside(np.array([True, False, True, False]), "rows")
+    '2 of 4 rows are gross outliers and were set aside; outliers="keep" uses them.'
+    """
+    count = int(outlying.sum())
+    are, were, them = ("are gross outliers", "were", "them") if count > 1 else ("is a gross outlier", "was", "it")
+    return f'{count:,} of {len(outlying):,} {what} {are} and {were} set aside; outliers="keep" uses {them}.'

@@ -102,4 +102,6 @@ class Step:
         but = f" but {aside:,} gross outlier{'s' if aside > 1 else ''}" if aside else ""
         if sampled == total:
             return f"Clustered all {total + aside:,} unexplored rows{but}."
-        return f"Clustered a seeded sample of {sampled:,} of {total + aside:,} unexplored rows{but} and assigned the rest."
+        return (
+            f"Clustered a seeded sample of {sampled:,} of {total + aside:,} unexplored rows{but} and assigned the rest."
+        )
