@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
+from sklearn.metrics import pairwise_distances_chunked
 
 from imapce.rows import Rows
 
@@ -71,7 +71,7 @@ class Bulk:
         """As told by some rows (m, d), given less their origin.
 
         >>> Bulk.of_sample(np.random.default_rng(0).normal(size=(2000, 3)), np.zeros(3)).unit.round(1)
-        array([1.6, 1.7, 1.6])
+        array([1.7, 1.6, 1.6])
         """
         # Where fewer rows than can be judged are not zero, the median is zero and nothing need be sorted: most of the
         # columns of a sparse matrix.
@@ -163,9 +163,13 @@ def _in_cluster(excess: Array, n_rows: int) -> Mask:
     if m > COMPARED_ROWS:
         compared = excess[np.random.default_rng(0).choice(m, COMPARED_ROWS, replace=False)]
         needed = max(FEWEST_IN_CLUSTER, needed * COMPARED_ROWS // m)
-    # A row is its own nearest neighbour where it is compared.
-    distances, _ = NearestNeighbors(n_neighbors=min(needed, len(compared))).fit(compared).kneighbors(excess)
-    return distances[:, -1] <= CLOSE * np.linalg.norm(excess, axis=1)
+    within = CLOSE * np.linalg.norm(excess, axis=1)
+
+    def close_by(distances: Array, start: int) -> NDArray[np.intp]:
+        return np.count_nonzero(distances <= within[start : start + len(distances), None], axis=1)
+
+    counts = np.concatenate(list(pairwise_distances_chunked(excess, compared, reduce_func=close_by)))
+    return counts >= needed
 
 
 def set_aside(outlying: Mask, what: str) -> str:
