@@ -78,6 +78,13 @@ def test_float32_sparse_and_far_columns_make_no_difference() -> None:
     np.testing.assert_array_equal(positions(X + 1e5), at)
 
 
+def test_no_number_is_too_large_or_too_small_to_be_judged() -> None:
+    X = DATA.X.copy()
+    X[:, 3] *= 1e-140
+    X[[5, 250], [3, 4]] = 1e70
+    np.testing.assert_array_equal(positions(X), [5, 250])
+
+
 def far_cluster(rng: np.random.Generator, share: float, n: int = 1500, d: int = 12) -> np.ndarray:
     X = rng.normal(size=(n, d))
     X[: int(share * n)] += 40.0 * rng.choice([-1.0, 1.0], d)

@@ -38,6 +38,7 @@ MOST_FAR, MOST_OUTLYING = 0.1, 0.05
 # A neighbour is a row within this share of the excess: scattered rows are farther apart than they are out.
 CLOSE = 0.5
 COMPARED_ROWS = 2000
+FARTHEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Fence:
 
     def reach(self, ratio: Array | float) -> Array:
         """In units of q, from q/h."""
-        return np.maximum(self.gross, np.asarray(ratio) ** self.tail)
+        with np.errstate(over="ignore"):
+            return np.maximum(self.gross, np.asarray(ratio) ** self.tail)
 
 
 OUTER, INNER = Fence(5.0, 2.5), Fence(3.0, 2.0)
@@ -86,16 +88,24 @@ class Bulk:
         deviating = np.count_nonzero(deviation, axis=0)
         judged = deviating >= FEWEST_DEVIATING
         half, unit = (_quantile_of_deviating(deviation[:, judged], deviating[judged], p) for p in (0.5, 0.9))
-        distances = np.linalg.norm(values[:, judged] / unit, axis=1)
+        distances = np.linalg.norm(_scaled(values[:, judged], unit), axis=1)
         distances = distances[distances > 0]
         middle, ordinary = np.quantile(distances, (0.5, 0.9)) if len(distances) else (1.0, 1.0)
-        return cls(columns[judged], centre[judged], unit, unit / half, float(ordinary), float(ordinary / middle))
+        with np.errstate(over="ignore"):
+            ratio = unit / half
+        return cls(columns[judged], centre[judged], unit, ratio, float(ordinary), float(ordinary / middle))
 
 
 def _quantile_of_deviating(ascending: Array, counts: NDArray[np.intp], share: float) -> Array:
     """The quantile of the last `counts` entries of every column: of those that are not zero."""
     place = len(ascending) - counts + (share * (counts - 1)).astype(np.intp)
     return np.take_along_axis(ascending, place[None, :], axis=0)[0]
+
+
+def _scaled(deviation: Array, unit: Array) -> Array:
+    """u, cut off where its squares would overflow: 1e70 in a column of 1e-100 is as far as can be."""
+    with np.errstate(over="ignore"):
+        return np.clip(deviation / unit, -FARTHEST, FARTHEST)
 
 
 def outlying_rows(rows: Rows) -> Mask:
@@ -127,7 +137,7 @@ def _scattered_beyond(fence: Fence, bulk: Bulk, rows: Rows) -> Mask:
     excesses: list[Array] = []
     start = count = 0
     for block in rows.blocks(bulk.columns):
-        scaled = (block - bulk.centre) / bulk.unit
+        scaled = _scaled(block - bulk.centre, bulk.unit)
         size = np.abs(scaled)
         chosen = np.flatnonzero((size > reach).any(axis=1) | (np.linalg.norm(scaled, axis=1) > farthest))
         far.append(start + chosen)
