@@ -91,9 +91,9 @@ def far_cluster(rng: np.random.Generator, share: float, n: int = 1500, d: int = 
     return X
 
 
-def in_one_column(rng: np.random.Generator) -> np.ndarray:
+def in_one_column(rng: np.random.Generator, at: float = 30.0, spread: float = 1.0) -> np.ndarray:
     X = rng.normal(size=(1500, 60))
-    X[:45, 3] += 30.0
+    X[:45, 3] = at + spread * X[:45, 3]
     return X
 
 
@@ -112,6 +112,7 @@ CLEAN: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
     "sparse grey values": lambda rng: rng.integers(0, 256, size=(1500, 80)) * (rng.random((1500, 80)) < rng.random(80)),
     "3 % far away": lambda rng: far_cluster(rng, 0.03),
     "3 % far away in one column": in_one_column,
+    "3 % across the fence": lambda rng: in_one_column(rng, at=15.0, spread=2.0),
     "5 % four times as wide": lambda rng: (
         rng.normal(size=(2000, 10)) * np.where(np.arange(2000) % 20 == 0, 4, 1)[:, None]
     ),

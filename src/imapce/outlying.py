@@ -12,8 +12,8 @@ the most frequent one by no more than the others that do.
 
 Far rows are outliers where they are scattered. A hundredth of the rows or more that lie close to one another in
 excess = sign(u)·(|u| − 1)₊ are a cluster, however far away; and where more than a twentieth of the rows is far, these
-are the columns' own tails. Outliers vary in size: where some are found, those beyond an inner fence, max(3, (q/h)²),
-are taken with them, if they are no more than these; else what lies between the fences is a tail.
+are the columns' own tails. Outliers vary in size: where some are found, scattered rows beyond an inner fence,
+max(3, (q/h)²), go with them, unless they outnumber them; then what lies between the fences is a tail.
 """
 
 from __future__ import annotations
@@ -116,41 +116,47 @@ def outlying_rows(rows: Rows) -> Mask:
     >>> np.flatnonzero(outlying_rows(open_rows(X)))           # doctest: +SKIP
     array([7])
     """
-    rows = rows.unfolded
-    outer = np.zeros(rows.n_rows, dtype=bool)
-    if rows.n_rows < FEWEST_DEVIATING:
-        return outer
+    rows, outlying = rows.unfolded, np.zeros(rows.n_rows, dtype=bool)
     bulk = Bulk.of_sample(_sample(rows), rows.origin)
-    if len(bulk.columns):
-        outer = _scattered_beyond(OUTER, bulk, rows)
-    if not outer.any():
-        return outer
-    both = outer | _scattered_beyond(INNER, bulk, rows)
-    return both if both.sum() <= 2 * outer.sum() else outer
+    far = _beyond(OUTER, bulk, rows) if len(bulk.columns) else None
+    if far is None or not len(far.positions):
+        return outlying
+    # A cluster may lie across the outer fence, so its rows are looked for on both sides.
+    suspect = _beyond(INNER, bulk, rows) or far
+    scattered = suspect.positions[~_in_cluster(suspect.excess, rows.n_rows)]
+    beyond_doubt = np.isin(scattered, far.positions)
+    chosen = scattered if 2 * beyond_doubt.sum() >= len(scattered) else scattered[beyond_doubt]
+    if len(chosen) <= MOST_OUTLYING * rows.n_rows:
+        outlying[chosen] = True
+    return outlying
 
 
-def _scattered_beyond(fence: Fence, bulk: Bulk, rows: Rows) -> Mask:
-    """The rows beyond the fence that belong to no cluster; none where they are too many."""
-    n, scattered = rows.n_rows, np.zeros(rows.n_rows, dtype=bool)
+@dataclass(frozen=True)
+class FarRows:
+    """Rows beyond a fence: where they are, and sign(u)·(|u| − 1)₊."""
+
+    positions: NDArray[np.intp]
+    excess: Array
+
+
+def _beyond(fence: Fence, bulk: Bulk, rows: Rows) -> FarRows | None:
+    """The rows beyond the fence; None where they are too many."""
     reach, farthest = fence.reach(bulk.ratio), bulk.distance * float(fence.reach(bulk.distance_ratio))
-    far: list[NDArray[np.intp]] = []
+    positions: list[NDArray[np.intp]] = []
     excesses: list[Array] = []
     start = count = 0
     for block in rows.blocks(bulk.columns):
         scaled = _scaled(block - bulk.centre, bulk.unit)
         size = np.abs(scaled)
         chosen = np.flatnonzero((size > reach).any(axis=1) | (np.linalg.norm(scaled, axis=1) > farthest))
-        far.append(start + chosen)
+        positions.append(start + chosen)
         excesses.append(np.copysign(np.maximum(size[chosen] - 1.0, 0.0), scaled[chosen]))
         start += len(block)
         count += len(chosen)
         # So many are no exception to the 90 % quantiles, and this bounds what is kept of them.
-        if count > MOST_FAR * n:
-            return scattered
-    alone = np.concatenate(far)[~_in_cluster(np.concatenate(excesses), n)]
-    if len(alone) <= MOST_OUTLYING * n:
-        scattered[alone] = True
-    return scattered
+        if count > MOST_FAR * rows.n_rows:
+            return None
+    return FarRows(np.concatenate(positions), np.concatenate(excesses))
 
 
 def _sample(rows: Rows) -> Array:
