@@ -74,7 +74,8 @@ class IMAPCE(LinearView):
     tol : relative size of the gradient at which a start has converged.
     max_iter : iterations after which a start is stopped.
     outliers : "trim" sets gross outliers aside: no mean, scale or moment counts them; `transform` still places them.
-        "keep" uses every row. "auto" trims where α or μ is automatic and keeps where both are given.
+        "keep" uses every row. "auto" trims where α or μ is automatic and keeps where both are given. Missing values are
+        filled before, with means that count every row.
     missing : "error" refuses missing values; "mean" fills them with the means (of a category: shares) seen in `fit`.
     engine : "auto", "dense", "sparse" or "moment_tensor"; how rows are reduced, never what comes out.
     random_state : seed of the random starts.
