@@ -6,9 +6,9 @@ hundred million. Which rows these are is told from quantiles, which 1 % of the r
     u_ij = (x_ij − med_j)/q_j,    q_j the 90 % quantile of |x_ij − med_j| among the rows that differ from med_j at all
     far:  |u_ij| > max(5, (q_j/h_j)^2.5) for some j,  or the same of ‖u_i‖;    h_j the median beside that quantile
 
-The power goes on with the tail from where it is known: the fence is at 15 standard deviations of a Gaussian, at 26
-of a Student t with five degrees of freedom and at 150 for the exponential of a Gaussian. A rare category differs from
-the most frequent one by no more than the others that do.
+The power goes on with the tail from where it is known: |x − med| may reach 15 for a standard Gaussian, 26 for Student's
+t with five degrees of freedom and 100 for the exponential of a standard Gaussian. A rare category differs from the most
+frequent one by no more than the others that do.
 
 Far rows are outliers where they are scattered. A hundredth of the rows or more that lie close to one another in
 excess = sign(u)·(|u| − 1)₊ are a cluster, however far away; and where more than a twentieth of the rows is far, these
