@@ -37,6 +37,7 @@ def test_imapce_has_the_parameters_and_defaults_of_the_contract() -> None:
         "random_state": None,
         "verbose": False,
         "missing": "error",
+        "outliers": "auto",
     }
     keyword_only = [name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
     assert keyword_only == list(parameters)[1:]

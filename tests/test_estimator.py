@@ -166,6 +166,7 @@ def test_clone_and_set_params_carry_every_parameter() -> None:
         "random_state": 5,
         "verbose": True,
         "missing": "mean",
+        "outliers": "trim",
     }
     assert set(values) == set(IMAPCE().get_params())
     assert clone(IMAPCE(**values)).get_params() == values

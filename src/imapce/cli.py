@@ -28,6 +28,8 @@ from imapce.command_options import (
     Missing,
     MissingValues,
     Mu,
+    Outliers,
+    OutlyingRows,
     Output,
     Plot,
     Report,
@@ -103,6 +105,7 @@ def embed(
     seed: Seed = 0,
     labels: LabelColumn = None,
     drop: Drop = None,
+    outliers: OutlyingRows = Outliers.auto,
     missing: MissingValues = Missing.error,
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
@@ -128,6 +131,7 @@ def embed(
         standardize=not center_only,
         n_starts=starts,
         random_state=seed,
+        outliers=outliers.value,
         missing=missing.value,
     )
     with warnings_in_one_line(), fit_progress() as watch:
@@ -143,6 +147,7 @@ def embed(
         color=prepared.labels,
         color_name=labels,
         known=prepared.known,
+        aside=model.outliers_,
     )
     if save is not None:
         model.save(save)
@@ -318,18 +323,27 @@ def _write_view(
     color: Any = None,
     color_name: str | None = None,
     known: NDArray[Any] | None = None,
+    aside: NDArray[Any] | None = None,
 ) -> dict[str, str]:
-    """Write the table and the plot that were asked for and tell where; the plot is drawn before either is written."""
+    """Write the table and the plot that were asked for and tell where; the plot is drawn before either is written.
+
+    Rows set aside are in the table and not in the plot, where the others would shrink to a spot.
+    """
     from imapce.command_data import output_table
     from imapce.tables_io import write_table
 
     written: dict[str, str] = {}
     figure = None
     if plot is not None:
+        import numpy as np
+
         from imapce.plotting import plot_embedding
 
         names = [f"imapce{axis}" for axis in range(view.shape[1])]
-        figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=names)
+        shown = np.ones(len(view), dtype=bool)
+        shown[aside if aside is not None else []] = False
+        color, known = (None if values is None else np.asarray(values)[shown] for values in (color, known))
+        figure = plot_embedding(view[shown], color=color, color_name=color_name, known=known, axis_names=names)
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
         write_table(view if output.lower().endswith(".npy") else output_table(carried, view), output)

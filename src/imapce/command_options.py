@@ -27,6 +27,14 @@ class Missing(StrEnum):
     mean = "mean"
 
 
+class Outliers(StrEnum):
+    """What to do with gross outliers."""
+
+    auto = "auto"
+    keep = "keep"
+    trim = "trim"
+
+
 Output = Annotated[
     str | None,
     typer.Option(
@@ -81,6 +89,10 @@ LabelColumn = Annotated[
     str | None, typer.Option("--labels", metavar="COLUMN", help="Column that colours the pictures. It is no feature.")
 ]
 Drop = Annotated[str | None, typer.Option("--drop", metavar="A,B", help="Columns to leave out.")]
+OutlyingRows = Annotated[
+    Outliers,
+    typer.Option("--outliers", help="Use gross outliers, or set them aside; auto does where alpha or mu is automatic."),
+]
 MissingValues = Annotated[Missing, typer.Option("--missing", help="Refuse missing values, or fill them with means.")]
 
 

@@ -18,8 +18,9 @@ from imapce import storage
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.linear_view import LinearView, require_number
 from imapce.objective import Objective, paper_mu, reconstruction_error
+from imapce.outlying import outlying_rows, set_aside
 from imapce.path import SKETCH, PathSearch, by_separation
-from imapce.priors import Prior, PriorTerms
+from imapce.priors import Prior, PriorTerms, Subset, known_rows, without_rows
 from imapce.rows import ENGINES, QuadraticForm, Rows, RowsWithin, StandardizedRows, Subspace
 from imapce.selection import Candidate
 from imapce.solver import LocalOptimum, Progress, Solution, Trace, minimize
@@ -34,6 +35,7 @@ Array = NDArray[np.float64]
 MODEL_VERSION = 1
 RANKS = ("auto", "separation", "objective")
 CAPPED = " What is known does not vary along the best ratio, so alpha is as large as its ridge allows."
+OUTLIERS = ("auto", "keep", "trim")
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,16 @@ class IMAPCE(LinearView):
     n_starts : starting points tried at once; the first four are closed-form, the rest random.
     tol : relative size of the gradient at which a start has converged.
     max_iter : iterations after which a start is stopped.
+    outliers : "trim" sets gross outliers aside: no mean, scale or moment counts them; `transform` still places them.
+        "keep" uses every row. "auto" trims where α or μ is automatic and keeps where both are given. Missing values are
+        filled before, with means that count every row.
     missing : "error" refuses missing values; "mean" fills them with the means (of a category: shares) seen in `fit`.
     engine : "auto", "dense", "sparse" or "moment_tensor"; how rows are reduced, never what comes out.
     random_state : seed of the random starts.
     verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
 
-    Fitted: `alpha_` and `mu_` as used, `optima_` (distinct views, best first) and, where α or μ is automatic, `path_`,
-    every view tried with its (α, μ) and its scores.
+    Fitted: `alpha_` and `mu_` as used, `optima_` (distinct views, best first), `outliers_` (positions of the rows set
+    aside) and, where α or μ is automatic, `path_`, every view tried with its (α, μ) and its scores.
 
     Examples
     --------
@@ -100,6 +105,7 @@ class IMAPCE(LinearView):
         n_starts: int = 10,
         tol: float = 1e-6,
         max_iter: int = 500,
+        outliers: Literal["auto", "keep", "trim"] = "auto",
         missing: Literal["error", "mean"] = "error",
         engine: str = "auto",
         random_state: int | np.random.RandomState | None = None,
@@ -113,13 +119,17 @@ class IMAPCE(LinearView):
         self.n_starts = n_starts
         self.tol = tol
         self.max_iter = max_iter
+        self.outliers = outliers
         self.missing = missing
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
 
     path_: list[Candidate]
+    outliers_: NDArray[np.intp]
+    stop_reason_: str
     _kurtoses: Array
+    _told: list[str]
 
     def _open(self, X: Any, engine: str = "auto") -> Rows:
         return super()._open(X, self.engine)
@@ -127,6 +137,13 @@ class IMAPCE(LinearView):
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> StandardizedRows:
         """The fit itself; returns Z, whose own standardisation is what the kurtosis saw."""
         Xs = self._data(rows)
+        outlying = self._outlying(rows, priors)
+        self.outliers_ = np.flatnonzero(outlying)
+        self._told = []
+        if len(self.outliers_):
+            self._told.append(set_aside(outlying, "rows"))
+            rows, priors = rows.without(outlying), without_rows(priors, outlying)
+            Xs = self._data(rows)
         terms = self._prior_terms(priors, Xs)
         Z = Xs if terms.known is None else self._standardized(rows.subset(~terms.known))
         if int(Z.informative.sum()) < self.n_components:
@@ -149,7 +166,36 @@ class IMAPCE(LinearView):
                 self._kurtoses = self._kurtoses[order]
                 solution = replace(solution, optima=[solution.optima[i] for i in order])
         self._keep(replace(solution, stop_reason=solution.stop_reason + remark), Xs)
+        told = self.__dict__.pop("_told")
+        self.stop_reason_ = " ".join([self.stop_reason_, *told])
+        if told and self.verbose and not callable(self.verbose):
+            print(*told)
         return Z
+
+    @property
+    def _trims(self) -> bool:
+        return self.outliers == "trim" or (self.outliers == "auto" and "auto" in (self.alpha, self.mu))
+
+    def _background_used(self, background: Rows) -> Rows:
+        if not self._trims:
+            return background
+        outlying = outlying_rows(background)
+        if not outlying.any():
+            return background
+        self._told.append(set_aside(outlying, "background rows"))
+        return background.without(outlying)
+
+    def _outlying(self, rows: Rows, priors: list[Prior]) -> NDArray[np.bool_]:
+        """The rows to set aside, as a mask; none where too few to explore would be left."""
+        none = np.zeros(rows.n_rows, dtype=bool)
+        if not self._trims:
+            return none
+        outlying = outlying_rows(rows)
+        unexplored = ~outlying
+        for prior in priors:
+            if isinstance(prior, Subset):
+                unexplored &= ~known_rows(prior, rows.n_rows)
+        return outlying if int(unexplored.sum()) > self.n_components else none
 
     def _choose(self, alpha: float | str, Xs: StandardizedRows, Z: StandardizedRows, terms: PriorTerms) -> Solution:
         """The path over (α, μ), and the view chosen from it."""
@@ -315,6 +361,7 @@ class IMAPCE(LinearView):
             "explained_variance_ratio": self.explained_variance_ratio_,
             "trace_objectives": np.where(running, self.trace_.objectives, 0.0),
             "trace_running": running,
+            "outliers": self.outliers_,
         }
         if self.path_:
             arrays["path_components"] = np.stack([candidate.components for candidate in self.path_])
@@ -337,6 +384,8 @@ class IMAPCE(LinearView):
                 raise InvalidValueError(f'mu must be a number, "auto" or "paper"; got {self.mu!r}.')
         else:
             require_number("mu", self.mu)
+        if self.outliers not in OUTLIERS:
+            raise InvalidValueError(f"outliers must be one of {', '.join(map(repr, OUTLIERS))}; got {self.outliers!r}.")
         if not (callable(self.verbose) or isinstance(self.verbose, (bool, np.bool_, int))):
             raise InvalidTypeError(f"verbose must be True, False or a function; got {self.verbose!r}.")
         if self.engine not in ENGINES:
@@ -387,10 +436,13 @@ def _path_of(stored: list[dict[str, Any]], components: Array) -> list[Candidate]
 
 
 def parameters_of_file(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The constructor's parameters as they are called today: before there was `rank`, μ "auto" was the paper's rule."""
+    """The constructor's parameters as they are called today.
+
+    Before there was `rank`, μ "auto" was the paper's rule; before there was `outliers`, every row was used.
+    """
     if "rank" not in parameters and parameters.get("mu") == "auto":
-        return {**parameters, "mu": "paper"}
-    return parameters
+        parameters = {**parameters, "mu": "paper"}
+    return {"outliers": "keep", **parameters}
 
 
 def load_model(path: str | os.PathLike[str]) -> IMAPCE:
@@ -417,7 +469,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     shapes["trace_running"] = arrays["trace_objectives"].shape
     if header.get("path"):
         shapes["path_components"] = (len(header["path"]), k, d)
-    if strangers := set(arrays) - {"components", "trace_objectives", *shapes}:
+    if strangers := set(arrays) - {"components", "trace_objectives", "outliers", *shapes}:
         raise ValueError(f"array {sorted(strangers)[0]!r} is not part of a model")
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
@@ -428,6 +480,10 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
         Optimum(frame, float(one["objective"]), float(one["kurtosis"]), int(one["starts"]))
         for frame, one in zip(components, header["optima"], strict=True)
     ]
+    outliers = arrays.get("outliers", np.zeros(0, dtype=np.intp))
+    if outliers.ndim != 1 or outliers.dtype.kind != "i" or outliers.min(initial=0) < 0:
+        raise ValueError("the outliers are no positions of rows")
+    model.outliers_ = outliers.astype(np.intp)
     model.path_ = _path_of(header.get("path", []), arrays.get("path_components", np.zeros((0, k, d))))
     model.components_ = components[0]
     model.objective_, model.kurtosis_ = model.optima_[0].objective, model.optima_[0].kurtosis

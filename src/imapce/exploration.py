@@ -315,6 +315,8 @@ class Exploration:
         with quiet_about_convergence():
             Z = model._fit_rows(self._rows, priors)
         mean, scale = Z.mean, Z.scale
+        set_aside = np.zeros(len(known), dtype=bool)
+        set_aside[model.outliers_] = True
         views = [
             View(
                 optimum.components,
@@ -322,6 +324,7 @@ class Exploration:
                 optimum.kurtosis,
                 optimum.starts,
                 unexplored,
+                set_aside,
                 lambda components: self._projected(components, mean, scale),
                 lambda coordinates: cluster_view(
                     coordinates,
@@ -344,10 +347,11 @@ class Exploration:
         """The features that differ most, in standard deviations, between the cluster and the other unexplored rows."""
         inside = np.zeros(self._rows.n_rows, dtype=bool)
         inside[rows] = True
-        outside = step.unexplored & ~inside
+        outside = view.clustered & ~inside
         here = self._rows.subset(inside).moments().mean
         there = self._rows.subset(outside).moments().mean if outside.any() else step.mean - self._rows.origin
-        spread = np.sqrt(self._rows.moments().variance)
+        used = self._rows.unfolded.without(view.set_aside) if view.set_aside.any() else self._rows
+        spread = np.sqrt(used.moments().variance)
         difference = np.divide(here - there, spread, out=np.zeros_like(spread), where=spread > 0)
         names = self._model._encoded_names(self._rows.n_features)
         loading = np.sqrt((view.components**2).sum(axis=0))

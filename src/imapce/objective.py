@@ -155,6 +155,18 @@ def kurtosis_matrix(Z: StandardizedRows, basis: Array) -> Array:
     return (moved + moved.T) / 2
 
 
+def shares_of_kurtosis(Q: Array) -> Array:
+    """sᵢ²/Σs² of the rows of Q = ZV (n, k), with s = qᵀ(QᵀQ)⁻¹q: how much of κ each row is; directions of no variance
+    count for nothing.
+
+    >>> shares_of_kurtosis(np.array([[1.0], [-1.0], [2.0]])).round(3)
+    array([0.056, 0.056, 0.889])
+    """
+    left, sizes, _ = np.linalg.svd(Q, full_matrices=False)
+    s = np.sum(left[:, sizes > 1e-10 * sizes.max(initial=0.0)] ** 2, axis=1)
+    return s**2 / max(float(s @ s), np.finfo(np.float64).tiny)
+
+
 def reconstruction_error(M: QuadraticForm, V: Array) -> float:
     """‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² = tr M − tr(VᵀMV), for one frame V (d, k)."""
     return M.trace - float(np.sum(V * (M @ V)))

@@ -176,6 +176,23 @@ def known_columns(attributes: Attributes, n_features: int, columns_of: Callable[
     return mask
 
 
+def without_rows(priors: Sequence[Prior], dropped: Mask) -> list[Prior]:
+    """The priors of the table that lacks some rows; a subset of nothing but these is gone with them.
+
+    >>> without_rows([Subset([0, 2]), Subset([1])], np.array([False, True, False]))[0].rows
+    array([ True,  True])
+    """
+    kept: list[Prior] = []
+    for prior in priors:
+        if isinstance(prior, Subset):
+            rows = known_rows(prior, len(dropped))[~dropped]
+            if rows.any():
+                kept.append(Subset(rows, weight=prior.weight))
+        else:
+            kept.append(prior)
+    return kept
+
+
 @dataclass(frozen=True)
 class Known:
     """One Y as the methods need it: its weight, YᵀY, how many rows it has and which of its columns vary.

@@ -17,13 +17,17 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """One optimum of a step: coordinates of all rows and, when asked for, the clusters of the unexplored ones."""
+    """One optimum of a step: coordinates of all rows and, when asked for, the clusters of the unexplored ones.
+
+    `set_aside` are the gross outliers of X. They are not clustered: a mixture would spend its components on them.
+    """
 
     components: Array
     objective: float
     kurtosis: float
     starts: int
     unexplored: Mask
+    set_aside: Mask
     _project: Callable[[Array], Array] = field(repr=False)
     _cluster: Callable[[Array], Clustering] = field(repr=False)
 
@@ -32,15 +36,19 @@ class View:
         """(n, k), all rows, in the standardisation of the unexplored ones."""
         return self._project(self.components)
 
+    @property
+    def clustered(self) -> Mask:
+        return self.unexplored & ~self.set_aside
+
     @cached_property
     def clustering(self) -> Clustering:
-        return self._cluster(self.embedding[self.unexplored])
+        return self._cluster(self.embedding[self.clustered])
 
     @property
     def clusters(self) -> NDArray[np.intp]:
         """(n,), the cluster of every unexplored row; -1 for outliers and for rows already known."""
         labels = np.full(len(self.unexplored), -1)
-        labels[self.unexplored] = self.clustering.labels
+        labels[self.clustered] = self.clustering.labels
         return labels
 
     @property
@@ -89,7 +97,11 @@ class Step:
     @property
     def clustered_from(self) -> str:
         """In words, how the clusters were found."""
-        total, sampled = int(self.unexplored.sum()), self.views[0].clustering.sampled
+        total, sampled = int(self.views[0].clustered.sum()), self.views[0].clustering.sampled
+        aside = int(self.unexplored.sum()) - total
+        but = f" but {aside:,} gross outlier{'s' if aside > 1 else ''}" if aside else ""
         if sampled == total:
-            return f"Clustered all {total:,} unexplored rows."
-        return f"Clustered a seeded sample of {sampled:,} of {total:,} unexplored rows and assigned the rest."
+            return f"Clustered all {total + aside:,} unexplored rows{but}."
+        return (
+            f"Clustered a seeded sample of {sampled:,} of {total + aside:,} unexplored rows{but} and assigned the rest."
+        )

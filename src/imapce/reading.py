@@ -72,7 +72,8 @@ class ReadsTables:
             # The names of a previous fit say nothing about this array.
             self._encoding = None
         if self.missing == "mean":
-            # Rows filled with their columns' means leave the means as they are, so mean_ is what fit filled with.
+            # Rows filled with their columns' means leave the means as they are, so mean_ is what fit filled with
+            # (but for rows that were set aside after the filling).
             matrix = filled(matrix, None if fitting else self.mean_)
         require_finite(matrix, "X", self._encoded_names(matrix.shape[1]))
         return matrix

@@ -70,6 +70,7 @@ def model_facts(model: IMAPCE) -> dict[str, Any]:
             "mu": model.mu_,
             "objective": model.objective_,
             "kurtosis": model.kurtosis_,
+            "outliers": [int(row) for row in model.outliers_],
             "explained_variance_ratio": [float(ratio) for ratio in model.explained_variance_ratio_],
             "iterations": model.n_iter_,
             "evaluations": model.n_evaluations_,
@@ -117,6 +118,7 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
         "objective": f"{model.objective_:.8g}",
         "kurtosis": f"{model.kurtosis_:.4f}",
         "variance kept": f"{variance} on the {len(model.components_)} axes",
+        "outliers": f"{len(model.outliers_):,} rows set aside",
         "search": model.stop_reason_,
     }
 

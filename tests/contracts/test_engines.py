@@ -128,6 +128,33 @@ def test_reductions_equal_numpy(holder: str, engine: str, tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("block_size")
 @pytest.mark.parametrize(("holder", "engine"), CASES)
+def test_blocks_of_some_columns_equal_numpy(holder: str, engine: str, tmp_path: Path) -> None:
+    held = HOLDERS[holder](sample(), tmp_path)
+    rows = open_rows(held, engine=engine)
+    columns = np.array([1, 4])
+    read = np.concatenate([block.copy() for block in rows.blocks(columns)])
+    assert np.allclose(read, (plain(held) - rows.origin)[:, columns], rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize(("holder", "engine"), CASES)
+def test_rows_that_are_left_out_leave_no_trace(holder: str, engine: str, tmp_path: Path) -> None:
+    """Whatever the engine learned from all rows, an origin or a tensor, is learned anew from those left."""
+    values = sample()
+    mask = np.arange(N) % 50 == 7
+    values[mask] = 1e3 * values[mask] + 1e4
+    held = HOLDERS[holder](values, tmp_path)
+    left = open_rows(held, engine=engine).without(mask)
+    alone = open_rows(
+        held[np.flatnonzero(~mask)] if not holder.startswith("csc") else held.tocsr()[~mask], engine=engine
+    )
+    np.testing.assert_array_equal(left.origin, alone.origin)
+    np.testing.assert_array_equal(left.moments().scatter, alone.moments().scatter)
+    W, offset = random_stack(2, D, 2), np.zeros((2, 2))
+    np.testing.assert_array_equal(left.quartic(W, offset).weighted, alone.quartic(W, offset).weighted)
+
+
+@pytest.mark.usefixtures("block_size")
+@pytest.mark.parametrize(("holder", "engine"), CASES)
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_a_subset_and_its_subset_equal_numpy(holder: str, engine: str, share: float, tmp_path: Path) -> None:
     held = HOLDERS[holder](sample(), tmp_path)

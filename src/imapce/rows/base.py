@@ -90,8 +90,17 @@ class Rows(ABC):
         """The rows where `mask` is true, with the same origin."""
 
     @abstractmethod
-    def blocks(self) -> Iterator[Array]:
-        """The rows as float64 blocks that fit in cache, in order; for engines that digest another's rows once."""
+    def without(self, mask: NDArray[np.bool_]) -> Rows:
+        """The rows where `mask` is false, as if the others had never been there: nothing learned from them is left."""
+
+    @abstractmethod
+    def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
+        """The rows as float64 blocks that fit in cache, in order, or some of their columns; not to be written to."""
+
+    @property
+    def unfolded(self) -> Rows:
+        """The rows themselves, where what is asked for is another reduction than the one they were folded for."""
+        return self
 
 
 def scatter_is_affordable(n_features: int, n_bytes: int) -> bool:

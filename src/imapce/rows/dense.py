@@ -37,16 +37,19 @@ class DenseRows(Rows):
         self._block_rows = max(256, BLOCK_BYTES // (8 * max(1, self.n_features)))
 
     @classmethod
-    def centred_if_far(cls, array: AnyArray) -> DenseRows:
+    def centred_if_far(cls, array: AnyArray, *, index: NDArray[np.intp] | None = None) -> DenseRows:
         """The rows with their mean as origin where a column lies far from zero, else unchanged."""
-        rows = cls(array)
+        rows = cls(array, index=index)
         moments = rows.moments()
         spread = np.sqrt(moments.variance)
         if not np.any((spread > 0) & (np.abs(moments.mean) > FAR_FROM_ORIGIN * spread)):
             return rows
-        return cls(array, origin=moments.mean)
+        return cls(array, origin=moments.mean, index=index)
 
-    def blocks(self) -> Iterator[Array]:
+    def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
+        if columns is not None and len(columns) < self.n_features:
+            yield from (block[:, columns] for block in self.blocks())
+            return
         if self._read_in_place:
             for start in range(0, self.n_rows, self._block_rows):
                 yield self._array[start : start + self._block_rows]  # type: ignore[misc]
@@ -119,8 +122,17 @@ class DenseRows(Rows):
         return result
 
     def subset(self, mask: NDArray[np.bool_]) -> DenseRows:
+        array, index = self._chosen(mask)
+        return DenseRows(array, origin=self.origin, index=index)
+
+    def without(self, mask: NDArray[np.bool_]) -> DenseRows:
+        array, index = self._chosen(~mask)
+        return DenseRows.centred_if_far(array, index=index)
+
+    def _chosen(self, mask: NDArray[np.bool_]) -> tuple[AnyArray, NDArray[np.intp] | None]:
+        """The array and the places in it of the rows in `mask`: a copy, or where that is large the array as it is."""
         chosen = np.flatnonzero(mask)
         index = chosen if self._index is None else self._index[chosen]
         if len(index) * self.n_features * self._array.dtype.itemsize <= COPY_LIMIT:
-            return DenseRows(self._array[index], origin=self.origin)
-        return DenseRows(self._array, origin=self.origin, index=index)
+            return self._array[index], None
+        return self._array, index

@@ -128,8 +128,12 @@ class MomentTensorRows(Rows):
     def project(self, W: Array, offset: Array) -> Array:
         return self._rows.project(W, offset)
 
-    def blocks(self) -> Iterator[Array]:
-        return self._rows.blocks()
+    def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
+        return self._rows.blocks(columns)
+
+    @property
+    def unfolded(self) -> Rows:
+        return self._rows
 
     def subset(self, mask: NDArray[np.bool_]) -> MomentTensorRows:
         """Folded anew in its own coordinates if that is quick or it is the smaller side; else T minus the others'."""
@@ -139,3 +143,7 @@ class MomentTensorRows(Rows):
             return MomentTensorRows(chosen)
         T = self._T - self._fold(self._rows.subset(~mask))
         return MomentTensorRows(chosen, coordinates=self._coordinates, T=T)
+
+    def without(self, mask: NDArray[np.bool_]) -> MomentTensorRows:
+        """Folded anew: in a T that holds values of 1e6 no digit is left of the others."""
+        return MomentTensorRows(self._rows.without(mask))

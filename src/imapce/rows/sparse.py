@@ -46,9 +46,12 @@ class SparseRows(Rows):
             )
             yield start, piece
 
-    def blocks(self) -> Iterator[Array]:
-        for _, piece in self._pieces(self.n_features):
-            yield piece.toarray().astype(np.float64, copy=False)
+    def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
+        if columns is None:
+            columns = np.arange(self.n_features)
+        for _, piece in self._pieces(len(columns)):
+            chosen = piece if len(columns) == self.n_features else piece[:, columns]
+            yield chosen.toarray().astype(np.float64, copy=False)
 
     def _compute_moments(self) -> Moments:
         csr, n, d = self._csr, self.n_rows, self.n_features
@@ -110,3 +113,6 @@ class SparseRows(Rows):
 
     def subset(self, mask: NDArray[np.bool_]) -> SparseRows:
         return SparseRows(self._csr[np.flatnonzero(mask)])
+
+    def without(self, mask: NDArray[np.bool_]) -> SparseRows:
+        return self.subset(~mask)
