@@ -13,7 +13,9 @@ Heavy tails and outliers are no clusters. Centre and shape are those of an M-est
 Gaussian of the same rank, so that an elliptical cloud with any tails looks Gaussian; and along θ the outermost share s
 on each side counts as lying where that share begins, so that fewer rows than that cannot make a cut.
 
-A skewed cloud without a gap is no Gaussian either and is rejected as one: the test says when to stop, not what is left.
+Where the test rejects, what is left need not be clusters: a skewed cloud is no Gaussian either, nor are many rows whose
+columns are heavy-tailed one by one. Of tables of 2,000×5 with Student's t(5) and t(3) in every column 5 of 30 and 13 of
+20 were rejected at 0.05; with one radius for all columns these were 1 of 30 and none of 20.
 """
 
 from __future__ import annotations
@@ -140,10 +142,13 @@ def _whitening(rows: Array) -> Array:
 def _with_gaussian_radii(whitened: Array) -> Array:
     """The rows at the radii that Gaussian ones of the same rank have, about the centre and in the shape these give.
 
-    Centre and shape are brought to a fixed point first and the radii moved once: moved about a centre that four rows
-    of 300 had dragged away, the others looked split in half of the tables.
+    Centre and shape are settled first and the radii moved once: moved about a centre that four rows of 300 in the plane
+    had dragged away, the others looked split in 16 of 40 tables, and moved at the end in 2.
     """
     rows = whitened
+    if rows.shape[1] == 1:
+        # On a line every symmetric cloud is an elliptical one, two halves as well.
+        return rows
     weights = _radial_weights(rows)
     for _ in range(REWEIGHTINGS):
         rows = rows - weights @ rows / weights.sum()
@@ -170,9 +175,8 @@ def _directions(rows: Array) -> Array:
     """Unit vectors (q, m) along which kurtosis or skewness is extreme: θ ← E[x u³] − 3θ and θ ← E[x u²], u = θᵀx.
 
     These are the fixed points of FastICA (Hyvärinen 1999). Kurtosis is extreme where halves or small minorities lie
-    apart and blind to a fifth beside four, where skewness is largest. Both begin at the ends of the kurtosis matrix,
-    from where halves 4 σ apart were found in 39 of 40 tables of 300 rows and 10 columns, and from random directions in
-    26.
+    apart and blind to a fifth beside four, where skewness tells. Both begin at the ends of the kurtosis matrix: nothing
+    is drawn, so T is the same whatever the seed and the units.
     """
     n, q = rows.shape
     squared_radii = np.einsum("ij,ij->i", rows, rows)
