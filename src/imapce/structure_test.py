@@ -5,9 +5,9 @@
     T      = max_{θ,p} (η_θ(p) − γ(p))/(1 − γ(p)),        s ≤ p ≤ 1 − s
 
 T is how much of the variance that a Gaussian leaves unexplained one cut explains along the clearest direction, so two
-halves and a minority of s = 3 % are measured alike. Every θ comes from whitened rows, and under H₀ these have the same
-law whatever the covariance: with n rows and q axes alone the null is known, and drawing Gaussian tables and searching
-each in the same way gives an exact test (Barnard 1963), p = (1 + #{T* ≥ T})/(B + 1).
+halves and a minority of s = 3 % are measured alike. It is a function of the rows whitened in their principal axes, and
+under H₀ these have the same law whatever the covariance: with n rows and q axes alone the null is known, and drawing
+Gaussian tables and searching each in the same way gives an exact test (Barnard 1963), p = (1 + #{T* ≥ T})/(B + 1).
 
 Heavy tails and outliers are no clusters. Centre and shape are those of an M-estimator, radii are replaced by those of a
 Gaussian of the same rank, so that an elliptical cloud with any tails looks Gaussian; and along θ the outermost share s
@@ -43,7 +43,8 @@ DRAWS = 99
 # So many draws at least as clear as the data tell that p is above 0.1; more only sharpen it (Besag and Clifford 1991).
 ENOUGH = 10
 REWEIGHTINGS = 3
-STARTS = 16
+LEADING_AXES = 8
+KURTOSIS_AXES = 4  # from either end
 ITERATIONS = 8
 
 
@@ -128,15 +129,17 @@ def clearest_cut(whitened: Array) -> float:
 
 
 def _whitened(points: Array) -> Array:
-    """Centred rows in axes of unit variance, without those in which they do not vary."""
+    """Centred rows in their principal axes at unit variance, largest first, without those in which they do not vary."""
     centred = points - points.mean(axis=0)
-    return centred @ _whitening(centred)
+    values, axes = np.linalg.eigh(centred.T @ centred / len(centred))
+    varying = np.flatnonzero(values > 1e-10 * values.max(initial=0.0))[::-1]
+    return centred @ (axes[:, varying] / np.sqrt(values[varying]))
 
 
-def _whitening(rows: Array) -> Array:
+def _respread(rows: Array) -> Array:
+    """C^(−½) of rows, which turns no axis further than it must: the leading ones stay the leading ones."""
     values, axes = np.linalg.eigh(rows.T @ rows / len(rows))
-    varying = values > 1e-10 * values.max(initial=0.0)
-    return axes[:, varying] / np.sqrt(values[varying])
+    return (axes / np.sqrt(np.maximum(values, 1e-10 * values[-1]))) @ axes.T
 
 
 def _with_gaussian_radii(whitened: Array) -> Array:
@@ -152,9 +155,11 @@ def _with_gaussian_radii(whitened: Array) -> Array:
     weights = _radial_weights(rows)
     for _ in range(REWEIGHTINGS):
         rows = rows - weights @ rows / weights.sum()
-        rows = rows @ _whitening(rows * weights[:, None])
+        rows = rows @ _respread(rows * weights[:, None])
         weights = _radial_weights(rows)
-    return _whitened(rows * weights[:, None])
+    moved = rows * weights[:, None]
+    moved -= moved.mean(axis=0)
+    return moved @ _respread(moved)
 
 
 def _radial_weights(rows: Array) -> Array:
@@ -175,13 +180,15 @@ def _directions(rows: Array) -> Array:
     """Unit vectors (q, m) along which kurtosis or skewness is extreme: θ ← E[x u³] − 3θ and θ ← E[x u²], u = θᵀx.
 
     These are the fixed points of FastICA (Hyvärinen 1999). Kurtosis is extreme where halves or small minorities lie
-    apart and blind to a fifth beside four, where skewness tells. Both begin at the ends of the kurtosis matrix: nothing
-    is drawn, so T is the same whatever the seed and the units.
+    apart and blind to a fifth beside four, where skewness tells. Both begin at the leading axes, where most clusters
+    lie that are far apart, and at the ends of the kurtosis matrix: from sixteen of these alone halves 4 σ apart were
+    found in 9 of 20 tables of 1,000×33, with the leading axes in all.
     """
     n, q = rows.shape
     squared_radii = np.einsum("ij,ij->i", rows, rows)
     axes = np.linalg.eigh((rows * squared_radii[:, None]).T @ rows)[1]
-    starts = axes if q <= STARTS else axes[:, np.r_[: STARTS // 2, q - STARTS // 2 : q]]
+    ends = axes if q <= 2 * KURTOSIS_AXES else axes[:, np.r_[:KURTOSIS_AXES, q - KURTOSIS_AXES : q]]
+    starts = np.column_stack([np.eye(q)[:, :LEADING_AXES], ends])
     width = starts.shape[1]
     directions = np.column_stack([starts, starts])
     for _ in range(ITERATIONS):
