@@ -14,8 +14,8 @@ Gaussian of the same rank, so that an elliptical cloud with any tails looks Gaus
 on each side counts as lying where that share begins, so that fewer rows than that cannot make a cut.
 
 Where the test rejects, what is left need not be clusters: a skewed cloud is no Gaussian either, nor are many rows whose
-columns are heavy-tailed one by one. Of tables of 2,000×5 with Student's t(5) and t(3) in every column 5 of 30 and 13 of
-20 were rejected at 0.05; with one radius for all columns these were 1 of 30 and none of 20.
+columns are heavy-tailed one by one. Of tables of 2,000×5 with Student's t(5) and t(3) in every column 5 of 30 and 16 of
+20 were rejected at 0.05; with one radius for all columns these were 2 of 30 and none of 20.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _with_gaussian_radii(whitened: Array) -> Array:
     """The rows at the radii that Gaussian ones of the same rank have, about the centre and in the shape these give.
 
     Centre and shape are settled first and the radii moved once: moved about a centre that four rows of 300 in the plane
-    had dragged away, the others looked split in 16 of 40 tables, and moved at the end in 2.
+    had dragged away, the others looked split in 14 of 40 tables, and moved at the end in 2.
     """
     rows = whitened
     if rows.shape[1] == 1:
