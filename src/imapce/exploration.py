@@ -29,6 +29,7 @@ from imapce.priors import Prior, Subset, as_list, known_rows, require_same_index
 from imapce.proposal import Step, View
 from imapce.rows import Rows
 from imapce.session_file import AcceptedStep, Feature, TakenCluster
+from imapce.structure_test import StructureTest, check_significance
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -113,6 +114,8 @@ class Exploration:
         self._undone: list[AcceptedStep] = []
         self._proposal: Step | None = None
         self._flat = False
+        self._by_chance: float | None = None
+        self._structure_test = StructureTest(self.random_state)
 
     # --- where the session stands -------------------------------------------------------------------------------------
 
@@ -157,6 +160,11 @@ class Exploration:
             return f"The {left} rows left do not vary in {self._model.n_components} directions; they stay as outliers."
         if self._proposal is not None and not self._proposal.most_distinct:
             return f"No cluster of at least {self.min_cluster_size} rows is in the view; {left} rows stay as outliers."
+        if self._by_chance is not None:
+            return (
+                f"No structure is left that one Gaussian would not show (p = {self._by_chance:.2g}); {left} rows stay "
+                "as outliers."
+            )
         return None
 
     @cached_property
@@ -197,7 +205,16 @@ class Exploration:
         taken = tuple(
             TakenCluster(rows, distinctness, self._features(rows, step, seen), who) for rows, distinctness in chosen
         )
-        accepted = AcceptedStep(taken, seen.components, step.mean, step.scale, seen.objective, seen.kurtosis, int(view))
+        accepted = AcceptedStep(
+            taken,
+            seen.components,
+            step.mean,
+            step.scale,
+            seen.objective,
+            seen.kurtosis,
+            int(view),
+            step.p_value_if_asked,
+        )
         self._commit([*self._accepted, accepted], [])
         return accepted
 
@@ -225,11 +242,15 @@ class Exploration:
         callback: Callable[[Step, AcceptedStep], None] | None = None,
         *,
         progress: bool = False,
+        significance: float | None = None,
     ) -> Self:
         """Propose and accept the most distinct cluster(s) until the end, or for `max_steps` steps.
 
-        `callback(step, accepted)` is called after every step and may raise to stop; what was accepted stays.
+        `callback(step, accepted)` is called after every step and may raise to stop; what was accepted stays. With a
+        `significance` every step is tested for structure, and the run ends where `Step.p_value` is above it.
         """
+        check_significance(significance)
+        self._by_chance = None
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows explored"))
         bar = Progress(*columns, console=Console(stderr=True), transient=True) if progress else None
         with bar if bar is not None else nullcontext():
@@ -240,6 +261,8 @@ class Exploration:
                     step = self.propose()
                 except FlatRowsError:
                     break
+                if significance is not None and not self.done and step.p_value > significance:
+                    self._by_chance = step.p_value
                 if self.done:
                     break
                 accepted = self.accept()
@@ -336,7 +359,14 @@ class Exploration:
             )
             for optimum in model.optima_
         ]
-        return Step(number, views, mean, scale, model.stop_reason_)
+        return Step(
+            number,
+            views,
+            mean,
+            scale,
+            model.stop_reason_,
+            lambda: self._structure_test.of_step(model, self._rows, priors),
+        )
 
     def _projected(self, components: Array, mean: Array, scale: Array) -> Array:
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
@@ -379,14 +409,14 @@ class Exploration:
 
     def _commit(self, accepted: list[AcceptedStep], undone: list[AcceptedStep]) -> None:
         """Make a new state current; where it cannot be saved, the old one stays."""
-        before = self._accepted, self._undone, self._proposal, self._flat
-        self._accepted, self._undone, self._proposal, self._flat = accepted, undone, None, False
+        before = self._accepted, self._undone, self._proposal, self._flat, self._by_chance
+        self._accepted, self._undone, self._proposal, self._flat, self._by_chance = accepted, undone, None, False, None
         if self.path is None:
             return
         try:
             self.save(self.path)
         except BaseException:
-            self._accepted, self._undone, self._proposal, self._flat = before
+            self._accepted, self._undone, self._proposal, self._flat, self._by_chance = before
             raise
 
 

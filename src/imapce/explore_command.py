@@ -52,6 +52,10 @@ def explore(
         int, typer.Option("--max-clusters", min=1, help="Most clusters looked for in one view.")
     ] = 5,
     max_steps: Annotated[int | None, typer.Option("--max-steps", min=1, help="Stop after this many steps.")] = None,
+    significance: Annotated[
+        float | None,
+        typer.Option("--significance", metavar="P", help="Stop where one Gaussian would look as split, as 0.05."),
+    ] = None,
     clusterer: Annotated[str, typer.Option("--clusterer", metavar="dpgmm|hdbscan", help="How to cluster.")] = "dpgmm",
     components: Components = 2,
     alpha: Alpha = 1.0,
@@ -115,7 +119,7 @@ def explore(
     console = Console()
     try:
         with warnings_in_one_line():
-            exploration.run(max_steps, progress=Console(stderr=True).is_terminal)
+            exploration.run(max_steps, progress=Console(stderr=True).is_terminal, significance=significance)
     except KeyboardInterrupt:
         kept = (
             f"it is in {session}; add --resume to go on" if session is not None else "nothing is kept without --session"

@@ -156,12 +156,10 @@ class PathSearch:
         """
         d = self.X.n_features
         if self.alpha == "auto" and self.columns.any():
-            columns = np.flatnonzero(self.columns)
-            unit = np.zeros((d, len(columns)))
-            unit[columns, np.arange(len(columns))] = 1.0
-            left = int(self.Z.informative.sum()) - len(columns)
+            unit = known_units(self.terms, d)
+            left = int(self.Z.informative.sum()) - unit.shape[1]
             if left >= self.k:
-                more = left - len(columns) >= self.k
+                more = left - unit.shape[1] >= self.k
                 yield self._space(unit, sample), not more
                 if more:
                     yield self._space(np.column_stack([unit, self.X.second_moment @ unit]), sample), True
@@ -170,13 +168,9 @@ class PathSearch:
 
     def _space(self, excluded: Array, sample: Mask | None) -> Space:
         Z, without_columns = self.Z, excluded.shape[1] > 0
-        if self.terms.erased is not None:
-            sizes = np.linalg.norm(self.terms.erased, axis=0)
-            excluded = np.column_stack([excluded, self.terms.erased[:, sizes > 0] / sizes[sizes > 0]])
-        most = max(FEWEST_AXES, self.k + 1, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
         parts = [part for part in self.terms.known_parts if not (without_columns and part.rows is None)]
         backgrounds = [part.rows for part in parts if part.rows is not None]
-        basis = self._principal_axes(excluded, most)
+        basis = searched_axes(Z, self.terms, excluded, self.k)
         rows = Z.project(basis, sample)
         return Space(
             basis,
@@ -187,25 +181,6 @@ class PathSearch:
             [Y.project(basis) for Y in backgrounds],
             without_columns,
         )
-
-    def _principal_axes(self, excluded: Array, most: int) -> Array:
-        """The leading eigenvectors of ZᵀZ among the directions orthogonal to all `excluded` ones."""
-        C, d = self.Z.second_moment, self.X.n_features
-        # Columns that are constant among the rows to explore get no weight, which the excluded ones would else lend.
-        varies = self.Z.informative[:, None]
-        Q, sizes, _ = np.linalg.svd(excluded * varies, full_matrices=False)
-        Q = Q[:, sizes > 1e-10 * sizes.max(initial=0.0)]
-
-        def free(V: Array) -> Array:
-            return V * varies - Q @ (Q.T @ V)
-
-        if C.matrix is not None:
-            form = QuadraticForm.of_matrix(free(free(C.matrix).T))
-        else:
-            form = QuadraticForm(d, C.trace, lambda V: free(C @ free(V)))
-        values, axes = leading_eigenvectors(form, min(most, d if form.matrix is not None else d - 1))
-        # Signs are fixed, so that the random starts mean the same however the eigenvectors were found.
-        return with_fixed_signs(axes[:, values > self.Z.rows.resolution * max(values[0], 0.0)])
 
     # --- the path ------------------------------------------------------------------------------------------------
 
@@ -291,6 +266,46 @@ class PathSearch:
             )
         self.n_evaluations += objective.n_evaluations
         return solution
+
+
+def known_units(terms: PriorTerms, n_features: int) -> Array:
+    """The unit vectors (d, c) of the known columns."""
+    columns = np.flatnonzero(terms.known_columns(n_features))
+    unit = np.zeros((n_features, len(columns)))
+    unit[columns, np.arange(len(columns))] = 1.0
+    return unit
+
+
+def searched_axes(Z: StandardizedRows, terms: PriorTerms, excluded: Array, n_components: int) -> Array:
+    """B (d, q): the leading principal axes of the rows to explore, free of `excluded` directions and what is erased."""
+    if terms.erased is not None:
+        sizes = np.linalg.norm(terms.erased, axis=0)
+        excluded = np.column_stack([excluded, terms.erased[:, sizes > 0] / sizes[sizes > 0]])
+    most = max(FEWEST_AXES, n_components + 1, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
+    return _principal_axes(Z, excluded, most)
+
+
+def _principal_axes(Z: StandardizedRows, excluded: Array, most: int) -> Array:
+    """The leading eigenvectors of ZᵀZ among the directions orthogonal to all `excluded` ones."""
+    C, d = Z.second_moment, Z.n_features
+    # Columns that are constant among the rows to explore get no weight, which the excluded ones would else lend.
+    varies = Z.informative[:, None]
+    Q, sizes, _ = np.linalg.svd(excluded * varies, full_matrices=False)
+    Q = Q[:, sizes > 1e-10 * sizes.max(initial=0.0)]
+    # Where nothing is left, the largest eigenvalue is rounding and nothing would look small beside it.
+    if Q.shape[1] >= int(Z.informative.sum()):
+        return np.zeros((d, 0))
+
+    def free(V: Array) -> Array:
+        return V * varies - Q @ (Q.T @ V)
+
+    if C.matrix is not None:
+        form = QuadraticForm.of_matrix(free(free(C.matrix).T))
+    else:
+        form = QuadraticForm(d, C.trace, lambda V: free(C @ free(V)))
+    values, axes = leading_eigenvectors(form, min(most, d if form.matrix is not None else d - 1))
+    # Signs are fixed, so that the random starts mean the same however the eigenvectors were found.
+    return with_fixed_signs(axes[:, values > Z.rows.resolution * max(values[0], 0.0)])
 
 
 def by_separation(frames: list[Array], X: StandardizedRows, Z: StandardizedRows, terms: PriorTerms) -> list[int]:

@@ -69,6 +69,21 @@ class Step:
     mean: Array
     scale: Array
     stop_reason: str
+    _test: Callable[[], float] = field(repr=False)
+
+    @cached_property
+    def p_value(self) -> float:
+        """How often one Gaussian would look as split as the unexplored rows do; computed when first asked for.
+
+        >>> exploration.propose().p_value                        # doctest: +SKIP
+        0.01
+        """
+        return self._test()
+
+    @property
+    def p_value_if_asked(self) -> float | None:
+        """The p-value where somebody asked for it."""
+        return self.__dict__.get("p_value")
 
     @property
     def embedding(self) -> Array:

@@ -165,7 +165,8 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
     if not exploration.clusters_:
         return
     table = Table(title="clusters", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for heading in ("cluster", "step", "rows", "distinctness"):
+    tested = any(step.p_value is not None for step in exploration.steps)
+    for heading in ("cluster", "step", "rows", "distinctness", *(("p",) if tested else ())):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("set apart by (difference in standard deviations)", overflow="fold")
     number = 0
@@ -173,7 +174,8 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
         for cluster in step.clusters:
             apart = ", ".join(f"{feature.name} {feature.difference:+.1f}" for feature in cluster.features[:4])
             distinct = "by hand" if cluster.distinctness is None else f"{cluster.distinctness:.1f}"
-            table.add_row(str(number), str(place), f"{cluster.size:,}", distinct, Text(apart))
+            p_value = ["" if step.p_value is None else f"{step.p_value:.2g}"] if tested else []
+            table.add_row(str(number), str(place), f"{cluster.size:,}", distinct, *p_value, Text(apart))
             number += 1
     console.print()
     console.print(table)

@@ -50,7 +50,7 @@ class TakenCluster:
 
 @dataclass(frozen=True, eq=False)
 class AcceptedStep:
-    """What was accepted in one go, with the view it was seen in."""
+    """What was accepted in one go, with the view it was seen in; `p_value` is None where nobody asked for it."""
 
     clusters: tuple[TakenCluster, ...]
     components: Array
@@ -59,6 +59,7 @@ class AcceptedStep:
     objective: float
     kurtosis: float
     view: int
+    p_value: float | None = None
 
 
 def fingerprint(rows: Rows) -> str:
@@ -92,7 +93,8 @@ def write_session(path: str | os.PathLike[str], session: Any) -> None:
                     "features": [[f.name, f.difference, f.loading] for f in cluster.features],
                 }
             )
-        steps.append({"objective": step.objective, "kurtosis": step.kurtosis, "view": step.view, "clusters": clusters})
+        entry = {"objective": step.objective, "kurtosis": step.kurtosis, "view": step.view, "clusters": clusters}
+        steps.append(entry if step.p_value is None else {**entry, "p_value": step.p_value})
     priors: list[dict[str, Any]] = []
     for i, prior in enumerate(session._other_priors):
         if isinstance(prior, Attributes):
@@ -198,9 +200,16 @@ def _restored(
                 float(stored["objective"]),
                 float(stored["kurtosis"]),
                 int(stored["view"]),
+                _probability(stored.get("p_value"), i),
             )
         )
     return session
+
+
+def _probability(stored: Any, step: int) -> float | None:
+    if stored is not None and not 0 < float(stored) <= 1:
+        raise ValueError(f"the p-value of step {step} is {stored!r}")
+    return None if stored is None else float(stored)
 
 
 def _require_same_data(session: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:

@@ -117,7 +117,7 @@ def _what_was_taken(step: AcceptedStep, index: int, n_rows: int) -> str:
     """Say how many clusters a step took, how large and how distinct they are and who chose them.
 
     >>> _what_was_taken(exploration.steps[2], 2, 2310)
-    'Step 2 took one cluster of 338 rows (15 %), chosen automatically; distinctness 12.3.'
+    'Step 2 took one cluster of 338 rows (15 %), chosen automatically; distinctness 12.3; p = 0.01 for one Gaussian.'
     """
     clusters = step.clusters
     sizes = " and ".join(f"{_rows(cluster.size)} ({_percent(cluster.size, n_rows)})" for cluster in clusters)
@@ -128,7 +128,8 @@ def _what_was_taken(step: AcceptedStep, index: int, n_rows: int) -> str:
     # A cluster alone in its view has nothing to be distinct from, and one drawn by hand was never measured.
     apart = [f"{cluster.distinctness:.3g}" for cluster in clusters if cluster.distinctness]
     distinct = f"; distinctness {' and '.join(dict.fromkeys(apart))}" if apart else ""
-    return f"Step {index} took {how_many} of {sizes}, {who}{distinct}."
+    tested = "" if step.p_value is None else f"; p = {step.p_value:.2g} for one Gaussian"
+    return f"Step {index} took {how_many} of {sizes}, {who}{distinct}{tested}."
 
 
 def _why(name: str, cluster: TakenCluster) -> str:
