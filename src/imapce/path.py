@@ -39,6 +39,9 @@ ROWS_PER_AXIS = 30
 FEWEST_AXES = 10
 NOTICEABLE = 0.1  # leakage of the clearest view, above which what is correlated with the known goes as well
 SEARCHED_ROWS = 20_000
+# Numbers below which a second thread gains little on a quiet machine and costs much on a busy one (6,000 × 64 with two
+# threads on two busy cores: 140 times the time of one).
+ONE_THREAD = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,8 @@ class PathSearch:
             probe = len(points) // 2
             found += self._walk(space, points[probe : probe + 1], closed, rng)
             if is_last or max((one[0] for one in found), key=lambda one: one.separation).leakage <= NOTICEABLE:
-                found += self._walk(space, points[:probe] + points[probe + 1 :], closed, rng)
+                rest = points[:probe] + points[probe + 1 :]
+                found += self._walk(space, rest + self._minority_points(space), closed, rng)
                 break
         if not found:
             return None
@@ -187,16 +191,19 @@ class PathSearch:
     def _points(self, space: Space) -> list[tuple[float, float]]:
         """Every (α, μ) of the path."""
         points = []
-        alphas = self._alphas(space)
-        for alpha in alphas:
+        for alpha in self._alphas(space):
             if self.mu == "paper":
                 M = self._contrast(space, alpha)
                 points.append((alpha, paper_mu(M, space.X, contrastive_axes(M, self.k))))
             else:
-                points += [(alpha, mu) for mu in self._mus(space, MUS)]
-        if self.mu == "auto":
-            points += [(alphas[len(alphas) // 2], mu) for mu in self._mus(space, MINORITY_MUS)]
+                points += [(alpha, mu) for mu in self._mus(space)]
         return points
+
+    def _minority_points(self, space: Space) -> list[tuple[float, float]]:
+        """The points with μ < 0, at the middle α: where all starts find the minority, its weight matters little."""
+        alphas = self._alphas(space)
+        scales = self._mus(space)[:1] if self.mu == "auto" else []
+        return [(alphas[len(alphas) // 2], scale * factor) for scale in scales for factor in MINORITY_MUS if scale > 0]
 
     def _walk(
         self, space: Space, points: list[tuple[float, float]], closed: list[Array], rng: np.random.Generator
@@ -240,21 +247,21 @@ class PathSearch:
         weight = sum(w * form.trace for w, form in space.known)
         return [a * space.X.trace / weight for a in ALPHAS] if weight > 0 else [0.0]
 
-    def _mus(self, space: Space, factors: tuple[float, ...]) -> list[float]:
+    def _mus(self, space: Space) -> list[float]:
         if self.mu != "auto":
             return [float(self.mu)]
         # A space of k directions has one view, and no error to take a scale from.
         if space.X.size == self.k:
             return [0.0]
         scale = paper_mu(space.X, space.X, contrastive_axes(space.X, self.k))
-        return [scale * factor for factor in factors]
+        return [scale * factor for factor in MUS]
 
     def _contrast(self, space: Space, alpha: float) -> QuadraticForm:
         known = [(-alpha * weight, form) for weight, form in space.known] if np.isfinite(alpha) else []
         return QuadraticForm.combine([(1.0, space.X), *known])
 
     def _minimize(self, objective: Objective, starts: Array, *, tol: float, max_iter: int) -> Solution:
-        with single_thread_if(objective.Z.rows.folded):
+        with single_thread_if(objective.Z.rows.folded or objective.Z.n_rows * objective.Z.n_features <= ONE_THREAD):
             solution = minimize(
                 objective,
                 starts,

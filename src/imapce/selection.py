@@ -37,6 +37,7 @@ DIRECTIONS = 24
 REACH, PER_UNIT = 12.0, 32
 CELLS = int(2 * REACH * PER_UNIT)
 TAIL = 4.0
+ACROSS = 0.5
 SMOOTHING = 0.2
 # Kurtosis sees parts of more than (3 − √3)/6 as two clusters when it is low, smaller ones when it is high.
 LARGEST_MINORITY = (3 - 3**0.5) / 6
@@ -167,7 +168,7 @@ def separation(view: Array, backgrounds: list[Array], *, searched: int = 0) -> f
     own = Cuts(whitened @ axes)
     known = np.max([Cuts(Y @ (whitening @ axes)).clearest for Y in backgrounds] or [np.zeros(len(values))], axis=0)
     excess = np.maximum(own.balanced - by_chance, own.minority) - np.maximum(known, 0.0)
-    return float(excess[0] + np.maximum(excess[1:], 0.0).sum())
+    return float(excess[0] + ACROSS * np.maximum(excess[1:], 0.0).sum())
 
 
 def _directions(k: int) -> Array:
