@@ -12,7 +12,7 @@ explore, with at least ROWS_PER_AXIS rows for each (a kurtosis can be made small
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ Mask = NDArray[np.bool_]
 ALPHAS = (0.5, 1.0, 2.0, 5.0)
 MUS = (1.0, 10.0, 100.0)
 MINORITY_MUS = (-1.0, -10.0)  # a high kurtosis shows parts of less than 21 %, which a low one cannot
+CLEAR = 0.15  # the score above which a split is more than chance; Gaussian rows reached 0.12 (12 tables of four sizes)
 STARTS = 8  # for each point, the random ones drawn anew: its neighbours on the path reach what it misses
 SKETCH, SKETCH_ITERATIONS = 1e-3, 100
 KEPT = 4  # optima of a point that are scored, best objective first
@@ -129,11 +130,14 @@ class PathSearch:
             probe = len(points) // 2
             found += self._walk(space, points[probe : probe + 1], closed, rng)
             if is_last or max((one[0] for one in found), key=lambda one: one.separation).leakage <= NOTICEABLE:
-                rest = points[:probe] + points[probe + 1 :]
-                found += self._walk(space, rest + self._minority_points(space), closed, rng)
+                found += self._walk(space, points[:probe] + points[probe + 1 :], closed, rng)
                 break
         if not found:
             return None
+        if max(one[0].score for one in found) < CLEAR and self.mu == "auto":
+            # No split in two is clearer than chance makes it: the parts that a high kurtosis shows may be.
+            found += self._walk(space, self._minority_points(space), closed, rng)
+            found = [(self._with_minorities(one[0], one[1], one[2]), *one[1:]) for one in found]
         candidates = [one[0] for one in found]
         order = sorted(range(len(candidates)), key=lambda i: -candidates[i].score)
         chosen, space, V, trace = found[order[0]]
@@ -173,7 +177,6 @@ class PathSearch:
     def _space(self, excluded: Array, sample: Mask | None) -> Space:
         Z, without_columns = self.Z, excluded.shape[1] > 0
         parts = [part for part in self.terms.known_parts if not (without_columns and part.rows is None)]
-        backgrounds = [part.rows for part in parts if part.rows is not None]
         basis = searched_axes(Z, self.terms, excluded, self.k)
         rows = Z.project(basis, sample)
         return Space(
@@ -182,7 +185,7 @@ class PathSearch:
             rows,
             _within(self.X.second_moment, basis),
             [(part.weight, _within(part.second_moment, basis)) for part in parts],
-            [Y.project(basis) for Y in backgrounds],
+            [Y.project(basis) for Y in self.terms.backgrounds],
             without_columns,
         )
 
@@ -201,9 +204,15 @@ class PathSearch:
 
     def _minority_points(self, space: Space) -> list[tuple[float, float]]:
         """The points with μ < 0, at the middle α: where all starts find the minority, its weight matters little."""
-        alphas = self._alphas(space)
-        scales = self._mus(space)[:1] if self.mu == "auto" else []
-        return [(alphas[len(alphas) // 2], scale * factor) for scale in scales for factor in MINORITY_MUS if scale > 0]
+        alphas, scale = self._alphas(space), self._mus(space)[0]
+        return [(alphas[len(alphas) // 2], scale * factor) for factor in MINORITY_MUS] if scale > 0 else []
+
+    def _with_minorities(self, candidate: Candidate, space: Space, V: Array) -> Candidate:
+        return replace(candidate, separation=self._separation(space, V, minorities=True))
+
+    def _separation(self, space: Space, V: Array, *, minorities: bool = False) -> float:
+        backgrounds = [Y @ V for Y in space.backgrounds]
+        return separation(space.rows @ V, backgrounds, searched=space.basis.shape[1], minorities=minorities)
 
     def _walk(
         self, space: Space, points: list[tuple[float, float]], closed: list[Array], rng: np.random.Generator
@@ -232,7 +241,7 @@ class PathSearch:
                     optimum.objective,
                     float(kurtosis),
                     optimum.starts,
-                    separation(space.rows @ V, [Y @ V for Y in space.backgrounds], searched=space.basis.shape[1]),
+                    self._separation(space, V),
                     self.leakage.of(space.basis @ V),
                 )
                 found.append((candidate, space, V, solution.trace))
@@ -318,7 +327,7 @@ def _principal_axes(Z: StandardizedRows, excluded: Array, most: int) -> Array:
 def by_separation(frames: list[Array], X: StandardizedRows, Z: StandardizedRows, terms: PriorTerms) -> list[int]:
     """The positions of frames (d, k) of one (α, μ), those that separate most clearly first."""
     leakage = Leakage(X.second_moment, terms.known_columns(X.n_features))
-    backgrounds = [part.rows for part in terms.known_parts if part.rows is not None]
+    backgrounds = terms.backgrounds
     scores = [discounted(separation(Z.project(V), [Y.project(V) for Y in backgrounds]), leakage.of(V)) for V in frames]
     return sorted(range(len(frames)), key=lambda i: -scores[i])
 

@@ -197,7 +197,7 @@ def without_rows(priors: Sequence[Prior], dropped: Mask) -> list[Prior]:
 class Known:
     """One Y as the methods need it: its weight, YᵀY, how many rows it has and which of its columns vary.
 
-    `rows` is Y itself; None where Y is columns of X.
+    `rows` is Y itself; None where Y is columns of X. `is_background` says that Y are other rows than those of X.
     """
 
     weight: float
@@ -205,6 +205,7 @@ class Known:
     n_rows: int
     varies: Mask
     rows: StandardizedRows | None = None
+    is_background: bool = False
 
 
 @dataclass(frozen=True)
@@ -229,6 +230,11 @@ class PriorTerms:
             if part.rows is None:
                 columns |= part.varies
         return columns
+
+    @property
+    def backgrounds(self) -> list[StandardizedRows]:
+        """The Y that show what else could split the rows. Known rows of X do not: they have left Z."""
+        return [part.rows for part in self.known_parts if part.rows is not None and part.is_background]
 
     @property
     def second_moments(self) -> list[tuple[float, QuadraticForm]]:
@@ -271,7 +277,7 @@ def prior_terms(
             rows = known_rows(prior, X.n_rows)
             known = rows if known is None else known | rows
             Y = standardized(X.rows.subset(rows))
-        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y))
+        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y, isinstance(prior, Samples)))
     if known is not None and X.n_rows - int(known.sum()) < min_unexplored:
         raise InvalidValueError(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "

@@ -106,7 +106,7 @@ class Cuts:
 
     @cached_property
     def minority(self) -> Array:
-        """max (η(t) − g(p))/(1 − g(p))·depth(t) over the cuts t that part a share p of 1 to 21 %; 0 where there is none.
+        """max (η(t) − g(p))/(1 − g(p))·depth(t) over the cuts t that part a share p of 1 to 21 %, or 0.
 
         g(p) = φ(Φ⁻¹(p))²/(p(1 − p)) is what a cut at the same share explains of a Gaussian. Tails explain as much as a
         cluster does, so a cut counts by the depth of the valley it lies in, 1 − f(t)/min(peak on either side).
@@ -122,17 +122,17 @@ class Cuts:
         here = (density[:, :-1] + density[:, 1:]) / 2
         peak = np.minimum(left, right)
         depth = np.clip(1 - np.divide(here, peak, out=np.ones_like(here), where=peak > 0), 0.0, 1.0)
-        return np.where(small, (explained - gaussian) / (1 - gaussian) * depth, 0.0).max(axis=1, initial=0.0)
+        beyond = (explained - gaussian) / (1 - gaussian) * depth
+        return np.where(small, beyond, 0.0).max(axis=1, initial=0.0)
 
-    @cached_property
-    def clearest(self) -> Array:
-        """The better of the two, for each column."""
-        return np.maximum(self.balanced, self.minority)
+    def clearest(self, minorities: bool) -> Array:
+        """For each column how clear its best cut is, with or without cuts that part a minority."""
+        return np.maximum(self.balanced, self.minority) if minorities else self.balanced
 
     @staticmethod
     def _explained(counts: Array) -> tuple[Array, Array]:
         """σ²_between/σ² and the number of rows below, for every cut between two cells."""
-        width, cells = counts.shape
+        cells = counts.shape[1]
         place = (np.arange(cells) - (cells - 1) / 2) / PER_UNIT
         below = np.cumsum(counts, axis=1)[:, :-1]
         sums = np.cumsum(counts * place, axis=1)
@@ -144,7 +144,7 @@ class Cuts:
         return np.divide(between, variance[:, None], out=np.zeros_like(between), where=variance[:, None] > 0), below
 
 
-def separation(view: Array, backgrounds: list[Array], *, searched: int = 0) -> float:
+def separation(view: Array, backgrounds: list[Array], *, searched: int = 0, minorities: bool = False) -> float:
     """How clearly the rows of a view (n, k) fall apart, beyond one Gaussian and beyond what each background shows.
 
     `searched` is the number of directions q the view was looked for in: the best of them cuts even a Gaussian better
@@ -159,16 +159,27 @@ def separation(view: Array, backgrounds: list[Array], *, searched: int = 0) -> f
     if values[0] <= 1e-12 * values[-1]:
         return -np.inf
     whitening = vectors / np.sqrt(values)
-    whitened = centred @ whitening
-    directions = _directions(view.shape[1])
-    shares = Cuts(whitened @ directions).clearest
-    clearest = int(np.argmax(shares))
-    axes = _completed(directions[:, clearest : clearest + 1], whitened)
+    axes = _clearest_axes(centred @ whitening, minorities)
     by_chance = 2 * np.sqrt(ONE_GAUSSIAN * (1 - 3 / np.pi) * searched / len(view)) / (1 - ONE_GAUSSIAN)
-    own = Cuts(whitened @ axes)
-    known = np.max([Cuts(Y @ (whitening @ axes)).clearest for Y in backgrounds] or [np.zeros(len(values))], axis=0)
-    excess = np.maximum(own.balanced - by_chance, own.minority) - np.maximum(known, 0.0)
+    own = Cuts(centred @ (whitening @ axes))
+    excess = own.balanced - by_chance
+    if minorities:
+        excess = np.maximum(excess, own.minority)
+    known = [Cuts(Y @ (whitening @ axes)).clearest(minorities) for Y in backgrounds]
+    excess = excess - np.max([np.zeros(len(values)), *known], axis=0)
     return float(excess[0] + ACROSS * np.maximum(excess[1:], 0.0).sum())
+
+
+def _clearest_axes(whitened: Array, minorities: bool) -> Array:
+    """θ* and the directions across it (k, k), each the clearest of those still free."""
+    k = whitened.shape[1]
+    chosen = np.zeros((k, 0))
+    while chosen.shape[1] < k:
+        free = np.linalg.svd(chosen)[0][:, chosen.shape[1] :] if chosen.shape[1] else np.eye(k)
+        choices = free @ _directions(free.shape[1])
+        clearest = int(np.argmax(Cuts(whitened @ choices).clearest(minorities)))
+        chosen = np.column_stack([chosen, choices[:, clearest]])
+    return chosen
 
 
 def _directions(k: int) -> Array:
@@ -180,18 +191,6 @@ def _directions(k: int) -> Array:
         return np.stack([np.cos(angles), np.sin(angles)])
     drawn = np.random.default_rng(0).standard_normal((k, k * k * DIRECTIONS))
     return drawn / np.linalg.norm(drawn, axis=0)
-
-
-def _completed(direction: Array, whitened: Array) -> Array:
-    """θ* and the directions across it (k, k), each the clearest of those still free."""
-    k = len(direction)
-    chosen = direction
-    while chosen.shape[1] < k:
-        free = np.linalg.svd(chosen)[0][:, chosen.shape[1] :]
-        choices = free @ _directions(free.shape[1])
-        clearest = int(np.argmax(Cuts(whitened @ choices).clearest)) if free.shape[1] > 1 else 0
-        chosen = np.column_stack([chosen, choices[:, clearest]])
-    return chosen
 
 
 class Leakage:
