@@ -34,7 +34,8 @@ SAMPLE = 4_000
 class Clustering:
     """Clusters of one view, the acceptable ones numbered 0, 1, ... by size; everything else is OUTLIER.
 
-    `distinctness[c]` is the row sum of D; `sampled` says from how many rows the clusters were learned.
+    `distinctness[c]` is the row sum of D; `most_distinct` is c* of equation 5, both where exactly two clusters are
+    acceptable, none where none is; `sampled` says from how many rows the clusters were learned.
     """
 
     labels: Labels
@@ -43,13 +44,7 @@ class Clustering:
     sizes: Labels
     distinctness: Array
     sampled: int
-
-    @property
-    def most_distinct(self) -> tuple[int, ...]:
-        """c* of equation 5; both where exactly two clusters are acceptable; none where none is."""
-        if len(self.sizes) == 2:
-            return (0, 1)
-        return (int(np.argmax(self.distinctness)),) if len(self.sizes) else ()
+    most_distinct: tuple[int, ...]
 
 
 def mahalanobis_distinctness(means: Array, covariances: Array) -> Array:
@@ -98,14 +93,16 @@ def cluster_view(
     k = scaled.shape[1]
     means = np.array([parameters[cluster][0] for cluster in acceptable]).reshape(-1, k)
     covariances = np.array([parameters[cluster][1] for cluster in acceptable]).reshape(-1, k, k)
+    # Mahalanobis distances do not depend on the units, so they are taken where the numbers are well scaled.
+    distinctness = mahalanobis_distinctness(means, covariances)
     return Clustering(
         labels=numbered,
         means=view.mean(axis=0) + means @ back,
         covariances=np.einsum("ai,cab,bj->cij", back, covariances, back),
         sizes=np.bincount(numbered[numbered >= 0], minlength=len(acceptable)).astype(np.intp),
-        # Mahalanobis distances do not depend on the units, so they are taken where the numbers are well scaled.
-        distinctness=mahalanobis_distinctness(means, covariances),
+        distinctness=distinctness,
         sampled=len(chosen),
+        most_distinct=(0, 1) if len(means) == 2 else (int(np.argmax(distinctness)),) if len(means) else (),
     )
 
 
@@ -153,7 +150,7 @@ def _density(scaled: Array, chosen: Labels, min_cluster_size: int, max_clusters:
     distances = np.full((len(kept), len(scaled)), np.inf)
     for row, cluster in enumerate(kept):
         members = scaled[chosen][learned == cluster]
-        mean, covariance = members.mean(axis=0), _covariance(members)
+        mean, covariance = members.mean(axis=0), covariance_of(members)
         parameters[int(cluster)] = (mean, covariance)
         deviation = scaled - mean
         distances[row] = np.einsum("ik,ik->i", deviation, np.linalg.solve(covariance, deviation.T).T)
@@ -165,7 +162,8 @@ def _density(scaled: Array, chosen: Labels, min_cluster_size: int, max_clusters:
     return labels, parameters
 
 
-def _covariance(points: Array) -> Array:
+def covariance_of(points: Array) -> Array:
+    """The covariance (k, k) of points, never singular."""
     k = points.shape[1]
     deviation = points - points.mean(axis=0)
     covariance = deviation.T @ deviation / max(1, len(points))

@@ -71,7 +71,6 @@ KnownRows = Annotated[
     ),
 ]
 Components = Annotated[int, typer.Option("--components", min=2, max=3, help="Axes of the view.")]
-Alpha = Annotated[float, typer.Option("--alpha", help="Weight of what is known; 0 ignores it.")]
 AlphaOrRule = Annotated[
     str,
     typer.Option(

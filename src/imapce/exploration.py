@@ -22,11 +22,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from sklearn.base import clone
 
 from imapce import session_file, tables
-from imapce.clustering import METHODS, cluster_view
+from imapce.clustering import METHODS, Clustering, cluster_view
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.estimator import IMAPCE, FlatRowsError, quiet_about_convergence
 from imapce.priors import Prior, Subset, as_list, known_rows, require_same_index
 from imapce.proposal import Step, View
+from imapce.refinement import refined, space_left
 from imapce.rows import Rows
 from imapce.session_file import AcceptedStep, Feature, TakenCluster
 from imapce.structure_test import StructureTest, check_significance
@@ -47,12 +48,15 @@ class Exploration:
         over all rows: later steps are drawn in the scale of the rows left, among which a trace of them can be read
         (R² of 0.006 at most on the synthetic set).
     estimator : the IMAPCE to fit at every step (its parameters are copied); default
-        IMAPCE(alpha=1.0, mu="paper"), the paper's setting.
-    min_cluster_size : the s of the paper; "auto" is 3 % of the rows, at least 10.
+        IMAPCE(outliers="keep"), all automatic: a row that is set aside could never be taken.
+    min_cluster_size : the s of the paper; "auto" is 2 % of the rows, at least 10.
     max_clusters : most clusters looked for in one view.
     random_state : seed of everything random.
     row_ids : names of the rows in results; default the table's index or 0, 1, ...
     clusterer : "dpgmm" (the paper's Dirichlet-process mixture) or "hdbscan".
+    refine : True carries the clusters of a view into all directions and takes the one farthest from its nearest
+        neighbour; False takes the view's own, the farthest from all others together (two clusters: both), which with
+        IMAPCE(alpha=1.0, mu="paper") is the paper's algorithm.
     path : a new file for the session, rewritten after every accept and undo.
 
     Examples
@@ -74,11 +78,12 @@ class Exploration:
         random_state: int | None = None,
         row_ids: Any = None,
         clusterer: str = "dpgmm",
+        refine: bool = True,
         path: str | os.PathLike[str] | None = None,
     ):
         if estimator is not None and not isinstance(estimator, IMAPCE):
             raise InvalidTypeError(f"estimator must be an IMAPCE; got {estimator!r:.80}.")
-        self._model = clone(estimator) if estimator is not None else IMAPCE(alpha=1.0, mu="paper")
+        self._model = clone(estimator) if estimator is not None else IMAPCE(outliers="keep")
         self._model._check_parameters()
         self._rows: Rows = self._model._open(X)
         n = self._rows.n_rows
@@ -89,6 +94,9 @@ class Exploration:
         if clusterer not in METHODS:
             raise InvalidValueError(f"clusterer must be one of {', '.join(map(repr, METHODS))}; got {clusterer!r}.")
         self.clusterer = clusterer
+        if not isinstance(refine, (bool, np.bool_)):
+            raise InvalidTypeError(f"refine must be True or False; got {refine!r}.")
+        self.refine = bool(refine)
         if isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer, type(None))):
             raise InvalidTypeError(f"random_state must be None or a whole number; got {random_state!r}.")
         if random_state is not None and random_state < 0:
@@ -340,6 +348,20 @@ class Exploration:
         mean, scale = Z.mean, Z.scale
         set_aside = np.zeros(len(known), dtype=bool)
         set_aside[model.outliers_] = True
+
+        def clusters(coordinates: Array) -> Clustering:
+            found = cluster_view(
+                coordinates,
+                min_cluster_size=self.min_cluster_size,
+                max_clusters=self.max_clusters,
+                method=self.clusterer,
+                seed=seed,
+            )
+            if not self.refine:
+                return found
+            space = space_left(model, self._rows, priors)
+            return refined(found, coordinates, space, min_cluster_size=self.min_cluster_size, seed=seed)
+
         views = [
             View(
                 optimum.components,
@@ -349,13 +371,7 @@ class Exploration:
                 unexplored,
                 set_aside,
                 lambda components: self._projected(components, mean, scale),
-                lambda coordinates: cluster_view(
-                    coordinates,
-                    min_cluster_size=self.min_cluster_size,
-                    max_clusters=self.max_clusters,
-                    method=self.clusterer,
-                    seed=seed,
-                ),
+                clusters,
             )
             for optimum in model.optima_
         ]
@@ -451,7 +467,7 @@ def _cluster_size(value: int | str, n_rows: int) -> int:
     if isinstance(value, str):
         if value != "auto":
             raise InvalidValueError(f'min_cluster_size must be a whole number or "auto"; got {value!r}.')
-        return max(10, int(np.ceil(0.03 * n_rows)))
+        return max(10, int(np.ceil(0.02 * n_rows)))
     return _whole("min_cluster_size", value)
 
 

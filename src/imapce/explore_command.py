@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imapce.command_options import (
-    Alpha,
+    AlphaOrRule,
     Background,
     CenterOnly,
     Components,
@@ -46,7 +46,7 @@ def explore(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the session instead of starting anew.")] = False,
     min_cluster_size: Annotated[
-        int | None, typer.Option("--min-cluster-size", min=1, help="Least rows of a cluster; default 3 % of the rows.")
+        int | None, typer.Option("--min-cluster-size", min=1, help="Least rows of a cluster; default 2 % of the rows.")
     ] = None,
     max_clusters: Annotated[
         int, typer.Option("--max-clusters", min=1, help="Most clusters looked for in one view.")
@@ -57,9 +57,12 @@ def explore(
         typer.Option("--significance", metavar="P", help="Stop where one Gaussian would look as split, as 0.05."),
     ] = None,
     clusterer: Annotated[str, typer.Option("--clusterer", metavar="dpgmm|hdbscan", help="How to cluster.")] = "dpgmm",
+    refine: Annotated[
+        bool, typer.Option("--refine/--no-refine", help="Carry the clusters of a view into all directions.")
+    ] = True,
     components: Components = 2,
-    alpha: Alpha = 1.0,
-    mu: Mu = "paper",
+    alpha: AlphaOrRule = "auto",
+    mu: Mu = "auto",
     center_only: CenterOnly = False,
     starts: Starts = 10,
     seed: Seed = 0,
@@ -100,10 +103,11 @@ def explore(
     else:
         model = IMAPCE(
             components,
-            alpha=alpha,
+            alpha=number_or_rule(alpha),
             mu=number_or_rule(mu),
             standardize=not center_only,
             n_starts=starts,
+            outliers="keep",
             missing=missing.value,
         )
         exploration = Exploration(
@@ -114,6 +118,7 @@ def explore(
             max_clusters=max_clusters,
             random_state=seed,
             clusterer=clusterer,
+            refine=refine,
             path=session,
         )
     console = Console()

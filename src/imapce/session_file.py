@@ -115,6 +115,7 @@ def write_session(path: str | os.PathLike[str], session: Any) -> None:
         "max_clusters": session.max_clusters,
         "random_state": session.random_state,
         "clusterer": session.clusterer,
+        "refine": session.refine,
         "subset_weight": session._subset_weight,
         "priors": priors,
         "columns": session._model._encoded_names(session._rows.n_features),
@@ -163,6 +164,8 @@ def _restored(
         max_clusters=header["max_clusters"],
         random_state=header["random_state"],
         clusterer=header["clusterer"],
+        # Sessions written before clusters were refined go on as they began.
+        refine=header.get("refine", False),
         row_ids=row_ids,
     )
     _require_same_data(session, header, arrays)

@@ -30,8 +30,8 @@ from scipy.special import gammaincinv, ndtri
 
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimator import IMAPCE
-from imapce.path import known_units, searched_axes
 from imapce.priors import Prior
+from imapce.refinement import space_left
 from imapce.rows import Rows
 from imapce.threads import single_thread_if
 
@@ -85,19 +85,7 @@ class StructureTest:
 
     def _left(self, model: IMAPCE, rows: Rows, priors: list[Prior]) -> Array:
         """Z, or a sample of it, in the leading principal axes that are free of what is known (n, q)."""
-        X = model._data(rows)
-        terms = model._prior_terms(priors, X)
-        Z = X if terms.known is None else model._standardized(rows.subset(~terms.known))
-        excluded = np.zeros((X.n_features, 0))
-        if model.alpha_ > 0:
-            # Known columns are known whether a weight or a ban keeps them out of the view, and a binary one alone would
-            # be two clusters. What is correlated with them is given up only where the view gave it up too.
-            excluded = known_units(terms, X.n_features)
-            shared = X.second_moment @ excluded
-            seen = np.linalg.norm(model.components_ @ shared, axis=1)
-            if shared.size and seen.max() <= 1e-8 * np.linalg.norm(shared):
-                excluded = np.column_stack([excluded, shared])
-        basis = searched_axes(Z, terms, excluded, model.n_components)
+        Z, basis = space_left(model, rows, priors)
         sample: NDArray[np.bool_] | None = None
         if Z.n_rows > TESTED_ROWS:
             sample = np.zeros(Z.n_rows, dtype=bool)
