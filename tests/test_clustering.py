@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 from imapce import clustering
-from imapce.clustering import OUTLIER, Clustering, cluster_view, mahalanobis_distinctness
+from imapce.clustering import OUTLIER, cluster_view, mahalanobis_distinctness, most_distinct
 from imapce.errors import InvalidValueError
 
 Array = NDArray[np.float64]
@@ -64,12 +64,6 @@ def test_the_distinctness_reported_is_that_of_the_means_and_covariances_reported
     np.testing.assert_allclose(found.distinctness, looped_distinctness(found.means, found.covariances), rtol=1e-6)
 
 
-def with_clusters(distinctness: list[float]) -> Clustering:
-    n = len(distinctness)
-    sizes = np.full(n, 5, dtype=np.intp)
-    return Clustering(np.zeros(5 * n, int), np.zeros((n, 2)), np.zeros((n, 2, 2)), sizes, np.array(distinctness), 5 * n)
-
-
 @pytest.mark.parametrize(
     ("distinctness", "expected"),
     [([], ()), ([0.0], (0,)), ([3.0, 3.0], (0, 1)), ([1.0, 7.0, 2.0], (1,)), ([1.0, 2.0, 3.0, 9.0], (3,))],
@@ -77,7 +71,7 @@ def with_clusters(distinctness: list[float]) -> Clustering:
 def test_both_of_two_clusters_are_taken_else_the_most_distinct(
     distinctness: list[float], expected: tuple[int, ...]
 ) -> None:
-    assert with_clusters(distinctness).most_distinct == expected
+    assert most_distinct(np.array(distinctness)) == expected
 
 
 @pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])

@@ -40,7 +40,7 @@ def test_it_writes_clusters_report_and_session(rows: Path, tmp_path: Path) -> No
     table = read_table(clusters)
     assert table.column_names[:5] == ["celltype", "row", "cluster", "step", "distinctness"]
     assert "step0_axis0" in table.column_names
-    estimator = IMAPCE(alpha=1.0, mu=1000, n_starts=4)
+    estimator = IMAPCE(mu=1000, n_starts=4, outliers="keep")
     same = Exploration(features_of(rows), estimator=estimator, min_cluster_size=40, random_state=0).run()
     np.testing.assert_array_equal(table["cluster"].to_numpy(), same.labels_)
     assert f"{len(same.clusters_)} clusters" in printed
@@ -65,7 +65,7 @@ def test_known_rows_are_a_starting_prior_and_never_taken(rows: Path, tmp_path: P
     table = read_table(out)
     known = np.asarray(table["celltype"]) == "a"
     assert set(table["cluster"].to_numpy()[known]) == {-1}
-    estimator = IMAPCE(alpha=1.0, mu=1000, n_starts=4)
+    estimator = IMAPCE(mu=1000, n_starts=4, outliers="keep")
     same = Exploration(
         features_of(rows), prior=Subset(known), estimator=estimator, min_cluster_size=40, random_state=0
     ).run()

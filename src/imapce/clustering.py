@@ -61,6 +61,17 @@ def mahalanobis_distinctness(means: Array, covariances: Array) -> Array:
     return ((delta + delta.T) / 2).sum(axis=1)
 
 
+def most_distinct(distinctness: Array) -> tuple[int, ...]:
+    """c* of equation 5; both of exactly two clusters, none where there is none.
+
+    >>> most_distinct(np.array([1.0, 7.0, 2.0])), most_distinct(np.array([3.0, 3.0]))
+    ((1,), (0, 1))
+    """
+    if len(distinctness) == 2:
+        return (0, 1)
+    return (int(np.argmax(distinctness)),) if len(distinctness) else ()
+
+
 def cluster_view(
     view: Array,
     *,
@@ -102,7 +113,7 @@ def cluster_view(
         sizes=np.bincount(numbered[numbered >= 0], minlength=len(acceptable)).astype(np.intp),
         distinctness=distinctness,
         sampled=len(chosen),
-        most_distinct=(0, 1) if len(means) == 2 else (int(np.argmax(distinctness)),) if len(means) else (),
+        most_distinct=most_distinct(distinctness),
     )
 
 

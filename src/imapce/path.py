@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from imapce.objective import Objective, paper_mu
 from imapce.priors import PriorTerms
 from imapce.rows import QuadraticForm, StandardizedRows, open_rows
-from imapce.selection import Candidate, Leakage, discounted, distinct, separation
+from imapce.selection import ACROSS, Candidate, Leakage, discounted, distinct, reached_by_chance, separation
 from imapce.solver import Progress, Solution, Trace, minimize
 from imapce.starts import WHITENED_AXES, contrastive_axes, kurtosis_frames, leading_eigenvectors
 from imapce.stiefel import random_frames, with_fixed_signs
@@ -32,7 +32,9 @@ Mask = NDArray[np.bool_]
 ALPHAS = (0.5, 1.0, 2.0, 5.0)
 MUS = (1.0, 10.0, 100.0)
 MINORITY_MUS = (-1.0, -10.0)  # a high kurtosis shows parts of less than 21 %, which a low one cannot
-CLEAR = 0.15  # the score above which a split is more than chance; Gaussian rows reached 0.12 (12 tables of four sizes)
+CLEAR = (
+    0.15  # the score beyond chance from which a split is clear; Gaussian rows reached 0.12 (12 tables of four sizes)
+)
 STARTS = 8  # for each point, the random ones drawn anew: its neighbours on the path reach what it misses
 SKETCH, SKETCH_ITERATIONS = 1e-3, 100
 KEPT = 4  # optima of a point that are scored, best objective first
@@ -134,10 +136,14 @@ class PathSearch:
                 break
         if not found:
             return None
-        if max(one[0].score for one in found) < CLEAR and self.mu == "auto":
+        chance = reached_by_chance(len(space.rows), space.basis.shape[1])
+        by_chance = chance * (1 + ACROSS * (self.k - 1))
+        if max(one[0].score for one in found) < by_chance + CLEAR and self.mu == "auto":
             # No split in two is clearer than chance makes it: the parts that a high kurtosis shows may be.
             found += self._walk(space, self._minority_points(space), closed, rng)
-            found = [(self._with_minorities(one[0], one[1], one[2]), *one[1:]) for one in found]
+            # What was found where the known still showed cannot stand beside them: there the known is what is clear.
+            here = [one for one in found if one[1] is space]
+            found = [(self._with_minorities(*one[:3], chance), *one[1:]) for one in here]
         candidates = [one[0] for one in found]
         order = sorted(range(len(candidates)), key=lambda i: -candidates[i].score)
         chosen, space, V, trace = found[order[0]]
@@ -207,12 +213,10 @@ class PathSearch:
         alphas, scale = self._alphas(space), self._mus(space)[0]
         return [(alphas[len(alphas) // 2], scale * factor) for factor in MINORITY_MUS] if scale > 0 else []
 
-    def _with_minorities(self, candidate: Candidate, space: Space, V: Array) -> Candidate:
-        return replace(candidate, separation=self._separation(space, V, minorities=True))
-
-    def _separation(self, space: Space, V: Array, *, minorities: bool = False) -> float:
+    @staticmethod
+    def _with_minorities(candidate: Candidate, space: Space, V: Array, chance: float) -> Candidate:
         backgrounds = [Y @ V for Y in space.backgrounds]
-        return separation(space.rows @ V, backgrounds, searched=space.basis.shape[1], minorities=minorities)
+        return replace(candidate, separation=separation(space.rows @ V, backgrounds, minorities=True, chance=chance))
 
     def _walk(
         self, space: Space, points: list[tuple[float, float]], closed: list[Array], rng: np.random.Generator
@@ -241,7 +245,7 @@ class PathSearch:
                     optimum.objective,
                     float(kurtosis),
                     optimum.starts,
-                    self._separation(space, V),
+                    separation(space.rows @ V, [Y @ V for Y in space.backgrounds]),
                     self.leakage.of(space.basis @ V),
                 )
                 found.append((candidate, space, V, solution.trace))

@@ -99,6 +99,8 @@ def student_mixture(points: Array, labels: Labels, chosen: Labels) -> Labels:
     names = names[counts > q]
     if len(names) < 2:
         return labels
+    # The plain covariance: a robust one is smaller, holds small clusters less, and they run away (Image Segmentation:
+    # NMI 0.66 instead of 0.74).
     overall = covariance_of(learned)
     shares = (labels[chosen][:, None] == names).astype(np.float64)
     pull = np.ones_like(shares)

@@ -144,11 +144,10 @@ class Cuts:
         return np.divide(between, variance[:, None], out=np.zeros_like(between), where=variance[:, None] > 0), below
 
 
-def separation(view: Array, backgrounds: list[Array], *, searched: int = 0, minorities: bool = False) -> float:
+def separation(view: Array, backgrounds: list[Array], *, minorities: bool = False, chance: float = 0.0) -> float:
     """How clearly the rows of a view (n, k) fall apart, beyond one Gaussian and beyond what each background shows.
 
-    `searched` is the number of directions q the view was looked for in: the best of them cuts even a Gaussian better
-    than 2/π, by about 2√(2/π)·√((1 − 3/π)·q/n).
+    With `minorities` cuts that part a few count too, and those into halves only beyond `chance`.
 
     >>> rng = np.random.default_rng(0)
     >>> abs(separation(rng.standard_normal((5000, 2)), [])) < 0.15
@@ -160,14 +159,22 @@ def separation(view: Array, backgrounds: list[Array], *, searched: int = 0, mino
         return -np.inf
     whitening = vectors / np.sqrt(values)
     axes = _clearest_axes(centred @ whitening, minorities)
-    by_chance = 2 * np.sqrt(ONE_GAUSSIAN * (1 - 3 / np.pi) * searched / len(view)) / (1 - ONE_GAUSSIAN)
     own = Cuts(centred @ (whitening @ axes))
-    excess = own.balanced - by_chance
-    if minorities:
-        excess = np.maximum(excess, own.minority)
+    excess = np.maximum(own.balanced - chance, own.minority) if minorities else own.balanced
     known = [Cuts(Y @ (whitening @ axes)).clearest(minorities) for Y in backgrounds]
     excess = excess - np.max([np.zeros(len(values)), *known], axis=0)
     return float(excess[0] + ACROSS * np.maximum(excess[1:], 0.0).sum())
+
+
+def reached_by_chance(n_rows: int, searched: int) -> float:
+    """How far the best of all directions in q dimensions cuts Gaussian rows better than 2/π, as a separation.
+
+    2√(2/π)·√((1 − 3/π)·q/n), the standard deviation of mean |x|/√(mean x²) along one direction times √q.
+
+    >>> round(reached_by_chance(1000, 30), 2)
+    0.16
+    """
+    return float(2 * np.sqrt(ONE_GAUSSIAN * (1 - 3 / np.pi) * searched / n_rows) / (1 - ONE_GAUSSIAN))
 
 
 def _clearest_axes(whitened: Array, minorities: bool) -> Array:
