@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments import paper
-from experiments.methods import IMAPCE_PAPER, Method
+from experiments.methods import IMAPCE_PAPER, ONE_START, Method
 from experiments.results import Row
 from experiments.running import Run
 
@@ -23,8 +23,11 @@ def ablation_mu(run: Run) -> list[Row]:
                     "svm recall_authors": ("SVM recall, authors'", recall),
                 }
                 rows += run.rows(_at(mu), data, wanted, ["linear accuracy"])
+                if mu == max(by_mu):
+                    # Where only the kurtosis counts, the way of searching decides as much as the objective.
+                    rows += run.rows(_at(mu, ONE_START), data, wanted, ["linear accuracy"])
     return rows
 
 
-def _at(mu: float) -> Method:
-    return IMAPCE_PAPER.at(f"IMAPCE, μ = {mu:g}", mu=mu)
+def _at(mu: float, method: Method = IMAPCE_PAPER) -> Method:
+    return method.at(f"{method.name}, μ = {mu:g}", mu=mu)
