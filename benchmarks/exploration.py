@@ -36,7 +36,8 @@ def whole_exploration() -> None:
     totals, fitting, clustering = [], [], []
     for seed in range(5):
         start = time.perf_counter()
-        exploration = Exploration(X, estimator=IMAPCE(alpha=1.0, mu=1e5), min_cluster_size=75, random_state=seed)
+        estimator = IMAPCE(alpha=1.0, mu=1e5)
+        exploration = Exploration(X, estimator=estimator, min_cluster_size=75, random_state=seed, refine=False)
         fit = cluster = 0.0
         while not exploration.done:
             begun = time.perf_counter()

@@ -1,9 +1,11 @@
-"""The choice of α and μ without labels: the paper, ours at the paper's setting, ours with nothing set."""
+"""Everything automatic: the paper, ours at the paper's setting, ours with nothing set and no label seen."""
 
 from __future__ import annotations
 
 from experiments import paper
+from experiments.exploration import automatic_exploration
 from experiments.methods import IMAPCE_PAPER, Method
+from experiments.planted import minorities, outliers
 from experiments.problems import ADULT_PRIORS, problem
 from experiments.results import Row
 from experiments.running import Run
@@ -17,9 +19,13 @@ AUTOMATIC = IMAPCE_PAPER.at("IMAPCE, automatic", alpha="auto", mu="auto")
 
 
 def insight(run: Run) -> list[Row]:
-    """Attribute priors by NLS, read-back and the structure that should appear; sample priors by linear accuracy."""
+    """Attribute priors by NLS, read-back and the structure that should appear; sample priors by linear accuracy.
+
+    Then explorations by NMI and Jaccard, planted minorities by F1, and by how far outliers turn a view.
+    """
     names = ("synthetic", *ADULT_PRIORS, *paper.LINEAR)
-    return [row for name in names for method in (PLAIN, AUTOMATIC) for row in _rows(run, method, name)]
+    views = [row for name in names for method in (PLAIN, AUTOMATIC) for row in _rows(run, method, name)]
+    return [*views, *minorities(run), *outliers(run), *automatic_exploration(run)]
 
 
 def _rows(run: Run, method: Method, name: str) -> list[Row]:
