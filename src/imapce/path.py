@@ -4,6 +4,8 @@
 much as the data. Known columns need no such weight: α = ∞ leaves them out of the view, and where what is left still
 shows them clearly, also every direction that is correlated with them.
 
+Where no split in two is clear, a few points with μ < 0 are added: a high kurtosis shows minorities, a low one cannot.
+
 Two things keep the search honest where columns are many: views lie in the leading principal axes of the rows to
 explore, with at least ROWS_PER_AXIS rows for each (a kurtosis can be made small by chance in directions enough: on
 784 pixels deeper optima separated worse), and of very many rows a sample is searched.
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from imapce.objective import Objective, paper_mu
 from imapce.priors import PriorTerms
 from imapce.rows import QuadraticForm, StandardizedRows, open_rows
-from imapce.selection import ACROSS, Candidate, Leakage, discounted, distinct, reached_by_chance, separation
+from imapce.selection import Candidate, Leakage, discounted, distinct, reached_by_chance, separation
 from imapce.solver import Progress, Solution, Trace, minimize
 from imapce.starts import WHITENED_AXES, contrastive_axes, kurtosis_frames, leading_eigenvectors
 from imapce.stiefel import random_frames, with_fixed_signs
@@ -58,6 +60,10 @@ class Space:
     known: list[tuple[float, QuadraticForm]]
     backgrounds: list[Array]
     without_columns: bool
+
+    @property
+    def chance(self) -> float:
+        return reached_by_chance(*self.rows.shape)
 
 
 # A view, where and among which starts it was found: its scores, the space, its frame in it, their trace.
@@ -136,14 +142,12 @@ class PathSearch:
                 break
         if not found:
             return None
-        chance = reached_by_chance(len(space.rows), space.basis.shape[1])
-        by_chance = chance * (1 + ACROSS * (self.k - 1))
-        if max(one[0].score for one in found) < by_chance + CLEAR and self.mu == "auto":
+        if max(one[0].score for one in found) < space.chance + CLEAR and self.mu == "auto":
             # No split in two is clearer than chance makes it: the parts that a high kurtosis shows may be.
             found += self._walk(space, self._minority_points(space), closed, rng)
             # What was found where the known still showed cannot stand beside them: there the known is what is clear.
             here = [one for one in found if one[1] is space]
-            found = [(self._with_minorities(*one[:3], chance), *one[1:]) for one in here]
+            found = [(self._with_minorities(*one[:3]), *one[1:]) for one in here]
         candidates = [one[0] for one in found]
         order = sorted(range(len(candidates)), key=lambda i: -candidates[i].score)
         chosen, space, V, trace = found[order[0]]
@@ -214,9 +218,10 @@ class PathSearch:
         return [(alphas[len(alphas) // 2], scale * factor) for factor in MINORITY_MUS] if scale > 0 else []
 
     @staticmethod
-    def _with_minorities(candidate: Candidate, space: Space, V: Array, chance: float) -> Candidate:
+    def _with_minorities(candidate: Candidate, space: Space, V: Array) -> Candidate:
         backgrounds = [Y @ V for Y in space.backgrounds]
-        return replace(candidate, separation=separation(space.rows @ V, backgrounds, minorities=True, chance=chance))
+        clear = separation(space.rows @ V, backgrounds, minorities=True, chance=space.chance)
+        return replace(candidate, separation=clear)
 
     def _walk(
         self, space: Space, points: list[tuple[float, float]], closed: list[Array], rng: np.random.Generator
@@ -245,7 +250,7 @@ class PathSearch:
                     optimum.objective,
                     float(kurtosis),
                     optimum.starts,
-                    separation(space.rows @ V, [Y @ V for Y in space.backgrounds]),
+                    separation(space.rows @ V, [Y @ V for Y in space.backgrounds], chance=space.chance),
                     self.leakage.of(space.basis @ V),
                 )
                 found.append((candidate, space, V, solution.trace))

@@ -1,15 +1,21 @@
 """How good a view is, told without labels: how clearly it splits the rows, and how much of the known it still shows.
 
-    η(θ) = max_t σ²_between(t)/σ²,             the share of the variance along θ that one cut explains
-    separation = η(θ*) − max(η_Y(θ*), 2/π) + Σ max(0, η(θ⊥) − 2/π)
-    leakage    = Σ ρ²,                          ρ the canonical correlations of the view and the known columns
+    η(θ) = max_t σ²_between(t)/σ²,                   the share of the variance along θ that one cut explains
+    e(θ) = (η(θ) − 2/π)/(1 − 2/π) − e_Y(θ)₊          0 for one Gaussian, 1 for two points, less the background's own
+    separation = e(θ*) + ½ Σ (e(θ⊥) − chance)₊
+    leakage    = Σ ρ²,                               ρ the canonical correlations of the view and the known columns
     score      = separation·(1 − leakage)₊
 
-θ* is the clearest direction of the whitened view and θ⊥ those across it. One Gaussian has η = 2/π in every direction,
-and a background that is cut by the same direction as well (η_Y) shows that the split is none of the data's own. Heavy
-tails and single outliers lower η, a sharp peak does not raise it: of the measures tried (held-out likelihood of a
+θ* is the clearest direction of the whitened view and θ⊥ those across it, which count half. A background that is cut by
+the same direction as well shows that the split is none of the data's own; rows known already are none: they have left.
+Heavy tails and single outliers lower η, a sharp peak does not raise it. Of the measures tried (held-out likelihood of a
 density and of mixtures, kurtosis, their contrasts with the background) it was the one that lost least against the best
-view at hand, on the superimposed images it was developed on.
+view at hand, on the superimposed images it was developed on; so was the ½ (with 1, two of five draws of Sandal/Sneaker
+fell to 0.66 and 0.68; with 0, T-shirt/Coat by 0.02).
+
+A part of less than 21 % of the rows explains too little variance to be seen so. Where no split in two is clear, cuts
+that part a minority are compared with what a Gaussian gives at the same share instead of 2/π, times the depth of the
+valley they lie in, since a long tail explains as much as a cluster does.
 
 Leakage is a discount, not a ban: asked to be at the level of chance, a view has to give up all that has to do with the
 known, and the groups looked for often have: on ten tables with planted groups that were slightly correlated with the
@@ -147,7 +153,9 @@ class Cuts:
 def separation(view: Array, backgrounds: list[Array], *, minorities: bool = False, chance: float = 0.0) -> float:
     """How clearly the rows of a view (n, k) fall apart, beyond one Gaussian and beyond what each background shows.
 
-    With `minorities` cuts that part a few count too, and those into halves only beyond `chance`.
+    Axes across the clearest one count only beyond `chance`, what the best of all directions searched shows of a
+    Gaussian: every view has a second axis. With `minorities` cuts that part a few count too, and all into halves only
+    beyond `chance`.
 
     >>> rng = np.random.default_rng(0)
     >>> abs(separation(rng.standard_normal((5000, 2)), [])) < 0.15
@@ -160,7 +168,9 @@ def separation(view: Array, backgrounds: list[Array], *, minorities: bool = Fals
     whitening = vectors / np.sqrt(values)
     axes = _clearest_axes(centred @ whitening, minorities)
     own = Cuts(centred @ (whitening @ axes))
-    excess = np.maximum(own.balanced - chance, own.minority) if minorities else own.balanced
+    excess = own.balanced - chance * (np.arange(len(values)) > 0)
+    if minorities:
+        excess = np.maximum(own.balanced - chance, own.minority)
     known = [Cuts(Y @ (whitening @ axes)).clearest(minorities) for Y in backgrounds]
     excess = excess - np.max([np.zeros(len(values)), *known], axis=0)
     return float(excess[0] + ACROSS * np.maximum(excess[1:], 0.0).sum())
