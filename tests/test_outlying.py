@@ -304,3 +304,9 @@ def test_the_command_prints_the_number_and_can_keep_them(tmp_path: Path) -> None
     assert "6 rows set aside" in succeed(*words, "--plot", tmp_path / "view.png")
     assert "0 rows set aside" in succeed(*words, "--outliers", "keep")
     assert "6 rows set aside" in succeed(*words, "--outliers", "trim", "--alpha", "1", "--mu", "paper")
+
+
+def test_influence_does_not_depend_on_what_transform_gives_back() -> None:
+    X = np.random.default_rng(0).standard_normal((50, 4))
+    plain = IMAPCE(random_state=0).fit(X).influence(X)
+    np.testing.assert_allclose(IMAPCE(random_state=0).set_output(transform="pandas").fit(X).influence(X), plain)

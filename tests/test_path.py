@@ -234,3 +234,15 @@ def test_the_trace_is_that_of_the_starts_that_found_the_view() -> None:
     assert len(model.trace_.outcomes) > 1
     assert plot_trace(model) is not None
     assert model.stop_reason_.startswith(f"Converged: the clearest of {len(model.path_)} views")
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_where_the_last_space_is_too_small_the_one_before_is_walked_to_its_end(k: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 4))
+    X[:, 2] += X[:, 0]
+    doubled = np.column_stack([X, X[:, 2:]])
+    prior = [Attributes([0]), Attributes([1], erase=True)] if k == 2 else Attributes([0])
+    model = IMAPCE(k, random_state=0).fit(X if k == 2 else doubled, prior=prior)
+    assert np.isfinite(model.components_).all()
+    assert len({one.mu for one in model.path_}) >= (1 if model.mu_ == 0 else 3)

@@ -18,6 +18,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
 
 from browser import chromium_or_skip
+from imapce import IMAPCE
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting import (
     Section,
@@ -30,6 +31,7 @@ from imapce.plotting import (
 )
 from imapce.plotting.labels import Labels
 from imapce.plotting.style import KNOWN_GREY, MISSING_GREY, PALETTE, shorten
+from imapce.plotting.view import write_view_report
 
 IRIS = load_iris()
 SPECIES = IRIS.target_names[IRIS.target]
@@ -381,3 +383,11 @@ def test_names_are_shortened_in_the_middle() -> None:
     assert shorten("marital-status=Married-civ-spouse", 20) == "marital-statu…spouse"
     assert shorten(" a\n b ") == "a b"
     assert shorten("") == "(empty)"
+
+
+def test_a_view_whose_starts_began_at_the_optimum_has_a_report_without_their_lines(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    model = IMAPCE(random_state=0).fit(X)
+    assert not np.isfinite(model.trace_.objectives).any(axis=0).all()
+    write_view_report(model, X, tmp_path / "report.html")
+    assert "The search" in (tmp_path / "report.html").read_text()

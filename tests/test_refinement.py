@@ -121,3 +121,12 @@ def test_refine_is_saved_and_must_be_true_or_false(tmp_path) -> None:
     assert Exploration.load(path, X).refine is False
     with pytest.raises(InvalidTypeError, match="refine must be True or False; got 'x'"):
         Exploration(X, refine="x")
+
+
+@pytest.mark.parametrize("unit", [1e-13, 1e9])
+def test_refined_clusters_do_not_depend_on_units(unit: float) -> None:
+    X, _ = three_groups(240, 4, 8.0)
+    estimator = IMAPCE(standardize=False, outliers="keep", n_starts=3)
+    whole, scaled = (Exploration(data, estimator=estimator, random_state=0).propose() for data in (X, X * unit))
+    np.testing.assert_array_equal(scaled.clusters, whole.clusters)
+    np.testing.assert_allclose(scaled.distinctness, whole.distinctness, rtol=1e-6)

@@ -279,3 +279,4 @@ def test_the_command_stops_by_it_and_prints_it(tmp_path: Path) -> None:
     assert re.search(r"distinctness\s+p\s", succeed(*words, "--significance", 0.05))
     assert not re.search(r"distinctness\s+p\s", succeed(*words))
     assert "significance must lie between 0 and 1" in refusal("explore", tmp_path / "blob.csv", "--significance", 2)
+    assert "significance must be at least 0.01" in refusal("explore", tmp_path / "blob.csv", "--significance", 0.001)

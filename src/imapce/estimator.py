@@ -302,8 +302,8 @@ class IMAPCE(LinearView):
     def _flat_rows(self) -> FlatRowsError:
         return FlatRowsError(
             f"X must vary in at least n_components={self.n_components} directions among the rows to explore, and "
-            "it does not: columns repeat each other (or what is erased) or rows are too few; lower n_components or add "
-            "data."
+            "it does not: columns repeat each other (or what is erased), rows are too few, or a few lie so far out "
+            'that nothing varies beside them (outliers="trim" sets these aside); lower n_components or add data.'
         )
 
     def _keep(self, solution: Solution, Xs: StandardizedRows) -> None:

@@ -258,6 +258,8 @@ class Exploration:
         `significance` every step is tested for structure, and the run ends where `Step.p_value` is above it.
         """
         check_significance(significance)
+        if max_steps is not None and not (isinstance(max_steps, (int, np.integer)) and max_steps >= 0):
+            raise InvalidValueError(f"max_steps must be None or a whole number, not negative; got {max_steps!r}.")
         self._by_chance = None
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows explored"))
         bar = Progress(*columns, console=Console(stderr=True), transient=True) if progress else None

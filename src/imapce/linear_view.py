@@ -196,7 +196,8 @@ class LinearView(TableEstimator):
 
         >>> np.argsort(-model.influence(X))[:10]                  # doctest: +SKIP
         """
-        view = self.transform(X)
+        # A copy of numbers, whatever set_output makes of a view.
+        view = np.array(self.transform(X), dtype=np.float64)
         # In the largest value's units, whose fourth powers fit in a float.
         view /= max(float(np.abs(view).max(initial=0.0)), np.finfo(np.float64).tiny)
         variance = np.einsum("ik,ik->i", view, view)

@@ -128,6 +128,7 @@ class PathSearch:
             sample = np.zeros(self.Z.n_rows, dtype=bool)
             sample[rng.choice(self.Z.n_rows, SEARCHED_ROWS, replace=False)] = True
         found: list[Found] = []
+        left: tuple[Space, list[tuple[float, float]], list[Array]] | None = None
         for space, is_last in self._spaces(sample):
             if space.Z.n_features < self.k:
                 continue
@@ -137,11 +138,14 @@ class PathSearch:
             # to give up more directions, and the rest of this space need not be walked.
             probe = len(points) // 2
             found += self._walk(space, points[probe : probe + 1], closed, rng)
+            left = space, points[:probe] + points[probe + 1 :], closed
             if is_last or max((one[0] for one in found), key=lambda one: one.separation).leakage <= NOTICEABLE:
-                found += self._walk(space, points[:probe] + points[probe + 1 :], closed, rng)
                 break
-        if not found:
+        if left is None:
             return None
+        # Of the last space that has room for a view: the one after it may be too small.
+        space, rest, closed = left
+        found += self._walk(space, rest, closed, rng)
         if max(one[0].score for one in found) < space.chance + CLEAR and self.mu == "auto":
             # No split in two is clearer than chance makes it: the parts that a high kurtosis shows may be.
             found += self._walk(space, self._minority_points(space), closed, rng)

@@ -75,6 +75,7 @@ def refined(
     Z, basis = space
     if len(clustering.sizes) > 1 and Z.n_rows <= REFINED_ROWS and basis.shape[1]:
         points = Z.project(basis[:, :AXES])
+        points /= max(float(points.std()), np.finfo(np.float64).tiny)
         chosen = np.arange(len(points))
         if len(points) > CLUSTER_ALL:
             chosen = np.sort(np.random.default_rng(seed).choice(len(points), SAMPLE, replace=False))
@@ -142,9 +143,11 @@ def numbered(labels: Labels, view: Array, min_cluster_size: int, like: Clusterin
         numbers[labels == name] = number
     k = view.shape[1]
     means = np.array([view[numbers == c].mean(axis=0) for c in range(len(kept))]).reshape(-1, k)
-    covariances = np.array([covariance_of(view[numbers == c]) for c in range(len(kept))]).reshape(-1, k, k)
     sizes = np.bincount(numbers[numbers >= 0], minlength=len(kept)).astype(np.intp)
-    distinctness = nearest_distance(means, covariances)
+    # In units of the view, as the floor that keeps covariances regular is absolute.
+    unit = max(float(view.std()), np.finfo(np.float64).tiny)
+    scaled = np.array([covariance_of(view[numbers == c] / unit) for c in range(len(kept))]).reshape(-1, k, k)
+    distinctness = nearest_distance(means / unit, scaled)
     # Of two clusters equally far from each other the smaller is the one that is set apart; the other is the rest.
     apart = np.flatnonzero(distinctness >= distinctness.max(initial=0.0) * (1 - 1e-9))
     most = (int(apart[np.argmin(sizes[apart])]),) if len(apart) else ()
@@ -152,7 +155,7 @@ def numbered(labels: Labels, view: Array, min_cluster_size: int, like: Clusterin
         like,
         labels=numbers,
         means=means,
-        covariances=covariances,
+        covariances=scaled * unit**2,
         sizes=sizes,
         distinctness=distinctness,
         most_distinct=most,

@@ -211,10 +211,15 @@ def _gaussian_shares(n: int) -> Array:
 
 
 def check_significance(value: Any) -> None:
-    """Refuse a level that is neither None nor strictly between 0 and 1."""
+    """Refuse a level that is neither None nor one that the test can reach."""
     if value is None:
         return
     if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise InvalidTypeError(f"significance must be None or a number between 0 and 1; got {value!r}.")
     if not 0 < value < 1:
         raise InvalidValueError(f"significance must lie between 0 and 1, as 0.05 does; got {value!r}.")
+    if value < 1 / (DRAWS + 1):
+        raise InvalidValueError(
+            f"significance must be at least {1 / (DRAWS + 1):g}, the smallest p-value that {DRAWS} draws can give; "
+            f"got {value!r}."
+        )

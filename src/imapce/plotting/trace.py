@@ -102,11 +102,14 @@ def _read_trace(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], l
             f"model.trace_.objectives must have one row per round and one column per start, "
             f"({len(evaluations)}, {len(outcomes)}), got {objectives.shape}; fit the model again."
         )
-    if not np.isfinite(objectives).any(axis=0).all() or not outcomes:
+    # A start that was at its optimum from the beginning never ran a round and has no line.
+    ran: NDArray[np.bool_] = np.asarray(np.isfinite(objectives).any(axis=0))
+    if not ran.any():
         raise InvalidValueError(
-            "model.trace_.objectives must hold a finite objective for every start; fit the model again."
+            "model.trace_.objectives must hold a finite objective of some start; here every start began at its "
+            "optimum, and there is nothing to draw."
         )
-    return evaluations, objectives, outcomes
+    return evaluations, objectives[:, ran], [outcome for outcome, has in zip(outcomes, ran, strict=True) if has]
 
 
 def _last_finite(objectives: NDArray[np.float64]) -> NDArray[np.intp]:

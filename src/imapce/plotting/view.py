@@ -57,7 +57,8 @@ def write_view_report(
     )
     trace = "Every line is a starting point on its way down to an optimum"
     trace += ", at the α and μ of the chosen view; the gap counts the directions searched." if chosen else "."
-    sections.append(Section("The search", model.stop_reason_, [(trace, plot_trace(model))]))
+    drawn = [(trace, plot_trace(model))] if np.isfinite(model.trace_.objectives).any() else []
+    sections.append(Section("The search", model.stop_reason_, drawn))
     # Clouds of many points hardly compress: at a lower resolution, still above that of the page, they stay small.
     dpi = 105.0 if len(view) > RASTERISE_FROM else 150.0
     return write_report(path, title=title, sections=sections, summary=facts, dpi=dpi)
