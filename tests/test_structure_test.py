@@ -195,7 +195,8 @@ def test_a_run_ends_where_one_gaussian_is_left() -> None:
     exploration = quick(blob()).run(significance=0.05)
     p = exploration.propose().p_value
     assert p > 0.05
-    sentence = f"No structure is left that one Gaussian would not show (p = {p:.2g}); 200 rows stay as outliers."
+    sentence = f"No structure is left that one Gaussian would not show (p = {p:.2g}); the 200 rows left are not split"
+    sentence += " further."
     assert exploration.stop_reason == sentence
     assert exploration.done
     assert exploration.steps == []

@@ -170,8 +170,8 @@ class Exploration:
             return f"No cluster of at least {self.min_cluster_size} rows is in the view; {left} rows stay as outliers."
         if self._by_chance is not None:
             return (
-                f"No structure is left that one Gaussian would not show (p = {self._by_chance:.2g}); {left} rows stay "
-                "as outliers."
+                f"No structure is left that one Gaussian would not show (p = {self._by_chance:.2g}); the {left} rows "
+                "left are not split further."
             )
         return None
 
