@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -351,6 +351,9 @@ class Exploration:
         set_aside = np.zeros(len(known), dtype=bool)
         set_aside[model.outliers_] = True
 
+        # The rows are standardised once for all views of the step and its test, when one of them asks.
+        space = cache(lambda: space_left(model, self._rows, priors))
+
         def clusters(coordinates: Array) -> Clustering:
             found = cluster_view(
                 coordinates,
@@ -361,8 +364,7 @@ class Exploration:
             )
             if not self.refine:
                 return found
-            space = space_left(model, self._rows, priors)
-            return refined(found, coordinates, space, min_cluster_size=self.min_cluster_size, seed=seed)
+            return refined(found, coordinates, space(), min_cluster_size=self.min_cluster_size, seed=seed)
 
         views = [
             View(
@@ -383,7 +385,7 @@ class Exploration:
             mean,
             scale,
             model.stop_reason_,
-            lambda: self._structure_test.of_step(model, self._rows, priors),
+            lambda: self._structure_test.of_step(*space()),
         )
 
     def _projected(self, components: Array, mean: Array, scale: Array) -> Array:

@@ -20,7 +20,6 @@ columns are heavy-tailed one by one. Of tables of 2,000×5 with Student's t(5) a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -29,15 +28,12 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri
 
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimator import IMAPCE
-from imapce.priors import Prior
-from imapce.refinement import space_left
-from imapce.rows import Rows
+from imapce.rows import StandardizedRows
 from imapce.threads import single_thread_if
 
 Array = NDArray[np.float64]
 
-SMALLEST_SHARE = 0.03  # s: what an exploration takes for its smallest cluster by default
+SMALLEST_SHARE = 0.03  # s: fewer rows than that may be a tail
 TESTED_ROWS = 2_000
 DRAWS = 99
 # So many draws at least as clear as the data tell that p is above 0.1; more only sharpen it (Besag and Clifford 1991).
@@ -75,23 +71,18 @@ class StructureTest:
                     return reached / (number + 1)
         return (1 + reached) / (DRAWS + 1)
 
-    def of_step(self, model: IMAPCE, rows: Rows, priors: Sequence[Prior]) -> float:
-        """p of the rows that a fitted model was to pull apart, in the axes it searched.
+    def of_step(self, Z: StandardizedRows, basis: Array) -> float:
+        """p of the rows that a fitted model was to pull apart, or of a sample of them, in the axes it left.
 
-        >>> StructureTest(0).of_step(model, rows, [Subset(known)])        # doctest: +SKIP
+        >>> StructureTest(0).of_step(*space_left(model, rows, [Subset(known)]))        # doctest: +SKIP
         0.01
         """
-        return self.p_value(self._left(model, rows, list(priors)))
-
-    def _left(self, model: IMAPCE, rows: Rows, priors: list[Prior]) -> Array:
-        """Z, or a sample of it, in the leading principal axes that are free of what is known (n, q)."""
-        Z, basis = space_left(model, rows, priors)
         sample: NDArray[np.bool_] | None = None
         if Z.n_rows > TESTED_ROWS:
             sample = np.zeros(Z.n_rows, dtype=bool)
             chosen = np.random.default_rng(self._seed).choice(Z.n_rows, TESTED_ROWS, replace=False)
             sample[chosen] = True
-        return Z.project(basis, sample)
+        return self.p_value(Z.project(basis, sample))
 
     def _draw(self, n: int, q: int, number: int) -> float:
         """T of the Gaussian table with this number; the same however many were drawn before."""

@@ -83,6 +83,17 @@ def check_axes(ax: Any, *, three_d: bool = False) -> None:
         raise InvalidValueError(f"ax must be {wanted}, got a {ax.name} one; leave it out to have the right one made.")
 
 
+# A legend to the right of its axes.
+BESIDE: dict[str, Any] = {
+    "loc": "upper left",
+    "bbox_to_anchor": (1.02, 1.0),
+    "borderaxespad": 0.0,
+    "frameon": False,
+    "fontsize": LABEL_SIZE,
+    "labelcolor": INK,
+}
+
+
 def quiet_axes(ax: Any, x_name: str, y_name: str, *, title: str | None = None) -> None:
     """Give an axes hairline spines, a pale grid below the data, and names that are shown as written."""
     ax.set_facecolor("white")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.style import (
-    INK,
+    BESIDE,
     LABEL_SIZE,
     PALETTE,
     check_axes,
@@ -162,12 +162,7 @@ def _draw_outcomes(
     ax.legend(
         handles,
         names,
-        loc="upper left",
-        bbox_to_anchor=(1.02, 1.0),
-        borderaxespad=0.0,
-        frameon=False,
-        fontsize=LABEL_SIZE,
-        labelcolor=INK,
+        **BESIDE,
         handlelength=3.0,
         title=f"best objective {best:.6g}",
         title_fontproperties={"size": LABEL_SIZE, "weight": "bold"},
