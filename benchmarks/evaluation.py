@@ -12,9 +12,10 @@ import sys
 import numpy as np
 
 from benchmarks.problems import median_seconds
-from imapce.objective import Objective
-from imapce.rows import DenseRows, StandardizedRows
-from imapce.stiefel import random_frames
+from imapce.rows.dense import DenseRows
+from imapce.rows.standardized import StandardizedRows
+from imapce.search.objective import Objective
+from imapce.search.stiefel import random_frames
 
 MEMORY_SCRIPT = """
 import json, resource, sys, warnings

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from imapce import datasets
-from imapce.objective import Objective
-from imapce.rows import QuadraticForm, StandardizedRows, open_rows
+from imapce.rows.open import open_rows
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.search.objective import Objective
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,12 @@ from pymanopt.manifolds import Stiefel
 from pymanopt.optimizers import SteepestDescent
 
 from benchmarks.problems import Problem, image_segmentation, superimposed_digits, synthetic
-from imapce.objective import Objective
-from imapce.solver import minimize
-from imapce.starts import contrastive_axes, starting_frames
-from imapce.stiefel import random_frames
-from imapce.threads import single_thread_if
+from imapce.common.threads import single_thread_if
+from imapce.search.closed_form import contrastive_axes
+from imapce.search.objective import Objective
+from imapce.search.race import minimize
+from imapce.search.starts import starting_frames
+from imapce.search.stiefel import random_frames
 
 N_STARTS, K = 10, 2
 

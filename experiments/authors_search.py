@@ -14,11 +14,12 @@ from pymanopt.manifolds import Stiefel
 from pymanopt.optimizers import SteepestDescent
 
 from imapce import IMAPCE
-from imapce.linear_view import random_generator
-from imapce.objective import Objective
-from imapce.rows import QuadraticForm, StandardizedRows
-from imapce.solver import Solution, minimize
-from imapce.stiefel import random_frames
+from imapce.common.checks import random_generator
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.search.objective import Objective
+from imapce.search.race import minimize
+from imapce.search.solution import Solution
+from imapce.search.stiefel import random_frames
 
 
 class SteepestIMAPCE(IMAPCE):

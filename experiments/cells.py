@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from imapce.whole_files import whole_file
+from imapce.common.whole_files import whole_file
 
 
 class Cells:

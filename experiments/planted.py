@@ -14,7 +14,7 @@ from experiments.problems import problem
 from experiments.results import Row
 from experiments.running import Run
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset
-from imapce.clustering import cluster_view
+from imapce.exploration.clustering import cluster_view
 
 Array = NDArray[np.float64]
 
@@ -96,7 +96,7 @@ def outliers(run: Run) -> list[Row]:
                     settings = {"outliers": kind, "data": name, "rule": rule, "seed": seed}
                     cell = run.cells.recall(
                         settings,
-                        "imapce.estimator",
+                        "imapce.estimators.imapce",
                         lambda X=X, prior=prior, kind=kind, rule=rule, seed=seed: {
                             "angle": _angle(X, prior, kind, rule, seed)
                         },

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import subspace_angles
 
-from imapce.objective import Objective
-from imapce.rows import QuadraticForm, StandardizedRows, open_rows
+from imapce.rows.open import open_rows
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.search.objective import Objective
 
 Array = NDArray[np.float64]
 

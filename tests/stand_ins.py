@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from imapce.methods import EVERY_KIND, OF_ROWS, Method
-from imapce.tables import encode, is_table
+from imapce.comparison.methods import EVERY_KIND, OF_ROWS, Method
+from imapce.tables.encode import encode, is_table
 
 
 class FirstColumns:

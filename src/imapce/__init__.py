@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from imapce.errors import ImapceError
-    from imapce.estimator import IMAPCE, Optimum, load_model
-    from imapce.exploration import Exploration
-    from imapce.priors import Attributes, Samples, Subset
+    from imapce.estimators.imapce import IMAPCE, Optimum
+    from imapce.estimators.model_file import load_model
+    from imapce.exploration.session import Exploration
+    from imapce.priors.kinds import Attributes, Samples, Subset
 
 __version__ = "0.1.0"
 
@@ -27,14 +28,14 @@ __all__ = [
 
 # Names are imported when first used: scikit-learn and Arrow take over a second, and `imapce --help` needs neither.
 _HOME = {
-    "IMAPCE": "imapce.estimator",
-    "Attributes": "imapce.priors",
-    "Exploration": "imapce.exploration",
+    "IMAPCE": "imapce.estimators.imapce",
+    "Attributes": "imapce.priors.kinds",
+    "Exploration": "imapce.exploration.session",
     "ImapceError": "imapce.errors",
-    "Optimum": "imapce.estimator",
-    "Samples": "imapce.priors",
-    "Subset": "imapce.priors",
-    "load_model": "imapce.estimator",
+    "Optimum": "imapce.estimators.imapce",
+    "Samples": "imapce.priors.kinds",
+    "Subset": "imapce.priors.kinds",
+    "load_model": "imapce.estimators.model_file",
 }
 
 

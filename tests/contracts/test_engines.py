@@ -14,21 +14,14 @@ from scipy import sparse
 
 from helpers import random_frame, random_stack
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.rows import (
-    DenseRows,
-    MomentTensorRows,
-    QuadraticForm,
-    Rows,
-    SparseRows,
-    StandardizedRows,
-    dense,
-    moment_tensor,
-    open_rows,
-)
+from imapce.rows import dense, moment_tensor
 from imapce.rows import sparse as sparse_engine
-from imapce.rows.base import scatter_is_affordable
-from imapce.rows.moment_tensor import moment_tensor_pays
-from imapce.rows.standardized import column_scales
+from imapce.rows.base import Rows, scatter_is_affordable
+from imapce.rows.dense import DenseRows
+from imapce.rows.moment_tensor import MomentTensorRows, moment_tensor_pays
+from imapce.rows.open import open_rows
+from imapce.rows.sparse import SparseRows
+from imapce.rows.standardized import QuadraticForm, StandardizedRows, column_scales
 
 Holder = Callable[[np.ndarray, Path], Any]
 N, D = 700, 6

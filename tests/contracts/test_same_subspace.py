@@ -12,7 +12,8 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from helpers import angle_between
-from imapce import IMAPCE, Attributes, Samples, Subset, data_files, datasets
+from imapce import IMAPCE, Attributes, Samples, Subset, datasets
+from imapce.datasets import downloads as data_files
 from imapce.rows import dense
 from imapce.rows import sparse as sparse_engine
 

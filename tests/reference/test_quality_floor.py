@@ -10,8 +10,9 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from helpers import standardised
-from imapce import IMAPCE, Attributes, data_files, datasets
-from imapce.metrics import normalized_laplacian_score, normalized_mutual_information
+from imapce import IMAPCE, Attributes, datasets
+from imapce.datasets import downloads as data_files
+from imapce.metrics.scores import normalized_laplacian_score, normalized_mutual_information
 
 
 def needs(file: data_files.DataFile) -> pytest.MarkDecorator:

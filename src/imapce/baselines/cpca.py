@@ -15,20 +15,24 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError
 from sklearn.cluster import SpectralClustering
 
-from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.linear_view import LinearView, require_number
-from imapce.priors import Attributes, Prior, PriorTerms, Samples
-from imapce.reading import listed
-from imapce.rows import QuadraticForm, Rows, StandardizedRows, Subspace
-from imapce.starts import leading_eigenvectors
-from imapce.stiefel import with_fixed_signs
+from imapce.common.checks import require_flag, require_number
+from imapce.common.words import listed
+from imapce.errors import InvalidValueError
+from imapce.estimators.linear_view import LinearView
+from imapce.priors.kinds import Attributes, Prior, Samples
+from imapce.priors.terms import PriorTerms
+from imapce.rows.base import Rows
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.subspace import Subspace
+from imapce.search.closed_form import leading_eigenvectors
+from imapce.search.stiefel import with_fixed_signs
 
 Array = NDArray[np.float64]
 
@@ -241,8 +245,3 @@ def affinity(frames: Array, C: QuadraticForm) -> Array:
     result = (result + result.T) / 2
     np.fill_diagonal(result, 1.0)
     return result
-
-
-def require_flag(name: str, value: Any) -> None:
-    if not isinstance(value, (bool, np.bool_, int)):
-        raise InvalidTypeError(f"{name} must be True or False; got {value!r}.")

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.baselines.embedding import Embedding, MapProgress
-from imapce.baselines.labels import Codes
 from imapce.baselines.tsne_affinities import conditional_affinities, gaussian_affinities, principal_axes
 from imapce.baselines.tsne_descent import Layout, Method, layout, starting_map
+from imapce.common.checks import require_count, require_number
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.linear_view import require_count, require_number
+from imapce.priors.classes import Codes
 
 Array = NDArray[np.float64]
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from imapce.baselines.labels import Codes, prior_codes
+from imapce.common.checks import random_generator
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.linear_view import TableEstimator, random_generator
+from imapce.estimators.base import TableEstimator
+from imapce.priors.classes import Codes, prior_codes
 from imapce.rows.standardized import column_scales
 
 Array = NDArray[np.float64]

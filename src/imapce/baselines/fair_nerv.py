@@ -22,10 +22,9 @@ from sklearn.decomposition import PCA
 
 from imapce.baselines.embedding import Array, Embedding, MapProgress
 from imapce.baselines.fair_nerv_kernel import evaluate, neighbourhoods
-from imapce.baselines.labels import Codes
+from imapce.common.checks import is_whole, require_number
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.linear_view import require_number
-from imapce.metric_inputs import is_whole
+from imapce.priors.classes import Codes
 
 # log P of this many rows takes 6 GiB in single precision.
 MOST_ROWS = 40_000

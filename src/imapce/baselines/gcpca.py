@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from imapce.baselines.cpca import require_flag
+from imapce.choice.trace_ratio import with_ridge
+from imapce.common.checks import require_flag, require_number
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.linear_view import LinearView, require_number
-from imapce.priors import Prior
-from imapce.rows import QuadraticForm, Rows
-from imapce.stiefel import with_fixed_signs
-from imapce.trace_ratio import with_ridge
+from imapce.estimators.linear_view import LinearView
+from imapce.priors.kinds import Prior
+from imapce.rows.base import Rows
+from imapce.rows.standardized import QuadraticForm
+from imapce.search.stiefel import with_fixed_signs
 
 Array = NDArray[np.float64]
 

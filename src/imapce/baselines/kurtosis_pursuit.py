@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from imapce.baselines.cpca import require_flag
+from imapce.common.checks import require_flag, require_number
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.linear_view import LinearView, require_number
-from imapce.priors import Attributes, Prior, Samples, known_columns, known_rows
-from imapce.rows import Rows, StandardizedRows
-from imapce.stiefel import canonical_frame, random_frames, tangent, transpose
+from imapce.estimators.linear_view import LinearView
+from imapce.priors.kinds import Attributes, Prior, Samples, known_columns, known_rows
+from imapce.rows.base import Rows
+from imapce.rows.standardized import StandardizedRows
+from imapce.search.stiefel import canonical_frame, random_frames, tangent, transpose
 
 Array = NDArray[np.float64]
 

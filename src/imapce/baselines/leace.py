@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.baselines.cpca import require_flag
-from imapce.baselines.labels import is_prior, label_codes
+from imapce.common.checks import require_flag, require_number
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.linear_view import LinearView, require_number
-from imapce.priors import Attributes, Prior, Samples, known_columns, known_rows
-from imapce.rows import Rows, StandardizedRows
-from imapce.stiefel import with_fixed_signs
+from imapce.estimators.linear_view import LinearView
+from imapce.priors.classes import is_prior, label_codes
+from imapce.priors.kinds import Attributes, Prior, Samples, known_columns, known_rows
+from imapce.rows.base import Rows
+from imapce.rows.standardized import StandardizedRows
+from imapce.search.stiefel import with_fixed_signs
 
 Array = NDArray[np.float64]
 

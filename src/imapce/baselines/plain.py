@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.baselines.embedding import Embedding, MapProgress
-from imapce.baselines.labels import Codes, is_prior, label_codes
+from imapce.common.checks import require_count, require_number
 from imapce.errors import InvalidValueError, needs
-from imapce.linear_view import require_count, require_number
-from imapce.priors import Attributes, Subset, as_list, known_columns, known_rows
+from imapce.priors.classes import Codes, is_prior, label_codes
+from imapce.priors.kinds import Attributes, Subset, as_list, known_columns, known_rows
 
 Array = NDArray[np.float64]
 

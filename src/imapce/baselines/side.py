@@ -19,12 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.baselines.embedding import MapProgress
-from imapce.baselines.labels import is_prior, label_codes, prior_codes
 from imapce.baselines.side_background import FLOOR, Background, principal_axes
+from imapce.common.checks import require_number
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.linear_view import LinearView, require_number
-from imapce.priors import Subset, as_list, known_rows, require_same_index
-from imapce.rows import open_rows
+from imapce.estimators.linear_view import LinearView
+from imapce.priors.classes import is_prior, label_codes, prior_codes
+from imapce.priors.kinds import Subset, as_list, known_rows, require_same_index
+from imapce.rows.open import open_rows
 
 Array = NDArray[np.float64]
 

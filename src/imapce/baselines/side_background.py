@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
+from imapce.common.checks import as_matrix, random_generator
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.linear_view import random_generator
-from imapce.metric_inputs import as_matrix
-from imapce.priors import Mask, Subset, known_rows
+from imapce.priors.kinds import Mask, Subset, known_rows
 
 Array = NDArray[np.float64]
 

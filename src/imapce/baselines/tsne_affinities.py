@@ -19,8 +19,8 @@ from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
-from imapce.baselines.labels import Codes
 from imapce.errors import InvalidValueError, needs
+from imapce.priors.classes import Codes
 
 with needs("t-SNE", "imapce[baselines]"):
     import numba

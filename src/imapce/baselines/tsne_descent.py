@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.baselines.embedding import MapProgress
-from imapce.baselines.labels import Codes
 from imapce.baselines.nbody import attraction, direct_sums, grid_sums, tree_sums
 from imapce.baselines.tsne_affinities import principal_axes, same_label_share
 from imapce.errors import InvalidValueError
+from imapce.priors.classes import Codes
 
 Array = NDArray[np.float64]
 Method = Literal["auto", "exact", "barnes_hut", "fft"]

@@ -1,14 +1,11 @@
-"""One figure and one page of a comparison: a panel per method, one key for all, scores under each panel.
+"""One figure of a comparison: a panel per method, one key for all, scores under each panel.
 
 >>> save_figure(plot_methods(comparison, color=celltype), "comparison.png")                # doctest: +SKIP
 """
 
 from __future__ import annotations
 
-import os
 import textwrap
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from imapce.errors import InvalidValueError
 from imapce.plotting.key import MARKERS, Key, column_name
-from imapce.plotting.report import Section, write_report
 from imapce.plotting.scatter import draw_rows, read_embedding
 from imapce.plotting.style import HAIRLINE, INK, SOFT_INK, TICK_SIZE, TITLE_SIZE, blank_figure
 
 if TYPE_CHECKING:
-    from imapce.comparison import Comparison, MethodResult
+    from imapce.comparison.compare import Comparison, MethodResult
 
 MOST_COLUMNS = 4
 MOST_MARKERS = 4
@@ -32,34 +28,6 @@ _KEY_INCHES = 1.9
 _CAPTION_INCHES = 0.75
 _LINE_INCHES = 0.17
 _LETTERS_PER_INCH = 14
-
-HEADER = {
-    "method": "method",
-    "rows": "rows",
-    "nls_share": "known mixed in (of 1)",
-    "nls": "NLS",
-    "nls_ceiling": "NLS by chance",
-    "prior_linear": "known read back, linear",
-    "prior_knn": "known read back, 15-NN",
-    "prior_chance": "chance",
-    "knn_accuracy": "15-NN accuracy",
-    "kmeans_nmi": "k-means NMI",
-    "silhouette": "silhouette",
-    "trustworthiness": "trustworthiness",
-    "seconds": "seconds",
-}
-
-READING_THE_SCORES = """\
-Is the known gone? NLS, the normalised Laplacian score, is the share of a row's neighbours in the view that belong to \
-another known class; beside it is what chance gives, and the share of that which is reached: 1 when a place in the \
-view says nothing about the known. Read back is how well a linear classifier and 15 nearest neighbours tell the known \
-classes from the view (balanced accuracy, or R² for measurements); it should fall to chance.
-
-Is something else there? Pure noise does well on the scores above, so they mean nothing without these. 15-NN accuracy, \
-k-means NMI and silhouette tell how well the labels lie apart in the view.
-
-Is it faithful? Trustworthiness is 1 when neighbours in the view are neighbours in the data. A view that drops what is \
-known has to give some of it up."""
 
 
 def plot_methods(
@@ -122,34 +90,6 @@ def score_caption(result: MethodResult) -> str:
     return "\n".join([line for line in [*lines, ", ".join(last)] if line])
 
 
-def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Header and cells of the table of scores, methods that worked only; scores nobody has are left out."""
-    records = [record for record in comparison.to_records() if record["left_out"] is None]
-    shown = [name for name in HEADER if any(record[name] is not None for record in records)]
-    return [HEADER[name] for name in shown], [[_cell(name, record[name]) for name in shown] for record in records]
-
-
-def write_comparison_report(
-    path: str | os.PathLike[str],
-    comparison: Comparison,
-    figure: Figure,
-    *,
-    title: str,
-    facts: Mapping[str, object],
-) -> Path:
-    """Write the comparison as one HTML page: the figure, the scores, who was left out and why, how to read it."""
-    sections = [
-        Section("Views", figures=[("Every panel shows the same rows.", figure)]),
-        Section("Scores", "\n\n".join(comparison.notes), table=score_rows(comparison)),
-    ]
-    if absent := [(one.method.title, one.left_out) for one in comparison.results if one.left_out is not None]:
-        sections.append(Section("Left out", table=(["method", "reason"], absent)))
-    if remarks := [remark for one in comparison.results for remark in one.remarks]:
-        sections.append(Section("Remarks", "\n\n".join(remarks)))
-    sections.append(Section("How to read the scores", READING_THE_SCORES))
-    return write_report(path, title=title, sections=sections, summary=facts)
-
-
 def _known_look(comparison: Comparison) -> tuple[str | None, NDArray[Any] | None, NDArray[np.bool_]]:
     """Name and labels of the markers, and the rows in grey: a known subset is grey, few known classes are shapes."""
     greyed = np.zeros(comparison.n_rows, dtype=bool)
@@ -182,11 +122,3 @@ def _left_out_lines(comparison: Comparison, width: float) -> list[str]:
             text = f"Left out: {result.method.title}. {result.left_out}"
             lines += textwrap.wrap(text, int(width * _LETTERS_PER_INCH), subsequent_indent="    ")
     return lines
-
-
-def _cell(name: str, value: Any) -> str:
-    if value is None:
-        return NOT_ASKED
-    if isinstance(value, str):
-        return value
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}" if name == "seconds" else f"{value:.3f}"

@@ -18,8 +18,8 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
+from imapce.common.whole_files import whole_file, writable_target
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.whole_files import whole_file, writable_target
 
 # Dates are left out of the files, so that the same figure gives the same bytes.
 _UNDATED: dict[str, dict[str, Any]] = {

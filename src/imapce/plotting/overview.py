@@ -29,7 +29,7 @@ from imapce.plotting.style import (
 )
 
 if TYPE_CHECKING:
-    from imapce.exploration import Exploration
+    from imapce.exploration.session import Exploration
 
 MOST_LABELS = 15
 _ROW_INCHES = 0.3

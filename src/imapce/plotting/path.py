@@ -16,8 +16,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
+from imapce.choice.path import NOTICEABLE
+from imapce.choice.score import Candidate, distinct
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.path import NOTICEABLE
 from imapce.plotting.scatter import point_look
 from imapce.plotting.style import (
     BESIDE,
@@ -31,8 +32,7 @@ from imapce.plotting.style import (
     blank_figure,
     quiet_axes,
 )
-from imapce.selection import Candidate, distinct
-from imapce.stiefel import squared_distances
+from imapce.search.stiefel import squared_distances
 
 MOST_THUMBNAILS = 4
 # The optima of a fit are often one view found at several settings. A thumbnail is for one of which the others leave a

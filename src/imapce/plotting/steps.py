@@ -23,7 +23,9 @@ from imapce.plotting.scatter import plot_embedding, point_look
 from imapce.plotting.style import INK, KNOWN_GREY, LABEL_SIZE, PALETTE, blank_figure, new_figure, quiet_axes
 
 if TYPE_CHECKING:
-    from imapce.exploration import AcceptedStep, Exploration, Step
+    from imapce.exploration.record import AcceptedStep
+    from imapce.exploration.session import Exploration
+    from imapce.exploration.steps import Step
 
 Points = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -16,15 +16,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.plotting.style import (
-    BESIDE,
-    LABEL_SIZE,
-    PALETTE,
-    check_axes,
-    new_figure,
-    quiet_axes,
-    root_figure,
-)
+from imapce.plotting.style import BESIDE, LABEL_SIZE, PALETTE, check_axes, new_figure, quiet_axes, root_figure
 
 # The winner keeps the first colour for itself; outcomes differ in dash and end mark too, not in hue alone.
 _OUTCOME_LOOKS = (

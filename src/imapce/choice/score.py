@@ -1,0 +1,241 @@
+"""How good a view is, told without labels: how clearly it splits the rows, and how much of the known it still shows.
+
+    η(θ) = max_t σ²_between(t)/σ²,                   the share of the variance along θ that one cut explains
+    e(θ) = (η(θ) − 2/π)/(1 − 2/π) − e_Y(θ)₊          0 for one Gaussian, 1 for two points, less the background's own
+    separation = e(θ*) + ½ Σ (e(θ⊥) − chance)₊
+    leakage    = Σ ρ²,                               ρ the canonical correlations of the view and the known columns
+    score      = separation·(1 − leakage)₊
+
+θ* is the clearest direction of the whitened view and θ⊥ those across it, which count half. A background that is cut by
+the same direction as well shows that the split is none of the data's own; rows known already are none: they have left.
+Heavy tails and single outliers lower η, a sharp peak does not raise it. Of the measures tried (held-out likelihood of a
+density and of mixtures, kurtosis, their contrasts with the background) it was the one that lost least against the best
+view at hand, on the superimposed images it was developed on; so was the ½ (with 1, two of five draws of Sandal/Sneaker
+fell to 0.66 and 0.68; with 0, T-shirt/Coat by 0.02).
+
+A part of less than 21 % of the rows explains too little variance to be seen so. Where no split in two is clear, cuts
+that part a minority are compared with what a Gaussian gives at the same share instead of 2/π, times the depth of the
+valley they lie in, since a long tail explains as much as a cluster does.
+
+Leakage is a discount, not a ban: asked to be at the level of chance, a view has to give up all that has to do with the
+known, and the groups looked for often have: on ten tables with planted groups that were slightly correlated with the
+known ones their 15-NN accuracy was 0.62 with a ban, 0.92 with the discount and 0.75 at the paper's setting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
+from scipy.stats import norm
+
+from imapce.rows.standardized import QuadraticForm
+from imapce.search.stiefel import squared_distances
+
+Array = NDArray[np.float64]
+
+ONE_GAUSSIAN = 2 / np.pi
+DIRECTIONS = 24
+# Cells of a histogram over so many standard deviations; what lies further out counts as lying there.
+REACH, PER_UNIT = 12.0, 32
+CELLS = int(2 * REACH * PER_UNIT)
+TAIL = 4.0
+ACROSS = 0.5
+SMOOTHING = 0.2
+# Kurtosis sees parts of more than (3 − √3)/6 as two clusters when it is low, smaller ones when it is high.
+LARGEST_MINORITY = (3 - 3**0.5) / 6
+SMALLEST_SHARE, SMALLEST_ROWS = 0.01, 10
+SAME_VIEW = 1e-3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One view of the path: where it was found (α, μ), its axes (k, d) and its scores.
+
+    α = ∞ says that the known columns had no part in the view at all.
+    """
+
+    alpha: float
+    mu: float
+    components: Array
+    objective: float
+    kurtosis: float
+    starts: int
+    separation: float
+    leakage: float
+
+    @property
+    def score(self) -> float:
+        """separation·(1 − leakage)₊: the split counts as far as the known does not explain the view."""
+        return discounted(self.separation, self.leakage)
+
+
+def discounted(separation: float, leakage: float) -> float:
+    """
+    >>> discounted(0.5, 0.2), discounted(0.5, 1.3), discounted(-0.1, 0.9)
+    (0.4, 0.0, -0.1)
+    """
+    return separation * max(0.0, 1.0 - leakage) if separation > 0 else separation
+
+
+class Cuts:
+    """Every cut of each column of projections: the share of rows on either side and the share of variance explained.
+
+    >>> Cuts(np.array([[-1.0], [-1.0], [1.0], [1.0]])).balanced.round(2)
+    array([1.])
+    """
+
+    def __init__(self, projections: Array):
+        n, width = projections.shape
+        centred = projections - projections.mean(axis=0)
+        spread = np.sqrt(np.mean(centred**2, axis=0))
+        scaled = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
+        cell = np.clip(((scaled + REACH) * PER_UNIT).astype(np.intp), 0, CELLS - 1)
+        counts = np.bincount((cell + CELLS * np.arange(width)).ravel(), minlength=CELLS * width)
+        self.n_rows = n
+        self._counts = counts.reshape(width, CELLS).astype(np.float64)
+
+    @cached_property
+    def balanced(self) -> Array:
+        """(η − 2/π)/(1 − 2/π), η the largest share of variance one cut explains: 0 for a Gaussian, 1 for two points.
+
+        Rows beyond four standard deviations count as lying there, so single ones cannot make a cut.
+        """
+        edge = int((REACH - TAIL) * PER_UNIT)
+        inner = self._counts[:, edge : CELLS - edge].copy()
+        inner[:, 0] += self._counts[:, :edge].sum(axis=1)
+        inner[:, -1] += self._counts[:, CELLS - edge :].sum(axis=1)
+        return (self._explained(inner)[0].max(axis=1) - ONE_GAUSSIAN) / (1 - ONE_GAUSSIAN)
+
+    @cached_property
+    def minority(self) -> Array:
+        """max (η(t) − g(p))/(1 − g(p))·depth(t) over the cuts t that part a share p of 1 to 21 %, or 0.
+
+        g(p) = φ(Φ⁻¹(p))²/(p(1 − p)) is what a cut at the same share explains of a Gaussian. Tails explain as much as a
+        cluster does, so a cut counts by the depth of the valley it lies in, 1 − f(t)/min(peak on either side).
+        """
+        explained, below = self._explained(self._counts)
+        share = np.minimum(below, self.n_rows - below) / self.n_rows
+        small = (share >= max(SMALLEST_SHARE, SMALLEST_ROWS / self.n_rows)) & (share <= LARGEST_MINORITY)
+        tail = np.where(small, share, 0.5)
+        gaussian = norm.pdf(norm.ppf(tail)) ** 2 / (tail * (1 - tail))
+        density = gaussian_filter1d(self._counts, SMOOTHING * PER_UNIT, axis=1, mode="constant")
+        left = np.maximum.accumulate(density, axis=1)[:, :-1]
+        right = np.maximum.accumulate(density[:, ::-1], axis=1)[:, ::-1][:, 1:]
+        here = (density[:, :-1] + density[:, 1:]) / 2
+        peak = np.minimum(left, right)
+        depth = np.clip(1 - np.divide(here, peak, out=np.ones_like(here), where=peak > 0), 0.0, 1.0)
+        beyond = (explained - gaussian) / (1 - gaussian) * depth
+        return np.where(small, beyond, 0.0).max(axis=1, initial=0.0)
+
+    def clearest(self, minorities: bool) -> Array:
+        """For each column how clear its best cut is, with or without cuts that part a minority."""
+        return np.maximum(self.balanced, self.minority) if minorities else self.balanced
+
+    @staticmethod
+    def _explained(counts: Array) -> tuple[Array, Array]:
+        """σ²_between/σ² and the number of rows below, for every cut between two cells."""
+        cells = counts.shape[1]
+        place = (np.arange(cells) - (cells - 1) / 2) / PER_UNIT
+        below = np.cumsum(counts, axis=1)[:, :-1]
+        sums = np.cumsum(counts * place, axis=1)
+        n = counts.sum(axis=1, keepdims=True)
+        mean = sums[:, -1:] / n
+        inside = below * (n - below)
+        between = np.divide((sums[:, :-1] - below * mean) ** 2, inside, out=np.zeros_like(below), where=inside > 0)
+        variance = counts @ place**2 / n[:, 0] - mean[:, 0] ** 2
+        return np.divide(between, variance[:, None], out=np.zeros_like(between), where=variance[:, None] > 0), below
+
+
+def separation(view: Array, backgrounds: list[Array], *, minorities: bool = False, chance: float = 0.0) -> float:
+    """How clearly the rows of a view (n, k) fall apart, beyond one Gaussian and beyond what each background shows.
+
+    Axes across the clearest one count only beyond `chance`, what the best of all directions searched shows of a
+    Gaussian: every view has a second axis. With `minorities` cuts that part a few count too, and all into halves only
+    beyond `chance`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> abs(separation(rng.standard_normal((5000, 2)), [])) < 0.15
+    True
+    """
+    centred = view - view.mean(axis=0)
+    values, vectors = np.linalg.eigh(centred.T @ centred / len(view))
+    if values[0] <= 1e-12 * values[-1]:
+        return -np.inf
+    whitening = vectors / np.sqrt(values)
+    axes = _clearest_axes(centred @ whitening, minorities)
+    own = Cuts(centred @ (whitening @ axes))
+    excess = own.balanced - chance * (np.arange(len(values)) > 0)
+    if minorities:
+        excess = np.maximum(own.balanced - chance, own.minority)
+    known = [Cuts(Y @ (whitening @ axes)).clearest(minorities) for Y in backgrounds]
+    excess = excess - np.max([np.zeros(len(values)), *known], axis=0)
+    return float(excess[0] + ACROSS * np.maximum(excess[1:], 0.0).sum())
+
+
+def reached_by_chance(n_rows: int, searched: int) -> float:
+    """How far the best of all directions in q dimensions cuts Gaussian rows better than 2/π, as a separation.
+
+    2√(2/π)·√((1 − 3/π)·q/n), the standard deviation of mean |x|/√(mean x²) along one direction times √q.
+
+    >>> round(reached_by_chance(1000, 30), 2)
+    0.16
+    """
+    return float(2 * np.sqrt(ONE_GAUSSIAN * (1 - 3 / np.pi) * searched / n_rows) / (1 - ONE_GAUSSIAN))
+
+
+def _clearest_axes(whitened: Array, minorities: bool) -> Array:
+    """θ* and the directions across it (k, k), each the clearest of those still free."""
+    k = whitened.shape[1]
+    chosen = np.zeros((k, 0))
+    while chosen.shape[1] < k:
+        free = np.linalg.svd(chosen)[0][:, chosen.shape[1] :] if chosen.shape[1] else np.eye(k)
+        choices = free @ _directions(free.shape[1])
+        clearest = int(np.argmax(Cuts(whitened @ choices).clearest(minorities)))
+        chosen = np.column_stack([chosen, choices[:, clearest]])
+    return chosen
+
+
+def _directions(k: int) -> Array:
+    """Unit vectors (k, m) spread over the half sphere: equal angles in the plane, a fixed draw beyond it."""
+    if k == 1:
+        return np.ones((1, 1))
+    if k == 2:
+        angles = np.arange(DIRECTIONS) * np.pi / DIRECTIONS
+        return np.stack([np.cos(angles), np.sin(angles)])
+    drawn = np.random.default_rng(0).standard_normal((k, k * k * DIRECTIONS))
+    return drawn / np.linalg.norm(drawn, axis=0)
+
+
+class Leakage:
+    """Σρ² of a view and the known columns, from second moments alone."""
+
+    def __init__(self, second_moment: QuadraticForm, known: NDArray[np.bool_]):
+        columns = np.flatnonzero(known)
+        self._second_moment = second_moment
+        self._cross = np.zeros((second_moment.size, 0))
+        if len(columns):
+            unit = np.zeros((second_moment.size, len(columns)))
+            unit[columns, np.arange(len(columns))] = 1.0
+            cross = second_moment @ unit
+            values, vectors = np.linalg.eigh(cross[columns])
+            varying = values > 1e-10 * max(float(values[-1]), 0.0)
+            self._cross = cross @ (vectors[:, varying] / np.sqrt(values[varying]))
+
+    def of(self, V: Array) -> float:
+        """Σρ² for a frame V (d, k); 0 where no column is known."""
+        seen = V.T @ self._cross
+        return float(np.trace(np.linalg.pinv(V.T @ (self._second_moment @ V), hermitian=True) @ (seen @ seen.T)))
+
+
+def distinct(ranked: list[Candidate]) -> list[Candidate]:
+    """The candidates without those that show nearly the view of an earlier one."""
+    kept: list[Candidate] = []
+    for one in ranked:
+        others = [other.components.T for other in kept]
+        if not others or squared_distances(one.components.T[None], np.stack(others)).min() >= SAME_VIEW:
+            kept.append(one)
+    return kept

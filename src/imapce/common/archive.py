@@ -1,0 +1,129 @@
+"""Results on disk: one zip of a JSON header and .npy arrays, versioned, readable without this library, never pickle.
+
+Reading trusts nothing: names, sizes, versions and numbers are checked before anything is built from them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.common.whole_files import whole_file
+from imapce.errors import FileFormatError
+
+HEADER = "header.json"
+MAX_HEADER_BYTES = 64 << 20
+MAX_ARRAY_BYTES = 4 << 30
+# A fixed date in every entry: the same model gives the same bytes.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def write_archive(
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray],
+) -> None:
+    """Write `header` and `arrays` as one zip, atomically.
+
+    >>> write_archive("view.imapce", "model", 1, {"k": 2}, {"mean": np.zeros(3)})   # doctest: +SKIP
+    """
+    text = json.dumps(
+        {"format": f"imapce-{kind}", "version": version, **header},
+        ensure_ascii=False,
+        allow_nan=False,
+        indent=1,
+    )
+    with whole_file(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        _write_entry(archive, HEADER, text.encode())
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            _write_entry(archive, f"{name}.npy", buffer.getvalue())
+
+
+def _write_entry(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(entry, content)
+
+
+def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """The header and the arrays of a file written by `write_archive`, or one sentence about what is wrong with it."""
+    source = Path(path)
+    if not source.is_file():
+        raise FileFormatError(f"path must name a saved imapce {kind}; {str(source)!r} is not a file.")
+    try:
+        with zipfile.ZipFile(source) as archive:
+            header = _read_header(archive, kind, version, source)
+            arrays = {
+                entry.filename.removesuffix(".npy"): _read_array(archive, entry)
+                for entry in archive.infolist()
+                if entry.filename != HEADER
+            }
+    except FileFormatError:
+        raise
+    except (
+        zipfile.BadZipFile,
+        ValueError,
+        KeyError,
+        EOFError,
+        OSError,
+        NotImplementedError,
+        RecursionError,
+    ) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise FileFormatError(
+            f"{str(source)!r} is not a readable imapce {kind}, perhaps cut short or changed ({reason}); save it again."
+        ) from error
+    except Exception as error:
+        # zlib.error is the one that reaches here: damaged bytes inside an entry.
+        raise FileFormatError(f"{str(source)!r} is damaged ({error}); save it again.") from error
+    return header, arrays
+
+
+def _read_header(archive: zipfile.ZipFile, kind: str, version: int, source: Path) -> dict[str, Any]:
+    names = archive.namelist()
+    if len(set(names)) != len(names) or HEADER not in names:
+        raise FileFormatError(f"{str(source)!r} is a zip but not a saved imapce {kind}: it has no single {HEADER}.")
+    if archive.getinfo(HEADER).file_size > MAX_HEADER_BYTES:
+        raise FileFormatError(f"{str(source)!r} has a header of more than {MAX_HEADER_BYTES >> 20} MiB; refused.")
+    claimed = sum(entry.file_size for entry in archive.infolist())
+    if claimed > MAX_ARRAY_BYTES:
+        raise FileFormatError(f"{str(source)!r} claims to hold {claimed} bytes; refused.")
+    header = json.loads(archive.read(HEADER), parse_constant=_refuse_constant)
+    if not isinstance(header, dict) or header.get("format") != f"imapce-{kind}":
+        found = header.get("format") if isinstance(header, dict) else type(header).__name__
+        raise FileFormatError(f"{str(source)!r} must be a saved imapce {kind}; it says it is {found!r}.")
+    if header.get("version") != version:
+        raise FileFormatError(
+            f"{str(source)!r} has format version {header.get('version')!r} and this imapce reads version {version}; "
+            "use the imapce that wrote it, or save it again."
+        )
+    return header
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"the header holds {name}")
+
+
+def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray:
+    if not entry.filename.endswith(".npy") or "/" in entry.filename or "\\" in entry.filename:
+        raise FileFormatError(
+            f"a saved imapce file holds only .npy arrays beside its header; found {entry.filename!r}."
+        )
+    array = np.load(io.BytesIO(archive.read(entry)), allow_pickle=False)
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        raise FileFormatError(f"array {entry.filename!r} must be numeric; found type {getattr(array, 'dtype', '?')}.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise FileFormatError(f"array {entry.filename!r} holds NaN or inf; the file was not written by imapce.")
+    return array

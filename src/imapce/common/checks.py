@@ -1,0 +1,144 @@
+"""What the scores accept: tables of finite numbers, one label of any kind per row, whole numbers.
+
+    >>> as_classes("labels", ["b", "a", "b"], None)
+    (['a', 'b'], array([1, 0, 1]))
+
+Every complaint names the argument it is about, which is why each function takes that name first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from imapce.errors import InvalidTypeError, InvalidValueError
+
+
+def is_whole(value: Any) -> bool:
+    """True for a Python or numpy integer, not for a bool.
+
+    >>> is_whole(3), is_whole(True), is_whole(3.0)
+    (True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_splits(n_splits: Any, *, at_least: int) -> None:
+    """Refuse a number of splits that is not a whole number of at least ``at_least``.
+
+    >>> check_splits(10, at_least=2)
+    """
+    if not is_whole(n_splits) or n_splits < at_least:
+        raise InvalidValueError(
+            f"n_splits must be a whole number of at least {at_least}, got {n_splits!r}: 10 is the usual choice."
+        )
+
+
+def as_matrix(name: str, value: Any, n_rows: int | None = None) -> np.ndarray:
+    """A finite float64 table of two rows or more (and of ``n_rows`` rows, when given).
+
+    >>> as_matrix("embedding", [[1, 2], [3, 4]]).dtype
+    dtype('float64')
+    """
+    try:
+        matrix = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as reason:
+        raise InvalidTypeError(
+            f"{name} must be a table of numbers, got {type(value).__name__} ({reason}): convert it to a dense array."
+        ) from reason
+    if matrix.ndim != 2 or matrix.shape[0] < 2 or matrix.shape[1] < 1:
+        raise InvalidValueError(
+            f"{name} must have two dimensions, two rows or more and a column, got shape {matrix.shape}: "
+            "a single column is written with reshape(-1, 1)."
+        )
+    if not np.all(np.isfinite(matrix)):
+        bad_row = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
+        raise InvalidValueError(f"{name} must be finite, got NaN or infinity in row {bad_row}: drop or fill such rows.")
+    if n_rows is not None and len(matrix) != n_rows:
+        raise InvalidValueError(f"{name} must have {n_rows} rows like the other table, got {len(matrix)}: align them.")
+    return matrix
+
+
+def as_labels(name: str, value: Any, n_rows: int | None) -> np.ndarray:
+    """One label per row as a flat array of whatever type, none of them missing.
+
+    >>> as_labels("labels", [1, "a"], n_rows=2)
+    array([1, 'a'], dtype=object)
+    """
+    # A plain list that mixes strings and numbers would become all strings; as objects each value stays what
+    # it is.
+    mixed = isinstance(value, list | tuple) and len({isinstance(item, str) for item in value}) > 1
+    array = np.asarray(value, dtype=object) if mixed else np.asarray(value)
+    if array.ndim != 1 or len(array) == 0:
+        raise InvalidValueError(f"{name} must be one value per row, got shape {array.shape}: pass a flat sequence.")
+    if n_rows is not None and len(array) != n_rows:
+        raise InvalidValueError(f"{name} must have one value for each of {n_rows} rows, got {len(array)}: align them.")
+    # Only NaN and NaT differ from themselves, whatever the type.
+    missing = np.array([_is_missing(item) for item in array]) if array.dtype.kind == "O" else array != array
+    if np.any(missing):
+        raise InvalidValueError(
+            f"{name} must not have missing values, got one in row {int(np.flatnonzero(missing)[0])}: "
+            "drop such rows or give them a label of their own."
+        )
+    return array
+
+
+def as_classes(name: str, value: Any, n_rows: int | None) -> tuple[list[Any], np.ndarray]:
+    """The distinct labels, sorted where they can be, and the place of each row's label among them.
+
+    >>> as_classes("labels", [None, "a"], None)
+    Traceback (most recent call last):
+    imapce.errors.InvalidValueError: labels must not have missing values, got one in row 0: ...
+    """
+    array = as_labels(name, value, n_rows)
+    try:
+        classes, codes = np.unique(array, return_inverse=True)
+        return classes.tolist(), codes
+    except TypeError:
+        places = {item: place for place, item in enumerate(dict.fromkeys(array.tolist()))}
+        return list(places), np.array([places[item] for item in array.tolist()])
+
+
+def as_codes(name: str, value: Any, n_rows: int | None) -> np.ndarray:
+    """The place of each row's label among the distinct labels.
+
+    >>> as_codes("labels", [10, -1, 10], None)
+    array([1, 0, 1])
+    """
+    return as_classes(name, value, n_rows)[1]
+
+
+def _is_missing(item: Any) -> bool:
+    # pandas' NA refuses to be compared, so it is known by its type; pandas itself is not needed for that.
+    return item is None or type(item).__name__ == "NAType" or bool(item != item)
+
+
+def random_generator(random_state: Any) -> np.random.RandomState:
+    """scikit-learn's reading of `random_state`, in one sentence where it cannot be used."""
+    try:
+        return check_random_state(random_state)
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError(
+            f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
+        ) from error
+
+
+def require_count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidTypeError(f"{name} must be a whole number; got {value!r}.")
+    if value < 1:
+        raise InvalidValueError(f"{name} must be at least 1; got {value}.")
+
+
+def require_number(name: str, value: Any) -> None:
+    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidTypeError(f"{name} must be a number; got {value!r}.")
+    if not (np.isfinite(value) and value >= 0):
+        raise InvalidValueError(f"{name} must be finite and not negative; got {value!r}.")
+
+
+def require_flag(name: str, value: Any) -> None:
+    if not isinstance(value, (bool, np.bool_, int)):
+        raise InvalidTypeError(f"{name} must be True or False; got {value!r}.")

@@ -1,0 +1,135 @@
+"""The methods of a comparison: how each is made, which knowledge it can use, how many rows it can bear.
+
+>>> METHODS["CTSNE"].title, sorted(METHODS["CTSNE"].uses)
+('ct-SNE', ['attributes', 'subset'])
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.priors.kinds import Attributes, Prior, Samples
+
+Kind = Literal["attributes", "samples", "subset"]
+
+KIND_WORDS: dict[Kind, str] = {
+    "attributes": "known columns",
+    "samples": "a background table",
+    "subset": "known rows",
+}
+EVERY_KIND: frozenset[Kind] = frozenset(KIND_WORDS)
+OF_ROWS: frozenset[Kind] = frozenset(("attributes", "subset"))
+NO_KIND: frozenset[Kind] = frozenset()
+
+# The maps by neighbours (n log n) bear more rows than those with all n × n pairs in every step.
+MANY_ROWS = 10_000
+FEW_ROWS = 3_000
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method: `make(random_state=..., standardize=..., missing=..., **parameters)` gives its estimator.
+
+    `uses` are the kinds of knowledge it can be given, none for a method that ignores all of it. A method that goes
+    `by_labels` is given the classes of the rows where these are known. Above `max_rows` rows it gets a sample.
+
+    >>> Method("Mine", lambda **parameters: MyMap(**parameters), uses=OF_ROWS)             # doctest: +SKIP
+    """
+
+    title: str
+    make: Callable[..., Any]
+    uses: frozenset[Kind] = NO_KIND
+    by_labels: bool = False
+    max_rows: int | None = None
+    extra: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def left_out(self, priors: list[Prior]) -> str | None:
+        """Why these priors cannot be given to the method, in one sentence; None where they can."""
+        foreign = {kind_of(prior) for prior in priors} - self.uses
+        if self.uses and foreign:
+            kinds = " and ".join(KIND_WORDS[kind] for kind in KIND_WORDS if kind in self.uses)
+            refused = " and ".join(KIND_WORDS[kind] for kind in KIND_WORDS if kind in foreign)
+            return f"It can be told of {kinds}, not of {refused}."
+        return None
+
+
+def kind_of(prior: Prior) -> Kind:
+    """The kind of a prior in one word.
+
+    >>> kind_of(Attributes(["batch"]))
+    'attributes'
+    """
+    return "attributes" if isinstance(prior, Attributes) else "samples" if isinstance(prior, Samples) else "subset"
+
+
+def _lazily(module: str, name: str) -> Callable[..., Any]:
+    """A maker that imports its class when called: most comparisons need a few methods, and some import slowly."""
+
+    def make(**parameters: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(**parameters)
+
+    return make
+
+
+def _baseline(name: str, title: str, **facts: Any) -> tuple[str, Method]:
+    return name, Method(title, _lazily("imapce.baselines", name), **facts)
+
+
+# IMAPCE first, then from the nearest relatives, linear views with knowledge, to maps that are told nothing.
+METHODS: dict[str, Method] = dict(
+    [
+        ("IMAPCE", Method("IMAPCE", _lazily("imapce.estimators.imapce", "IMAPCE"), uses=EVERY_KIND)),
+        _baseline("PCA", "PCA"),
+        _baseline("CPCA", "cPCA", uses=EVERY_KIND),
+        _baseline("GCPCA", "gcPCA", uses=EVERY_KIND),
+        _baseline("LEACE", "LEACE", uses=OF_ROWS, by_labels=True),
+        _baseline("KurtosisPursuit", "kurtosis pursuit", uses=OF_ROWS),
+        _baseline("SIDE", "SIDE", uses=OF_ROWS, by_labels=True),
+        _baseline("TSNE", "t-SNE", max_rows=MANY_ROWS, extra="baselines"),
+        _baseline("UMAP", "UMAP", max_rows=MANY_ROWS, extra="umap-learn"),
+        _baseline("CTSNE", "ct-SNE", uses=OF_ROWS, by_labels=True, max_rows=MANY_ROWS, extra="baselines"),
+        _baseline(
+            "RevisedCTSNE", "revised ct-SNE", uses=OF_ROWS, by_labels=True, max_rows=MANY_ROWS, extra="baselines"
+        ),
+        _baseline("FairNeRV", "Fair-NeRV", uses=OF_ROWS, by_labels=True, max_rows=FEW_ROWS, extra="baselines"),
+        _baseline("FairTNeRV", "Fair-t-NeRV", uses=OF_ROWS, by_labels=True, max_rows=FEW_ROWS, extra="baselines"),
+    ]
+)
+
+
+def chosen_methods(methods: str | Iterable[str | Method] = "all") -> list[Method]:
+    """Methods by name, in the order given, each once; "all" is every one. Case and hyphens in a name do not matter.
+
+    >>> [method.title for method in chosen_methods("imapce,ct-sne")]
+    ['IMAPCE', 'ct-SNE']
+    """
+    if isinstance(methods, str):
+        methods = [name.strip() for name in methods.split(",") if name.strip()]
+    spelled = {_plain(spelling): method for name, method in METHODS.items() for spelling in (name, method.title)}
+    chosen: list[Method] = []
+    for wanted in methods:
+        if isinstance(wanted, str) and wanted.lower() == "all":
+            found = list(METHODS.values())
+        elif isinstance(wanted, Method):
+            found = [wanted]
+        elif not isinstance(wanted, str):
+            raise InvalidTypeError(f"methods must be names or Method objects, got {wanted!r}: write 'IMAPCE,CTSNE'.")
+        elif _plain(wanted) in spelled:
+            found = [spelled[_plain(wanted)]]
+        else:
+            raise InvalidValueError(
+                f"methods must be 'all' or names of methods, got {wanted!r}: the methods are {', '.join(METHODS)}."
+            )
+        chosen += [method for method in found if method not in chosen]
+    if not chosen:
+        raise InvalidValueError("methods must name at least one method, got none: leave it out to take all.")
+    return chosen
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")

@@ -1,0 +1,60 @@
+"""How the scores of a comparison were made, in sentences for whoever reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from imapce.common.checks import as_codes
+from imapce.comparison.scores import QUANTILE_BINS, class_labels, is_numeric
+from imapce.comparison.table import Positions, Table
+from imapce.priors.kinds import (
+    Prior,
+    Samples,
+)
+
+
+def notes_on(
+    table: Table,
+    priors: list[Prior],
+    known: dict[str, NDArray[Any]],
+    known_labels: Any,
+    labels: NDArray[Any] | None,
+    unexplored: NDArray[np.bool_] | None,
+    scored: Positions,
+) -> list[str]:
+    """How the scores of this comparison were made, one sentence each."""
+    notes = []
+    numeric = [name for name, column in known.items() if is_numeric(column)]
+    if not known:
+        why = "a background table has no class for the rows of X" if priors else "no prior was given"
+        notes.append(f"Scores of what is known are empty: {why}.")
+    elif known_labels is None and any(isinstance(prior, Samples) for prior in priors):
+        notes.append("Scores of what is known are about columns and rows; of a background table there is no score.")
+    if len(known) > 1:
+        notes.append(f"Of the {len(known)} known columns the one that shows most in a view counts.")
+    if numeric:
+        many = ", ".join(numeric[:5]) + (", ..." if len(numeric) > 5 else "")
+        notes.append(f"Measurements ({many}): NLS on 10 quantile bins, read back as R², whose chance is 0.")
+    classes = (column[scored] for column in known.values() if not is_numeric(column))
+    bins = [len(scored) // QUANTILE_BINS] if numeric else []
+    if min([*(np.bincount(as_codes("known", column, None)).min() for column in classes), *bins], default=101) <= 100:
+        notes.append(
+            "NLS asks for up to 100 neighbours; a known class of fewer rows is above 0 even where it lies apart."
+        )
+    read = None if labels is None else class_labels(labels, table.n_rows)
+    if read is None or isinstance(read, str):
+        why = "no labels were given" if read is None else read
+        notes.append(f"The silhouette is that of k-means clusters, the best k from 2 to 10, since {why}.")
+    else:
+        notes.append("Silhouette, 15-NN accuracy and k-means NMI are those of the labels.")
+    if unexplored is not None:
+        notes.append("Structure is scored on the rows that are not known.")
+    if len(scored) < table.n_rows:
+        notes.append(f"All methods are scored on the same {len(scored):,} of {table.n_rows:,} rows.")
+    if sparse.issparse(table.matrix):
+        notes.append("Trustworthiness is empty: X is sparse.")
+    return notes

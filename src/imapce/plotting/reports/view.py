@@ -1,0 +1,88 @@
+"""The report of one fitted view: the rows in it, why it was chosen, which features make it, how the search went.
+
+>>> write_view_report(model, table, "view.html", color=species)                            # doctest: +SKIP
+PosixPath('view.html')
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from imapce.plotting.biplot import plot_loadings
+from imapce.plotting.path import path_caption, plot_path, read_path
+from imapce.plotting.reports.page import Section, Table, write_report
+from imapce.plotting.scatter import plot_embedding
+from imapce.plotting.steps import RASTERISE_FROM
+from imapce.plotting.trace import plot_trace
+
+SMALL = "Below it is drawn small, and beside it the next best that look different, if there are any."
+_FEATURES_IN_TABLE = 12
+
+
+def write_view_report(
+    model: Any,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    color: ArrayLike | None = None,
+    color_name: str | None = None,
+    known: ArrayLike | None = None,
+    title: str = "View",
+    facts: Mapping[str, object] | None = None,
+) -> Path:
+    """Write one self-contained HTML page about a fitted IMAPCE and the rows `X`, and return its path.
+
+    `color`, `color_name` and `known` are those of `plot_embedding`; `facts` are shown below the title. Where the fit
+    chose α or μ itself, a section says why it chose this view.
+
+    >>> write_view_report(model, table, "penguins.html", color=table["species"])           # doctest: +SKIP
+    PosixPath('penguins.html')
+    """
+    chosen = bool(read_path(model))
+    view = np.asarray(model.transform(X), dtype=np.float64)
+    names = [f"imapce{axis}" for axis in range(view.shape[1])]
+    figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=names)
+    sections = [Section("The view", figures=[(_view_caption(view, color, known), figure)])]
+    if chosen:
+        sections.append(Section("Why this view", figures=[(f"{path_caption(model)} {SMALL}", plot_path(model, X))]))
+    arrows = "Which features make the view: long arrows pull points their way."
+    sections.append(
+        Section("What makes it", figures=[(arrows, plot_loadings(model, embedding=view))], table=_features(model))
+    )
+    trace = "Every line is a starting point on its way down to an optimum"
+    trace += ", at the α and μ of the chosen view; the gap counts the directions searched." if chosen else "."
+    drawn = [(trace, plot_trace(model))] if np.isfinite(model.trace_.objectives).any() else []
+    sections.append(Section("The search", model.stop_reason_, drawn))
+    # Clouds of many points hardly compress: at a lower resolution, still above that of the page, they stay small.
+    dpi = 105.0 if len(view) > RASTERISE_FROM else 150.0
+    return write_report(path, title=title, sections=sections, summary=facts, dpi=dpi)
+
+
+def _view_caption(view: NDArray[np.float64], color: ArrayLike | None, known: ArrayLike | None) -> str:
+    caption = f"Every point is one of {len(view):,} rows."
+    if known is not None and np.any(known):
+        caption += " Known rows are grey."
+    return caption + (" The labels that colour it were not used." if color is not None else "")
+
+
+def _features(model: Any) -> Table:
+    """The features with the largest share of the view, their weight on every axis and their correlation with it."""
+    share = np.mean(model.components_**2, axis=0)
+    axes = range(len(model.components_))
+    header = ["feature", *(f"imapce{axis}" for axis in axes), *(f"correlation {axis}" for axis in axes), "share"]
+    rows = [
+        [
+            model.encoded_feature_names_[place],
+            *(float(weight) for weight in model.components_[:, place]),
+            *(float(correlation) for correlation in model.axis_correlation_[:, place]),
+            f"{100 * share[place]:.1f} %",
+        ]
+        for place in np.argsort(-share, kind="stable")[:_FEATURES_IN_TABLE]
+    ]
+    return header, rows

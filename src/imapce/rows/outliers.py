@@ -1,0 +1,199 @@
+"""Gross outliers: rows so far out, and so few, that they would decide a view on their own.
+
+One row a hundred standard deviations out weighs as much in a variance as ten thousand others, and in a kurtosis as a
+hundred million. Which rows these are is told from quantiles, which 1 % of the rows cannot move, column by column:
+
+    u_ij = (x_ij − med_j)/q_j,    q_j the 90 % quantile of |x_ij − med_j| among the rows that differ from med_j at all
+    far:  |u_ij| > max(5, (q_j/h_j)^2.5) for some j,  or the same of ‖u_i‖;    h_j the median beside that quantile
+
+The power goes on with the tail from where it is known: |x − med| may reach 15 for a standard Gaussian, 26 for Student's
+t with five degrees of freedom and 100 for the exponential of a standard Gaussian. A rare category differs from the most
+frequent one by no more than the others that do.
+
+Far rows are outliers where they are scattered. A hundredth of the rows or more that lie close to one another in
+excess = sign(u)·(|u| − 1)₊ are a cluster, however far away; and where more than a twentieth of the rows is far, these
+are the columns' own tails. Outliers vary in size: where some are found, scattered rows beyond an inner fence,
+max(3, (q/h)²), go with them, unless they outnumber them; then what lies between the fences is a tail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances_chunked
+
+from imapce.rows.base import Rows
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SAMPLED_ROWS, FEWEST_SAMPLED = 2000, 256
+SAMPLE_BYTES = 64 << 20
+# Rows that deviate, among those sampled, from which a column's quantiles mean something.
+FEWEST_DEVIATING = 20
+SMALLEST_CLUSTER, FEWEST_IN_CLUSTER = 0.01, 10
+MOST_FAR, MOST_OUTLYING = 0.1, 0.05
+# A neighbour is a row within this share of the excess: scattered rows are farther apart than they are out.
+CLOSE = 0.5
+COMPARED_ROWS = 2000
+FARTHEST = 1e100
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A row is beyond it where |u_j| > max(gross, (q_j/h_j)^tail) for some j, or where ‖u‖ is, in its own q and h."""
+
+    gross: float
+    tail: float
+
+    def reach(self, ratio: Array | float) -> Array:
+        """In units of q, from q/h."""
+        with np.errstate(over="ignore"):
+            return np.maximum(self.gross, np.asarray(ratio) ** self.tail)
+
+
+OUTER, INNER = Fence(5.0, 2.5), Fence(3.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """What is ordinary: med_j, q_j and q_j/h_j of the columns that can be judged, and q and q/h of ‖u‖."""
+
+    columns: NDArray[np.intp]
+    centre: Array
+    unit: Array
+    ratio: Array
+    distance: float
+    distance_ratio: float
+
+    @classmethod
+    def of_sample(cls, sample: Array, origin: Array) -> Bulk:
+        """As told by some rows (m, d), given less their origin.
+
+        >>> Bulk.of_sample(np.random.default_rng(0).normal(size=(2000, 3)), np.zeros(3)).unit.round(1)
+        array([1.7, 1.6, 1.6])
+        """
+        # Where fewer rows than can be judged are not zero, the median is zero and nothing need be sorted: most of the
+        # columns of a sparse matrix.
+        columns = np.flatnonzero(np.count_nonzero(sample, axis=0) >= FEWEST_DEVIATING)
+        values = sample[:, columns]
+        centre = np.median(values, axis=0)
+        values -= centre
+        deviation = np.abs(values)
+        # What is a constant column to the standardisation (8 rounding errors) does not deviate here either.
+        deviation[deviation <= 8 * np.finfo(np.float64).eps * np.abs(centre + origin[columns])] = 0.0
+        deviation.sort(axis=0)
+        deviating = np.count_nonzero(deviation, axis=0)
+        judged = deviating >= FEWEST_DEVIATING
+        half, unit = (_quantile_of_deviating(deviation[:, judged], deviating[judged], p) for p in (0.5, 0.9))
+        distances = np.linalg.norm(_scaled(values[:, judged], unit), axis=1)
+        distances = distances[distances > 0]
+        middle, ordinary = np.quantile(distances, (0.5, 0.9)) if len(distances) else (1.0, 1.0)
+        with np.errstate(over="ignore"):
+            ratio = unit / half
+        return cls(columns[judged], centre[judged], unit, ratio, float(ordinary), float(ordinary / middle))
+
+
+def _quantile_of_deviating(ascending: Array, counts: NDArray[np.intp], share: float) -> Array:
+    """The quantile of the last `counts` entries of every column: of those that are not zero."""
+    place = len(ascending) - counts + (share * (counts - 1)).astype(np.intp)
+    return np.take_along_axis(ascending, place[None, :], axis=0)[0]
+
+
+def _scaled(deviation: Array, unit: Array) -> Array:
+    """u, cut off where its squares would overflow: 1e70 in a column of 1e-100 is as far as can be."""
+    with np.errstate(over="ignore"):
+        return np.clip(deviation / unit, -FARTHEST, FARTHEST)
+
+
+def outlying_rows(rows: Rows) -> Mask:
+    """(n,), true for gross outliers; one pass over a sample and one over the rows, two where there are outliers.
+
+    >>> X = np.random.default_rng(0).normal(size=(500, 4))
+    >>> X[7, 2] = 60.0
+    >>> np.flatnonzero(outlying_rows(open_rows(X)))           # doctest: +SKIP
+    array([7])
+    """
+    rows, outlying = rows.unfolded, np.zeros(rows.n_rows, dtype=bool)
+    bulk = Bulk.of_sample(_sample(rows), rows.origin)
+    far = _beyond(OUTER, bulk, rows) if len(bulk.columns) else None
+    if far is None or not len(far.positions):
+        return outlying
+    # A cluster may lie across the outer fence, so its rows are looked for on both sides.
+    suspect = _beyond(INNER, bulk, rows) or far
+    scattered = suspect.positions[~_in_cluster(suspect.excess, rows.n_rows)]
+    beyond_doubt = np.isin(scattered, far.positions)
+    chosen = scattered if 2 * beyond_doubt.sum() >= len(scattered) else scattered[beyond_doubt]
+    if len(chosen) <= MOST_OUTLYING * rows.n_rows:
+        outlying[chosen] = True
+    return outlying
+
+
+@dataclass(frozen=True)
+class FarRows:
+    """Rows beyond a fence: where they are, and sign(u)·(|u| − 1)₊."""
+
+    positions: NDArray[np.intp]
+    excess: Array
+
+
+def _beyond(fence: Fence, bulk: Bulk, rows: Rows) -> FarRows | None:
+    """The rows beyond the fence; None where they are too many."""
+    reach, farthest = fence.reach(bulk.ratio), bulk.distance * float(fence.reach(bulk.distance_ratio))
+    positions: list[NDArray[np.intp]] = []
+    excesses: list[Array] = []
+    start = count = 0
+    for block in rows.blocks(bulk.columns):
+        scaled = _scaled(block - bulk.centre, bulk.unit)
+        size = np.abs(scaled)
+        chosen = np.flatnonzero((size > reach).any(axis=1) | (np.linalg.norm(scaled, axis=1) > farthest))
+        positions.append(start + chosen)
+        excesses.append(np.copysign(np.maximum(size[chosen] - 1.0, 0.0), scaled[chosen]))
+        start += len(block)
+        count += len(chosen)
+        # So many are no exception to the 90 % quantiles, and this bounds what is kept of them.
+        if count > MOST_FAR * rows.n_rows:
+            return None
+    return FarRows(np.concatenate(positions), np.concatenate(excesses))
+
+
+def _sample(rows: Rows) -> Array:
+    """Some of the rows, the same whenever asked; all of them where they are few."""
+    most = min(SAMPLED_ROWS, max(FEWEST_SAMPLED, SAMPLE_BYTES // (8 * rows.n_features)))
+    chosen = np.ones(rows.n_rows, dtype=bool)
+    if rows.n_rows > most:
+        chosen[:] = False
+        chosen[np.random.default_rng(0).choice(rows.n_rows, most, replace=False)] = True
+    return np.concatenate([block.copy() for block in rows.subset(chosen).blocks()])
+
+
+def _in_cluster(excess: Array, n_rows: int) -> Mask:
+    """Which far rows have a cluster's worth of others close by."""
+    needed = max(FEWEST_IN_CLUSTER, int(np.ceil(SMALLEST_CLUSTER * n_rows)))
+    m = len(excess)
+    if m < needed:
+        return np.zeros(m, dtype=bool)
+    compared = excess
+    if m > COMPARED_ROWS:
+        compared = excess[np.random.default_rng(0).choice(m, COMPARED_ROWS, replace=False)]
+        needed = max(FEWEST_IN_CLUSTER, needed * COMPARED_ROWS // m)
+    within = CLOSE * np.linalg.norm(excess, axis=1)
+
+    def close_by(distances: Array, start: int) -> NDArray[np.intp]:
+        return np.count_nonzero(distances <= within[start : start + len(distances), None], axis=1)
+
+    counts = np.concatenate(list(pairwise_distances_chunked(excess, compared, reduce_func=close_by)))
+    return counts >= needed
+
+
+def set_aside(outlying: Mask, what: str) -> str:
+    """What a fit tells of them, in one sentence.
+
+    >>> set_aside(np.array([True, False, True, False]), "rows")
+    '2 of 4 rows are gross outliers and were set aside; outliers="keep" uses them.'
+    """
+    count = int(outlying.sum())
+    are, were, them = ("are gross outliers", "were", "them") if count > 1 else ("is a gross outlier", "was", "it")
+    return f'{count:,} of {len(outlying):,} {what} {are} and {were} set aside; outliers="keep" uses {them}.'

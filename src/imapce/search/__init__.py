@@ -1,0 +1,1 @@
+"""Equation 2 and its optima: the manifold, the objective, where to begin and how to descend. NumPy and SciPy only."""

@@ -1,0 +1,38 @@
+"""TODO-DOC."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from imapce.rows.standardized import QuadraticForm
+
+Array = NDArray[np.float64]
+
+DENSE_EIGEN_LIMIT = 1024
+
+
+def leading_eigenvectors(form: QuadraticForm, count: int) -> tuple[Array, Array]:
+    """The `count` algebraically largest eigenvalues (descending) and their eigenvectors (d, count).
+
+    >>> leading_eigenvectors(QuadraticForm.of_matrix(np.diag([1.0, 3.0, 2.0])), 1)[0]
+    array([3.])
+    """
+    d = form.size
+    if form.matrix is not None and d <= DENSE_EIGEN_LIMIT:
+        values, vectors = eigh(form.matrix, subset_by_index=(d - count, d - 1))
+    else:
+        operator = LinearOperator(
+            (d, d), matvec=lambda v: form @ v.reshape(d, 1), matmat=lambda V: form @ V, dtype=np.float64
+        )
+        # A fixed starting vector: ARPACK's own would be random, and the same data must give the same picture.
+        values, vectors = eigsh(operator, k=count, which="LA", v0=np.cos(np.arange(d)))
+    order = np.argsort(values)[::-1]
+    return values[order], vectors[:, order]
+
+
+def contrastive_axes(M: QuadraticForm, n_components: int) -> Array:
+    """The closed-form cPCA solution: the k leading eigenvectors of M = XᵀX − αYᵀY, optimal for μ = 0."""
+    return leading_eigenvectors(M, n_components)[1]

@@ -1,0 +1,23 @@
+"""The user's table becomes a matrix: names, types, categories and missing values of pandas, polars and Arrow.
+
+>>> encoded = encode(frame({"size": [1.0, 2.0], "colour": ["red", "blue"]}))
+>>> encoded.encoding.feature_names
+('size', 'colour=blue', 'colour=red')
+"""
+
+from imapce.tables.encode import Encoded, column_names, encode, frame, is_table
+from imapce.tables.encoding import Encoding
+from imapce.tables.files import read_table, write_table
+from imapce.tables.select import select
+
+__all__ = [
+    "Encoded",
+    "Encoding",
+    "column_names",
+    "encode",
+    "frame",
+    "is_table",
+    "read_table",
+    "select",
+    "write_table",
+]

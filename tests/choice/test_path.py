@@ -1,0 +1,249 @@
+"""The automatic setting: what α and μ it tries, what it refuses to show, what it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers import angle_between, literal_objective, standardised
+from imapce import IMAPCE, Attributes, Samples, Subset, datasets, load_model, metrics
+from imapce.choice import path as search
+from imapce.common import archive as storage
+from imapce.errors import InvalidValueError
+from imapce.estimators.model_file import MODEL_VERSION
+
+RNG = np.random.default_rng(0)
+SIDES = RNG.permutation(np.repeat([-1.0, 1.0], 300))
+KNOWN = RNG.permutation(np.repeat([-1.0, 1.0], 300))
+NOISE = RNG.standard_normal((600, 9))
+
+
+def table() -> np.ndarray:
+    """Columns 0 and 1 show the known groups loudly, column 2 follows them a little, column 3 shows the others."""
+    X = NOISE.copy()
+    X[:, 0] += 6 * KNOWN
+    X[:, 1] += 6 * KNOWN
+    X[:, 2] += 0.5 * KNOWN
+    X[:, 3] += 4 * SIDES
+    return X
+
+
+def automatic(**changes: Any) -> IMAPCE:
+    return IMAPCE(**{"random_state": 0} | changes)
+
+
+def test_known_columns_have_no_part_in_the_view_and_the_rest_shows() -> None:
+    X = table()
+    model = automatic().fit(X, prior=Attributes([0, 1]))
+    assert model.alpha_ == np.inf
+    assert np.allclose(model.components_[:, :2], 0, atol=1e-9)
+    assert metrics.knn_accuracy(model.transform(X), SIDES) > 0.97
+    assert metrics.residual_predictability(model.transform(X), KNOWN)["score"] < 0.6
+
+
+def test_a_copy_of_a_known_column_goes_with_it() -> None:
+    X = table()
+    X[:, 4] = X[:, 0] + 0.1 * NOISE[:, 4]
+    model = automatic().fit(X, prior=Attributes([0, 1]))
+    view = model.transform(X)
+    assert np.abs(np.corrcoef(np.column_stack([view, X[:, :2]]).T)[:2, 2:]).max() < 1e-6
+    assert metrics.knn_accuracy(view, SIDES) > 0.97
+    assert max(one.leakage for one in model.path_) > 0.5
+
+
+def test_groups_that_have_a_little_to_do_with_the_known_are_still_shown() -> None:
+    X = table()
+    X[:, 3] += 0.8 * KNOWN
+    view = automatic().fit_transform(X, prior=Attributes([0, 1]))
+    assert metrics.knn_accuracy(view, SIDES) > 0.97
+
+
+def test_columns_too_few_to_leave_the_known_out_are_weighed_instead() -> None:
+    X = table()[:, :4]
+    model = automatic().fit(X, prior=Attributes([0, 1, 2]))
+    assert 0 < model.alpha_ < np.inf
+    only_columns = automatic().fit(X, prior=Attributes([0, 1]))
+    assert only_columns.alpha_ == np.inf
+    assert np.allclose(only_columns.components_[:, :2], 0, atol=1e-9)
+
+
+def test_a_split_of_the_background_is_not_what_is_shown() -> None:
+    X = table()
+    background = RNG.standard_normal((400, 9))
+    background[:, :2] += 6 * RNG.choice([-1.0, 1.0], size=(400, 1))
+    model = automatic().fit(X, prior=Samples(background))
+    assert metrics.knn_accuracy(model.transform(X), SIDES) > 0.97
+    weights = sorted({one.alpha for one in model.path_})
+    assert weights == pytest.approx([a * 600 / 400 for a in search.ALPHAS])
+    mus = sorted({one.mu for one in model.path_})
+    assert np.array(mus) / mus[0] == pytest.approx(search.MUS)
+
+
+def test_known_rows_are_weighed_and_the_rest_is_pulled_apart() -> None:
+    X = table()
+    model = automatic().fit(X, prior=Subset(KNOWN > 0))
+    rest = KNOWN < 0
+    assert metrics.knn_accuracy(model.transform(X)[rest], SIDES[rest]) > 0.97
+
+
+def test_without_a_prior_only_mu_is_chosen() -> None:
+    model = automatic().fit(table())
+    assert model.alpha_ == 0.0
+    assert {one.alpha for one in model.path_} == {0.0}
+
+
+def test_the_chosen_view_leads_the_optima_and_has_the_best_score() -> None:
+    model = automatic().fit(table(), prior=Attributes([0, 1]))
+    best = max(model.path_, key=lambda one: one.score)
+    assert (model.alpha_, model.mu_) == (best.alpha, best.mu)
+    assert angle_between(model.components_, best.components) < 1e-3
+    assert np.array_equal(model.optima_[0].components, model.components_)
+    # α = ∞: the known columns have no part in the view, and their constant term is left out.
+    assert model.alpha_ == np.inf
+    X = standardised(table())
+    value = literal_objective(X, None, X, model.components_.T, 0.0, best.mu)
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
+
+
+def test_objectives_are_equation_two_on_all_rows_and_columns() -> None:
+    X, background = table(), RNG.standard_normal((300, 9))
+    model = automatic().fit(X, prior=Samples(background))
+    Z, Y = standardised(X), standardised(background)
+    value = literal_objective(Z, Y, Z, model.components_.T, model.alpha_, model.mu_)
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("fixed", [{"alpha": 2.0}, {"mu": 30.0}, {"alpha": 0.0, "mu": "auto"}])
+def test_a_number_holds_its_coordinate_of_the_path(fixed: dict[str, Any]) -> None:
+    background = RNG.standard_normal((300, 9))
+    model = automatic(**fixed).fit(table(), prior=Samples(background))
+    for name, value in fixed.items():
+        if value != "auto":
+            assert {getattr(one, name) for one in model.path_} == {value}
+
+
+def test_mu_by_the_paper_s_rule_may_go_with_alpha_chosen() -> None:
+    model = automatic(mu="paper").fit(table(), prior=Samples(RNG.standard_normal((300, 9))))
+    assert len({one.alpha for one in model.path_}) == len(search.ALPHAS) == len({one.mu for one in model.path_})
+
+
+def test_a_fixed_setting_has_no_path_and_ranks_by_objective_unless_asked() -> None:
+    X = datasets.load_synthetic_paper().X
+    setting: dict[str, Any] = {"alpha": 1.0, "mu": 212.0}
+    plain = automatic(**setting).fit(X, prior=Attributes([0, 1, 2, 3]))
+    clear = automatic(**setting, rank="separation", n_starts=20).fit(X, prior=Attributes([0, 1, 2, 3]))
+    asked = automatic(**setting, rank="objective").fit(X, prior=Attributes([0, 1, 2, 3]))
+    assert plain.path_ == [] == clear.path_
+    assert np.array_equal(plain.components_, asked.components_)
+    assert plain.objective_ == min(one.objective for one in plain.optima_)
+    assert clear.objective_ == clear.optima_[0].objective
+    assert len(clear.optima_) > 1
+    assert clear.objective_ > min(one.objective for one in clear.optima_)
+
+
+def test_rank_by_objective_keeps_one_view_of_each_point() -> None:
+    background = RNG.standard_normal((300, 9))
+    model = automatic(rank="objective").fit(table(), prior=Samples(background))
+    points = [(one.alpha, one.mu) for one in model.path_]
+    assert len(points) == len(set(points)) == len(search.ALPHAS) * len(search.MUS)
+
+
+def test_the_paper_s_synthetic_data_come_out_perfect_from_every_seed() -> None:
+    data = datasets.load_synthetic_paper()
+    for seed in range(5):
+        view = IMAPCE(random_state=seed).fit_transform(data.X, prior=Attributes([0, 1, 2, 3]))
+        assert metrics.kmeans_nmi(view, data.labels["celltype"]) >= 0.98, seed
+        assert metrics.residual_predictability(view, data.labels["batch"])["score"] <= 0.52, seed
+
+
+def test_many_columns_of_noise_are_not_searched_for_chance_clusters() -> None:
+    rng = np.random.default_rng(3)
+    X = np.column_stack([3 * rng.standard_normal((300, 1)) + 9 * np.sign(rng.standard_normal((300, 1)))] * 3)
+    sides = X[:, 0] > 0
+    X = np.column_stack([X + rng.standard_normal(X.shape), rng.standard_normal((300, 200))])
+    model = automatic().fit(X)
+    assert metrics.knn_accuracy(model.transform(X), sides) > 0.95
+
+
+def test_of_many_rows_a_sample_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "SEARCHED_ROWS", 400)
+    X = table()
+    model = automatic().fit(X, prior=Attributes([0, 1]))
+    assert metrics.knn_accuracy(model.transform(X), SIDES) > 0.97
+
+
+@pytest.mark.parametrize("engine", ["dense", "sparse", "moment_tensor"])
+def test_engines_choose_the_same_view(engine: str) -> None:
+    reference = automatic().fit(table(), prior=Attributes([0, 1]))
+    other = automatic(engine=engine).fit(table(), prior=Attributes([0, 1]))
+    assert angle_between(other.components_, reference.components_) < 1e-5
+
+
+def test_the_same_seed_gives_the_same_path() -> None:
+    one, other = (automatic().fit(table(), prior=Attributes([0])) for _ in range(2))
+    assert np.array_equal(one.components_, other.components_)
+    assert [c.separation for c in one.path_] == [c.separation for c in other.path_]
+
+
+def test_a_saved_model_keeps_its_path(tmp_path: Path) -> None:
+    model = automatic().fit(table(), prior=Attributes([0, 1]))
+    model.save(tmp_path / "view.imapce")
+    loaded = load_model(tmp_path / "view.imapce")
+    assert loaded.alpha_ == np.inf
+    assert loaded.get_params() == model.get_params()
+    assert len(loaded.path_) == len(model.path_)
+    for one, other in zip(loaded.path_, model.path_, strict=True):
+        assert np.array_equal(one.components, other.components)
+        assert (one.alpha, one.mu, one.separation) == (other.alpha, other.mu, other.separation)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"alpha": "paper"}, 'alpha must be a number, "auto" or "ratio"'),
+        ({"mu": "often"}, "mu must be"),
+        ({"rank": "beauty"}, "rank must be one of"),
+    ],
+)
+def test_unknown_rules_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidValueError, match=words):
+        automatic(**changes).fit(table())
+
+
+def test_files_from_before_the_path_keep_the_meaning_of_their_mu(tmp_path: Path) -> None:
+    model = IMAPCE(alpha=1.0, mu="paper", random_state=0).fit(table())
+    model.save(tmp_path / "new.imapce")
+    header, arrays = storage.read_archive(tmp_path / "new.imapce", "model", MODEL_VERSION)
+    del header["path"], header["parameters"]["rank"]
+    header["parameters"]["mu"] = "auto"
+    stated = {"format", "kind", "version", "written_by", "arrays"}
+    plain = {name: value for name, value in header.items() if name not in stated}
+    storage.write_archive(tmp_path / "old.imapce", "model", MODEL_VERSION, plain, arrays)
+    old = load_model(tmp_path / "old.imapce")
+    assert (old.mu, old.alpha, old.path_) == ("paper", 1.0, [])
+    assert np.array_equal(old.components_, model.components_)
+
+
+def test_the_trace_is_that_of_the_starts_that_found_the_view() -> None:
+    from imapce.plotting import plot_trace
+
+    model = automatic().fit(table(), prior=Attributes([0, 1]))
+    assert np.isfinite(model.trace_.objectives).any(axis=0).all()
+    assert len(model.trace_.outcomes) > 1
+    assert plot_trace(model) is not None
+    assert model.stop_reason_.startswith(f"Converged: the clearest of {len(model.path_)} views")
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_where_the_last_space_is_too_small_the_one_before_is_walked_to_its_end(k: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 4))
+    X[:, 2] += X[:, 0]
+    doubled = np.column_stack([X, X[:, 2:]])
+    prior = [Attributes([0]), Attributes([1], erase=True)] if k == 2 else Attributes([0])
+    model = IMAPCE(k, random_state=0).fit(X if k == 2 else doubled, prior=prior)
+    assert np.isfinite(model.components_).all()
+    assert len({one.mu for one in model.path_}) >= (1 if model.mu_ == 0 else 3)
