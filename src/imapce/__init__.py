@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from imapce.errors import ImapceError
-    from imapce.estimators.imapce import IMAPCE, Optimum
+    from imapce.estimators.imapce import IMAPCE
     from imapce.estimators.model_file import load_model
     from imapce.exploration.session import Exploration
     from imapce.priors.kinds import Attributes, Samples, Subset
+    from imapce.search.solution import Optimum
 
 __version__ = "0.1.0"
 
@@ -32,7 +33,7 @@ _HOME = {
     "Attributes": "imapce.priors.kinds",
     "Exploration": "imapce.exploration.session",
     "ImapceError": "imapce.errors",
-    "Optimum": "imapce.estimators.imapce",
+    "Optimum": "imapce.search.solution",
     "Samples": "imapce.priors.kinds",
     "Subset": "imapce.priors.kinds",
     "load_model": "imapce.estimators.model_file",

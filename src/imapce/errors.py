@@ -26,6 +26,10 @@ class DataNotFoundError(ImapceError, OSError):
     """A data set is neither on disk nor within reach; the sentence says which file to put where."""
 
 
+class CancelledError(ImapceError, RuntimeError):
+    """Work was ended on request, by a `cancel` that returned True; everything is as it was before."""
+
+
 class MissingExtraError(ImapceError, ImportError):
     """A feature needs a package that is not installed; the sentence gives the pip line."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imapce.choice.score import ONE_GAUSSIAN, Candidate, Cuts, Leakage, distinct, reached_by_chance, separation
+from imapce.choice.score import ONE_GAUSSIAN, Cuts, Leakage, distinct, reached_by_chance, separation
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import StandardizedRows
+from imapce.search.solution import Optimum
 
 RNG = np.random.default_rng(0)
 GAUSSIAN = RNG.standard_normal((4000, 2))
@@ -120,9 +121,9 @@ def test_a_column_leaks_itself_wholly_and_an_independent_one_hardly() -> None:
 
 
 def test_a_clear_view_of_the_known_scores_below_a_less_clear_one_of_the_rest() -> None:
-    clear = Candidate(1.0, 1.0, np.eye(4)[:2], 0.0, 4.0, 1, 0.5, 0.9)
-    honest = Candidate(1.0, 1.0, np.eye(4)[2:], 0.0, 6.0, 1, 0.3, 0.05)
-    flat = Candidate(1.0, 1.0, np.eye(4)[1:3], 0.0, 9.0, 1, -np.inf, 1.5)
+    clear = Optimum(np.eye(4)[:2], 0.0, separation=0.5, leakage=0.9)
+    honest = Optimum(np.eye(4)[2:], 0.0, separation=0.3, leakage=0.05)
+    flat = Optimum(np.eye(4)[1:3], 0.0, separation=-np.inf, leakage=1.5)
     assert honest.score > clear.score > flat.score == -np.inf
 
 
@@ -132,8 +133,8 @@ def test_no_known_columns_leak_nothing() -> None:
 
 
 def test_views_that_are_the_same_subspace_are_kept_once() -> None:
-    def candidate(components: np.ndarray) -> Candidate:
-        return Candidate(1.0, 1.0, components, 0.0, 8.0, 1, 0.0, 0.0)
+    def candidate(components: np.ndarray) -> Optimum:
+        return Optimum(components, 0.0, separation=0.0, leakage=0.0)
 
     first, turned, other = np.eye(4)[:2], np.eye(4)[[1, 0]], np.eye(4)[1:3]
     kept = distinct([candidate(frame) for frame in (first, turned, other)])

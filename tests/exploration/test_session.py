@@ -188,7 +188,11 @@ def test_another_optimum_can_be_accepted_from() -> None:
     assert len(step.views) > 1
     other = step.views[1]
     assert other.objective > step.views[0].objective
+    assert not other.looked_at
     accepted = exploration.accept(view=1)
+    exploration.undo()
+    other = exploration.cluster(view=1)
+    assert exploration.propose().views[1] == other
     np.testing.assert_array_equal(accepted.components, other.components)
     assert (accepted.view, accepted.objective, accepted.kurtosis) == (1, other.objective, other.kurtosis)
     np.testing.assert_array_equal(accepted.clusters[0].rows, np.flatnonzero(other.clusters == other.most_distinct[0]))
@@ -517,10 +521,18 @@ def test_the_callback_sees_every_step_and_may_stop_the_run_with_all_kept() -> No
     np.testing.assert_array_equal(stopped.run().labels_, exploration.labels_)
 
 
-def test_progress_goes_to_stderr_and_changes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    labels = session().run(progress=True).labels_
-    assert capfd.readouterr().out == ""
+def test_progress_tells_the_share_of_rows_explored_and_changes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    told: list[tuple[str, float | None]] = []
+    labels = session().run(progress=lambda words, share: told.append((words, share))).labels_
+    assert capfd.readouterr() == ("", "")
     np.testing.assert_array_equal(labels, session().run().labels_)
+    shares = [share for _, share in told]
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    assert 0.4 < shares[-1] < 1.0
+    assert {words.split(":")[0] for words, _ in told} >= {"step 0", "step 1", "clustering the view"}
+    with pytest.raises(InvalidTypeError, match="progress must be None or a function; got True"):
+        session().run(progress=True)
 
 
 # --- how it ends ------------------------------------------------------------------------------------------------------

@@ -138,8 +138,8 @@ def test_rows_that_do_not_vary_and_rows_too_few_show_nothing() -> None:
 def test_the_rows_left_are_tested_and_not_those_already_known() -> None:
     X = blob(240)
     X[:60, 0] += 10
-    assert quick(X).propose().p_value == 0.01
-    assert quick(X, prior=Subset(np.arange(60))).propose().p_value > 0.1
+    assert quick(X).test() == 0.01
+    assert quick(X, prior=Subset(np.arange(60))).test() > 0.1
 
 
 @pytest.mark.parametrize("alpha", [1.0, "auto"])
@@ -148,14 +148,14 @@ def test_a_known_column_is_no_structure_that_is_left(alpha: float | str, erase: 
     X = blob()
     X[:100, 1] += 10
     estimator = IMAPCE(alpha=alpha, mu=50.0, n_starts=3)
-    assert quick(X, estimator=estimator).propose().p_value == 0.01
-    assert quick(X, estimator=estimator, prior=Attributes([1], erase=erase)).propose().p_value > 0.05
+    assert quick(X, estimator=estimator).test() == 0.01
+    assert quick(X, estimator=estimator, prior=Attributes([1], erase=erase)).test() > 0.05
 
 
 def test_columns_without_weight_are_not_known() -> None:
     X = blob()
     X[:100, 1] += 10
-    assert quick(X, estimator=IMAPCE(alpha=0.0, mu=50.0), prior=Attributes([1])).propose().p_value == 0.01
+    assert quick(X, estimator=IMAPCE(alpha=0.0, mu=50.0), prior=Attributes([1])).test() == 0.01
 
 
 def test_what_is_correlated_with_the_known_goes_where_the_view_gave_it_up() -> None:
@@ -164,16 +164,16 @@ def test_what_is_correlated_with_the_known_goes_where_the_view_gave_it_up() -> N
     X = rng.standard_normal((300, 6)) * 0.1
     X[:, 2:] = rng.standard_normal((300, 4))
     X[:, :2] += group[:, None]
-    assert quick(X, estimator=IMAPCE(n_starts=3), prior=Attributes([0])).propose().p_value > 0.05
-    assert quick(X, prior=Attributes([0])).propose().p_value == 0.01
+    assert quick(X, estimator=IMAPCE(n_starts=3), prior=Attributes([0])).test() > 0.05
+    assert quick(X, prior=Attributes([0])).test() == 0.01
 
 
 def test_of_many_rows_a_seeded_sample_is_tested() -> None:
     X = np.random.default_rng(0).standard_normal((TESTED_ROWS + 500, 4))
     exploration = quick(X, prior=Samples(X[:50]))
-    first = exploration.propose().p_value
+    first = exploration.test()
     assert list(exploration._structure_test._drawn) == [(TESTED_ROWS, 4)]
-    assert quick(X, prior=Samples(X[:50])).propose().p_value == first
+    assert quick(X, prior=Samples(X[:50])).test() == first
 
 
 # --- how a run ends ---------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def test_nothing_is_tested_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_run_ends_where_one_gaussian_is_left() -> None:
     exploration = quick(blob()).run(significance=0.05)
-    p = exploration.propose().p_value
+    p = exploration.test()
     assert p > 0.05
     sentence = f"No structure is left that one Gaussian would not show (p = {p:.2g}); the 200 rows left are not split"
     sentence += " further."
@@ -240,7 +240,7 @@ def tested() -> Exploration:
     X = blob()
     X[:100, 0] += 8
     exploration = quick(X)
-    assert exploration.propose().p_value == 0.01
+    assert exploration.test() == 0.01
     exploration.accept()
     return exploration
 

@@ -10,6 +10,7 @@ import pytest
 from helpers import angle_between, grouped, literal_objective, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset
 from imapce.priors.kinds import as_list, known_columns, known_rows
+from imapce.tables.reader import Reader
 
 DATA = grouped()
 X = DATA.X
@@ -102,12 +103,9 @@ def test_known_rows_reads_masks_and_positions_and_keeps_the_mask_its_own() -> No
 
 
 def test_known_columns_reads_single_positions_and_masks() -> None:
-    def columns_of(column: Any) -> np.ndarray:
-        return np.array([int(column)])
-
-    assert known_columns(Attributes(1), 3, columns_of).tolist() == [False, True, False]
-    assert known_columns(Attributes([0, 2]), 3, columns_of).tolist() == [True, False, True]
-    assert known_columns(Attributes([True, False, False]), 3, columns_of).tolist() == [True, False, False]
+    assert known_columns(Attributes(1), Reader(3)).tolist() == [False, True, False]
+    assert known_columns(Attributes([0, 2]), Reader(3)).tolist() == [True, False, True]
+    assert known_columns(Attributes([True, False, False]), Reader(3)).tolist() == [True, False, False]
 
 
 def test_a_prior_says_what_it_is() -> None:

@@ -104,12 +104,12 @@ class CPCA(LinearView):
         self.verbose = verbose
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
-        Xs = self._data(rows)
-        terms = self._prior_terms(priors, Xs)
+        problem = self._pose(rows, priors)
+        Xs, terms = problem.X, problem.Y
         alphas = self._weights(terms)
         if alphas[-1] > 0:
             self._warn_of_hidden_columns(priors, terms, Xs)
-        inside = self._admissible(terms if self._erases else PriorTerms([], None), Xs.informative)
+        inside = problem.directions() if self._erases else Subspace(Xs.informative)
         self.path_ = self._path(alphas, terms, Xs, inside)
         self.alphas_ = self._chosen()
         self.alpha_ = float(self.alphas_[0])
@@ -174,19 +174,20 @@ class CPCA(LinearView):
     def _warn_of_hidden_columns(self, priors: list[Prior], terms: PriorTerms, Xs: StandardizedRows) -> None:
         hidden = np.zeros(Xs.n_features, dtype=bool)
         weighed = [prior for prior in priors if not (isinstance(prior, Attributes) and prior.erase)]
-        for prior, part in zip(weighed, terms.known_parts, strict=True):
+        for prior, part in zip(weighed, terms.parts, strict=True):
             if isinstance(prior, Samples):
                 hidden |= Xs.informative & ~part.varies
         if hidden.any():
             warnings.warn(
                 f"Samples(background) is constant in {int(hidden.sum())} column(s) that vary in X "
-                f"({listed(self._encoded_names(Xs.n_features), hidden, most=3)}): it holds nothing against them, and a "
+                f"({listed(self.reader_.names, hidden, most=3)}): it holds nothing against them, and a "
                 "large alpha will prefer them. Drop them if that is not meant.",
                 UserWarning,
                 stacklevel=5,
             )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
         self._check_common("n_alphas", "n_alphas_to_return")
         if isinstance(self.alpha, str):
             if self.alpha not in ("auto", "paper"):

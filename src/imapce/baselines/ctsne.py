@@ -71,7 +71,8 @@ class _ConditionalTSNE(Embedding):
         self.n_iter_ = result.n_iterations
         return result.embedding
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
         self._check_common("n_iter")
         if self.n_components > 2:
             raise InvalidValueError(
@@ -166,8 +167,9 @@ class CTSNE(_ConditionalTSNE):
     def _repulsion(self) -> float:
         return float(self.beta)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
+        super().check_parameters()
         _require_share("beta", self.beta)
 
 
@@ -238,8 +240,9 @@ class RevisedCTSNE(_ConditionalTSNE):
     def _repulsion(self) -> float:
         return 1.0
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
+        super().check_parameters()
         _require_share("alpha", self.alpha)
         if not isinstance(self.fixed_perplexity, (bool, np.bool_)):
             raise InvalidTypeError(f"fixed_perplexity must be True or False; got {self.fixed_perplexity!r}.")

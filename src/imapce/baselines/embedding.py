@@ -51,10 +51,10 @@ class Embedding(TableEstimator):
         """
         return self.fit(X, y, prior=prior).embedding_
 
-    def _fit(self, X: Any, prior: Any) -> None:
-        self._check_parameters()
+    def _fit(self, X: Any, prior: Any) -> Any:
+        self.check_parameters()
         generator = random_generator(self.random_state)
-        matrix, self._encoding = self._read(X, fitting=True)
+        matrix = self._learn(X)
         if sparse.issparse(matrix):
             raise InvalidTypeError(
                 f"X must be dense, not sparse, for {type(self).__name__}, which works on distances; use X.toarray() "
@@ -71,18 +71,18 @@ class Embedding(TableEstimator):
             )
         self.embedding_ = embedding
         self._n_features_out = embedding.shape[1]
+        return matrix
 
     def _labels(self, prior: Any, X: Any, matrix: Array) -> Codes:
-        return prior_codes(prior, X, matrix, lambda column: self._columns_of(column, matrix.shape[1]))
+        return prior_codes(prior, X, matrix, reader=self.reader_)
 
     def _scaled(self, matrix: Array) -> Array:
         """(x − mean)/σ, constant columns as zeros; a category's columns share one σ, as in every view here."""
-        groups = None if self._encoding is None else self._encoding.groups
         with np.errstate(over="ignore", invalid="ignore"):
             variance = matrix.var(axis=0)
         if not np.all(np.isfinite(variance)) or np.any(np.abs(self.mean_) > 1e75):
             raise InvalidValueError("X must have values below about 1e75, or their squares overflow; rescale X.")
-        scale = column_scales(self.mean_, variance, groups, standardize=self.standardize)
+        scale = column_scales(self.mean_, variance, self.reader_.groups, standardize=self.standardize)
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return (matrix - self.mean_) * inverse
 

@@ -325,7 +325,8 @@ class FairNeRV(Embedding):
                 f"rows; got {n_rows:,} rows, {size * n_rows**2 / 2**30:.1f} GiB. Fit a sample of the rows."
             )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
         self._check_common("n_neighbors", "n_iter")
         for name in ("tau_in", "tau_out", "beta", "gamma", "omega"):
             value = getattr(self, name)

@@ -80,15 +80,15 @@ class GCPCA(LinearView):
         self.verbose = verbose
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
-        Xs = self._data(rows)
-        terms = self._prior_terms(priors, Xs)
+        problem = self._pose(rows, priors)
+        Xs, terms = problem.X, problem.Y
         a = self._entries(Xs.second_moment) / (Xs.n_rows - 1)
         b = np.zeros_like(a)
         if terms.any_known:
             varies = Xs.informative.astype(np.float64)
             b = self._entries(QuadraticForm.combine(terms.covariances)) * np.outer(varies, varies)
             b = self._entries(with_ridge(QuadraticForm.of_matrix(b), self.shrinkage, Xs.informative))
-        N = self._admissible(terms, Xs.informative)
+        N = problem.directions()
         J = N.lift(_common_range(*(self._entries(N.form(QuadraticForm.of_matrix(form))) for form in (a, b))))
         if J.shape[1] < self.n_components:
             raise InvalidValueError(
@@ -109,7 +109,8 @@ class GCPCA(LinearView):
         ratio = np.where(none, np.inf, in_data / np.where(none, 1.0, in_background))
         return ratio if self.version.startswith("v2") else ratio - 1
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
         self._check_common()
         if self.version not in VERSIONS:
             raise InvalidValueError(f"version must be one of {', '.join(map(repr, VERSIONS))}; got {self.version!r}.")

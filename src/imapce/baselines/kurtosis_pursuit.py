@@ -120,10 +120,13 @@ class KurtosisPursuit(LinearView):
                     "plays no part in a kurtosis. Use IMAPCE or CPCA for a background."
                 )
             if isinstance(one, Attributes):
-                left_out |= known_columns(one, Xs.n_features, lambda c: self._columns_of(c, Xs.n_features))
+                left_out |= known_columns(one, self.reader_)
             else:
                 known |= known_rows(one, Xs.n_rows)
-        Z = self._standardized(Xs.rows.subset(~known)) if known.any() and not known.all() else Xs
+        Z = Xs
+        if known.any() and not known.all():
+            rest = Xs.rows.subset(~known)
+            Z = StandardizedRows(rest, groups=self.reader_.groups, standardize=self.standardize)
         if known.all() or Z.n_rows <= self.n_components:
             raise InvalidValueError(
                 f"Subset(rows) leaves {int((~known).sum())} of {Xs.n_rows} rows to explore, and more than "
@@ -145,7 +148,8 @@ class KurtosisPursuit(LinearView):
         F[columns] = vectors[:, kept] / np.sqrt(values[kept])
         return F
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
         self._check_common("n_starts", "max_iter")
         require_number("tol", self.tol)
         require_flag("verbose", self.verbose)

@@ -22,6 +22,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.priors.classes import is_prior, label_codes
 from imapce.priors.kinds import Attributes, Prior, Samples, known_columns, known_rows
+from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.stiefel import with_fixed_signs
@@ -77,13 +78,15 @@ class LEACE(LinearView):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, prior: Any) -> None:
+    def _fit(self, X: Any, prior: Any) -> Any:
         if is_prior(prior):
-            super()._fit(X, prior)
-            return
-        self._check_parameters()
-        rows = self._open(X)
+            return super()._fit(X, prior)
+        self.check_parameters()
+        matrix = self._learn(X)
+        require_shape(matrix.shape, self.n_components)
+        rows = self._open(matrix)
         self._erase_and_keep(rows, [label_codes(prior, rows.n_rows)], np.zeros(rows.n_features, dtype=bool))
+        return matrix
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
         columns = np.zeros(rows.n_features, dtype=bool)
@@ -95,7 +98,7 @@ class LEACE(LinearView):
                     "which only IMAPCE, cPCA and gcPCA can use."
                 )
             if isinstance(one, Attributes):
-                columns |= known_columns(one, rows.n_features, lambda c: self._columns_of(c, rows.n_features))
+                columns |= known_columns(one, self.reader_)
             else:
                 classes.append(known_rows(one, rows.n_rows).astype(np.intp))
         self._erase_and_keep(rows, classes, columns)
@@ -134,14 +137,15 @@ class LEACE(LinearView):
     def erase(self, X: Any) -> Array:
         """The standardised rows without what is known: Px for each x = (row − mean_)/scale_."""
         check_is_fitted(self)
-        matrix, _ = self._read(X, fitting=False)
+        matrix = self._read(X)
         dense = matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix, dtype=np.float64)
         inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
         rows = (dense - self.mean_) * inverse
         L, R = self.erasure_
         return rows - (rows @ R.T) @ L.T
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
         self._check_common()
         if not (isinstance(self.shrinkage, (bool, np.bool_)) or self.shrinkage == "auto"):
             raise InvalidValueError(f'shrinkage must be True, False or "auto"; got {self.shrinkage!r}.')

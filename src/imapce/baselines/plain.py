@@ -35,7 +35,7 @@ class _Plain(Embedding):
             label_codes(prior, len(matrix))
         for one in as_list(prior) if is_prior(prior) else []:
             if isinstance(one, Attributes):
-                known_columns(one, matrix.shape[1], lambda column: self._columns_of(column, matrix.shape[1]))
+                known_columns(one, self.reader_)
             elif isinstance(one, Subset):
                 known_rows(one, len(matrix))
         return np.zeros(len(matrix), dtype=np.intp)
@@ -117,7 +117,8 @@ class TSNE(_Plain):
         self.n_iter_ = self.n_iter
         return np.array(embedding, dtype=np.float64)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
         self._check_common("n_iter", "n_jobs")
         if self.n_components > 2:
             raise InvalidValueError(f"n_components must be 1 or 2 for TSNE; got {self.n_components}.")
@@ -192,7 +193,8 @@ class UMAP(_Plain):
         )
         return np.asarray(method.fit_transform(X), dtype=np.float64)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
         self._check_common("n_neighbors")
         if self.n_neighbors < 2:
             raise InvalidValueError(f"n_neighbors must be at least 2; got {self.n_neighbors}.")

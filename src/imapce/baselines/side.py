@@ -20,11 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from imapce.baselines.embedding import MapProgress
 from imapce.baselines.side_background import FLOOR, Background, principal_axes
-from imapce.common.checks import require_number
+from imapce.common.checks import require_number, require_truth, require_verbose
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.priors.classes import is_prior, label_codes, prior_codes
 from imapce.priors.kinds import Subset, as_list, known_rows, require_same_index
+from imapce.priors.problem import require_shape
 from imapce.rows.open import open_rows
 
 Array = NDArray[np.float64]
@@ -105,17 +106,17 @@ class SIDE(LinearView):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, prior: Any) -> None:
+    def _fit(self, X: Any, prior: Any) -> Any:
         """As every linear view, but on the rows themselves and with an array of labels for a prior as well."""
-        self._check_parameters()
+        self.check_parameters()
         generator = self._generator()
-        matrix, self._encoding = self._read(X, fitting=True)
+        matrix = self._learn(X)
         if sparse.issparse(matrix):
             raise InvalidTypeError(
                 "X must be dense, since SIDE whitens every row; a sparse matrix is not supported, use X.toarray() if "
                 "it fits into memory."
             )
-        self._check_shape(*matrix.shape)
+        require_shape(matrix.shape, self.n_components)
         clusters = self._clusters(prior, X, matrix)
         with np.errstate(over="ignore", invalid="ignore"):
             rows = open_rows(matrix, engine="dense")
@@ -130,6 +131,7 @@ class SIDE(LinearView):
         components = np.zeros((self.n_components, Xs.n_features))
         components[:, Xs.informative] = axes.T
         self._keep_view(components, Xs)
+        return matrix
 
     def _clusters(self, prior: Any, X: Any, matrix: Array) -> list[NDArray[np.bool_]]:
         """The rows of each known cluster: the classes of the labels, then each Subset as it is."""
@@ -145,7 +147,7 @@ class SIDE(LinearView):
             labelled = [one for one in given if not isinstance(one, Subset)]
             if not labelled:
                 return subsets
-            codes = prior_codes(labelled, X, matrix, lambda column: self._columns_of(column, matrix.shape[1]))
+            codes = prior_codes(labelled, X, matrix, reader=self.reader_)
         return [codes == code for code in range(codes.max() + 1)] + subsets
 
     def _varying(self, matrix: Any) -> Array:
@@ -231,7 +233,7 @@ class SIDE(LinearView):
         `groups` says which group of `background_` each row belongs to; without it X must be the rows of `fit`.
         """
         check_is_fitted(self)
-        matrix, _ = self._read(X, fitting=False)
+        matrix = self._read(X)
         if sparse.issparse(matrix):
             matrix = matrix.toarray()
         whitened = np.zeros(matrix.shape)
@@ -246,15 +248,14 @@ class SIDE(LinearView):
 
     # --- checks --------------------------------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
         self._check_common("max_sweeps", "n_restarts", "max_ica_dimensions")
         require_number("tol", self.tol)
         if self.view not in ("ica", "pca", "auto"):
             raise InvalidValueError(f'view must be "ica", "pca" or "auto"; got {self.view!r}.')
-        if not isinstance(self.margins, (bool, np.bool_)):
-            raise InvalidTypeError(f"margins must be True or False; got {self.margins!r}.")
-        if not (callable(self.verbose) or isinstance(self.verbose, (bool, np.bool_, int))):
-            raise InvalidTypeError(f"verbose must be True, False or a function; got {self.verbose!r}.")
+        require_truth("margins", self.margins)
+        require_verbose(self.verbose)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -24,7 +24,7 @@ known ones their 15-NN accuracy was 0.62 with a ban, 0.92 with the discount and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +33,7 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.stats import norm
 
 from imapce.rows.standardized import QuadraticForm
+from imapce.search.solution import Optimum
 from imapce.search.stiefel import squared_distances
 
 Array = NDArray[np.float64]
@@ -49,36 +50,6 @@ SMOOTHING = 0.2
 LARGEST_MINORITY = (3 - 3**0.5) / 6
 SMALLEST_SHARE, SMALLEST_ROWS = 0.01, 10
 SAME_VIEW = 1e-3
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One view of the path: where it was found (α, μ), its axes (k, d) and its scores.
-
-    α = ∞ says that the known columns had no part in the view at all.
-    """
-
-    alpha: float
-    mu: float
-    components: Array
-    objective: float
-    kurtosis: float
-    starts: int
-    separation: float
-    leakage: float
-
-    @property
-    def score(self) -> float:
-        """separation·(1 − leakage)₊: the split counts as far as the known does not explain the view."""
-        return discounted(self.separation, self.leakage)
-
-
-def discounted(separation: float, leakage: float) -> float:
-    """
-    >>> discounted(0.5, 0.2), discounted(0.5, 1.3), discounted(-0.1, 0.9)
-    (0.4, 0.0, -0.1)
-    """
-    return separation * max(0.0, 1.0 - leakage) if separation > 0 else separation
 
 
 class Cuts:
@@ -231,11 +202,11 @@ class Leakage:
         return float(np.trace(np.linalg.pinv(V.T @ (self._second_moment @ V), hermitian=True) @ (seen @ seen.T)))
 
 
-def distinct(ranked: list[Candidate]) -> list[Candidate]:
-    """The candidates without those that show nearly the view of an earlier one."""
-    kept: list[Candidate] = []
+def distinct(ranked: Sequence[Optimum]) -> list[Optimum]:
+    """The views without those that show nearly an earlier one."""
+    kept: list[Optimum] = []
     for one in ranked:
-        others = [other.components.T for other in kept]
-        if not others or squared_distances(one.components.T[None], np.stack(others)).min() >= SAME_VIEW:
+        others = [other.V for other in kept]
+        if not others or squared_distances(one.V[None], np.stack(others)).min() >= SAME_VIEW:
             kept.append(one)
     return kept

@@ -1,24 +1,33 @@
-"""TODO-DOC."""
+"""Where to look: the leading axes of the rows to explore, free of what the view may not show.
+
+    B (d, q)  the leading eigenvectors of ZᵀZ inside {v : vᵀE = 0},  E what is excluded or erased
+
+Views lie in the leading principal axes, with at least ROWS_PER_AXIS rows for each: a kurtosis can be made small by
+chance in directions enough (on 784 pixels deeper optima separated worse). The refinement of clusters and the test for
+what is left look in the same place.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce.choice.score import reached_by_chance
-from imapce.priors.terms import PriorTerms
+from imapce.priors.problem import Problem
+from imapce.rows.open import open_rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.subspace import Subspace
 from imapce.search.closed_form import leading_eigenvectors
 from imapce.search.starts import WHITENED_AXES
 from imapce.search.stiefel import with_fixed_signs
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 ROWS_PER_AXIS = 30
-
-
 FEWEST_AXES = 10
 
 
@@ -34,49 +43,86 @@ class Space:
     backgrounds: list[Array]
     without_columns: bool
 
+    @classmethod
+    def of(cls, problem: Problem, excluded: Array, sample: Mask | None = None) -> Space:
+        """The space free of `excluded` directions (d, c), with Z or a sample of it in its coordinates."""
+        without_columns = excluded.shape[1] > 0
+        parts = [part for part in problem.Y.parts if not (without_columns and part.rows is None)]
+        basis = searched_axes(problem, excluded)
+        rows = problem.Z.project(basis, sample)
+        return cls(
+            basis,
+            StandardizedRows(open_rows(rows, n_components=problem.n_components), standardize=False),
+            rows,
+            _within(problem.X.second_moment, basis),
+            [(part.weight, _within(part.second_moment, basis)) for part in parts],
+            [Y.project(basis) for Y in problem.Y.backgrounds],
+            without_columns,
+        )
+
     @property
     def chance(self) -> float:
         return reached_by_chance(*self.rows.shape)
 
+    def contrast(self, alpha: float) -> QuadraticForm:
+        """BᵀMB; α = ∞ is for spaces without the known columns, where it has nothing to weigh."""
+        known = [(-alpha * weight, form) for weight, form in self.known] if np.isfinite(alpha) else []
+        return QuadraticForm.combine([(1.0, self.X), *known])
 
-def known_units(terms: PriorTerms, n_features: int) -> Array:
+
+def spaces_without_columns(problem: Problem, sample: Mask | None = None) -> Iterator[tuple[Space, bool]]:
+    """To be free of known columns: the space without them, then the one uncorrelated with them; each with whether it is
+    the last. None where too few directions would be left.
+    """
+    unit = known_units(problem)
+    left = int(problem.Z.informative.sum()) - unit.shape[1]
+    if unit.shape[1] and left >= problem.n_components:
+        more = left - unit.shape[1] >= problem.n_components
+        yield Space.of(problem, unit, sample), not more
+        if more:
+            yield Space.of(problem, np.column_stack([unit, problem.X.second_moment @ unit]), sample), True
+
+
+def known_units(problem: Problem) -> Array:
     """The unit vectors (d, c) of the known columns."""
-    columns = np.flatnonzero(terms.known_columns(n_features))
-    unit = np.zeros((n_features, len(columns)))
+    columns = np.flatnonzero(problem.known_columns)
+    unit = np.zeros((problem.X.n_features, len(columns)))
     unit[columns, np.arange(len(columns))] = 1.0
     return unit
 
 
-def searched_axes(Z: StandardizedRows, terms: PriorTerms, excluded: Array, n_components: int) -> Array:
+def searched_axes(problem: Problem, excluded: Array) -> Array:
     """B (d, q): the leading principal axes of the rows to explore, free of `excluded` directions and what is erased."""
-    if terms.erased is not None:
-        sizes = np.linalg.norm(terms.erased, axis=0)
-        excluded = np.column_stack([excluded, terms.erased[:, sizes > 0] / sizes[sizes > 0]])
-    most = max(FEWEST_AXES, n_components + 1, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
-    return _principal_axes(Z, excluded, most)
-
-
-def _principal_axes(Z: StandardizedRows, excluded: Array, most: int) -> Array:
-    """The leading eigenvectors of ZᵀZ among the directions orthogonal to all `excluded` ones."""
-    C, d = Z.second_moment, Z.n_features
-    # Columns that are constant among the rows to explore get no weight, which the excluded ones would else lend.
-    varies = Z.informative[:, None]
-    Q, sizes, _ = np.linalg.svd(excluded * varies, full_matrices=False)
-    Q = Q[:, sizes > 1e-10 * sizes.max(initial=0.0)]
+    Z = problem.Z
+    inside = problem.directions_left(excluded)
+    if not inside.n_erased:
+        # ZᵀZ is zero along columns that do not vary, so they need not be taken out.
+        inside = Subspace(np.ones(Z.n_features, dtype=bool))
     # Where nothing is left, the largest eigenvalue is rounding and nothing would look small beside it.
-    if Q.shape[1] >= int(Z.informative.sum()):
-        return np.zeros((d, 0))
-
-    def free(V: Array) -> Array:
-        return V * varies - Q @ (Q.T @ V)
-
-    if C.matrix is not None:
-        form = QuadraticForm.of_matrix(free(free(C.matrix).T))
-    else:
-        form = QuadraticForm(d, C.trace, lambda V: free(C @ free(V)))
-    values, axes = leading_eigenvectors(form, min(most, d if form.matrix is not None else d - 1))
+    if inside.size < 1:
+        return np.zeros((Z.n_features, 0))
+    most = max(FEWEST_AXES, problem.n_components + 1, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
+    form = inside.form(Z.second_moment)
+    values, axes = leading_eigenvectors(form, min(most, form.size))
+    varying = values > Z.rows.resolution * max(values[0], 0.0)
     # Signs are fixed, so that the random starts mean the same however the eigenvectors were found.
-    return with_fixed_signs(axes[:, values > Z.rows.resolution * max(values[0], 0.0)])
+    return with_fixed_signs(inside.lift(axes[:, varying]))
+
+
+def space_left(problem: Problem, components: Array, alpha: float) -> Array:
+    """The leading axes B (d, q) in which the clusters of a view may differ: those free of what is known.
+
+    Known columns are known whether a weight or a ban keeps them out of the view, and a binary one alone would be two
+    clusters. What is correlated with them is given up only where the view gave it up too.
+    """
+    excluded = np.zeros((problem.X.n_features, 0))
+    if alpha > 0:
+        excluded = known_units(problem)
+        shared = problem.X.second_moment @ excluded
+        seen = np.linalg.norm(components @ shared, axis=1)
+        if shared.size and seen.max() <= 1e-8 * np.linalg.norm(shared):
+            excluded = np.column_stack([excluded, shared])
+    return searched_axes(problem, excluded)
 
 
 def _within(form: QuadraticForm, basis: Array) -> QuadraticForm:

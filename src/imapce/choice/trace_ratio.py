@@ -25,9 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.priors.terms import PriorTerms
-from imapce.rows.standardized import QuadraticForm, StandardizedRows
-from imapce.rows.subspace import Subspace
+from imapce.priors.problem import Problem
+from imapce.rows.standardized import QuadraticForm
 from imapce.search.closed_form import contrastive_axes
 
 Array = NDArray[np.float64]
@@ -87,24 +86,23 @@ def trace_ratio(C_X: QuadraticForm, C_Y: QuadraticForm, n_components: int) -> tu
     return ratio, best
 
 
-def weight_by_ratio(X: StandardizedRows, Z: StandardizedRows, terms: PriorTerms, n_components: int) -> RatioWeight:
-    """α* for given priors, over the views there can be: of columns that vary in Z, and of nothing that is erased.
+def weight_by_ratio(problem: Problem) -> RatioWeight:
+    """α* for a problem, over the views there can be: of columns that vary in Z, and of nothing that is erased.
 
     It comes from all rows and columns, so that it is the same whatever μ, and however μ is chosen. Without a prior, or
     with one that varies in nothing, α = 0.
-
-    >>> weight_by_ratio(Xs, Z, terms, n_components=2).alpha   # doctest: +SKIP
     """
+    terms, k = problem.Y, problem.n_components
     if not terms.any_known:
         return RatioWeight(0.0, capped=False)
     C_Y = QuadraticForm.combine(terms.second_moments)
     if C_Y.trace <= 0.0:
         return RatioWeight(0.0, capped=False)
-    columns = X.informative & Z.informative
-    inside = Subspace(columns, terms.erased)
+    inside = problem.directions_left()
+    columns = problem.X.informative & problem.Z.informative
     known = inside.form(C_Y)
-    alpha, V = trace_ratio(inside.form(X.second_moment), inside.form(with_ridge(C_Y, RIDGE, columns)), n_components)
-    return RatioWeight(alpha, capped=_kept(known, V) < n_components * RIDGE * C_Y.trace / columns.sum())
+    alpha, V = trace_ratio(inside.form(problem.X.second_moment), inside.form(with_ridge(C_Y, RIDGE, columns)), k)
+    return RatioWeight(alpha, capped=_kept(known, V) < k * RIDGE * C_Y.trace / columns.sum())
 
 
 def _kept(form: QuadraticForm, V: Array) -> float:

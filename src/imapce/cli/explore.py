@@ -125,7 +125,7 @@ def explore(
     console = Console()
     try:
         with warnings_in_one_line():
-            exploration.run(max_steps, progress=Console(stderr=True).is_terminal, significance=significance)
+            exploration.run(max_steps, significance=significance)
     except KeyboardInterrupt:
         kept = (
             f"it is in {session}; add --resume to go on" if session is not None else "nothing is kept without --session"

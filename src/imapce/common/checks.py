@@ -1,7 +1,7 @@
-"""What the scores accept: tables of finite numbers, one label of any kind per row, whole numbers.
+"""What arguments must be: whole numbers, numbers, flags, choices, seeds, matrices, labels; one sentence each, one home.
 
-    >>> as_classes("labels", ["b", "a", "b"], None)
-    (['a', 'b'], array([1, 0, 1]))
+>>> as_classes("labels", ["b", "a", "b"], None)
+(['a', 'b'], array([1, 0, 1]))
 
 Every complaint names the argument it is about, which is why each function takes that name first.
 """
@@ -125,20 +125,106 @@ def random_generator(random_state: Any) -> np.random.RandomState:
         ) from error
 
 
-def require_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+def require_count(name: str, value: Any) -> int:
+    """A whole number of at least 1.
+
+    >>> require_count("n_starts", 3)
+    3
+    """
+    if not is_whole(value):
         raise InvalidTypeError(f"{name} must be a whole number; got {value!r}.")
     if value < 1:
         raise InvalidValueError(f"{name} must be at least 1; got {value}.")
+    return int(value)
+
+
+def is_number(value: Any) -> bool:
+    """True for a Python or numpy number, not for a bool.
+
+    >>> is_number(0.5), is_number(True), is_number("0.5")
+    (True, False, False)
+    """
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def require_number(name: str, value: Any) -> None:
-    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    """A finite number that is not negative.
+
+    >>> require_number("alpha", 1.0)
+    """
+    if not is_number(value):
         raise InvalidTypeError(f"{name} must be a number; got {value!r}.")
     if not (np.isfinite(value) and value >= 0):
         raise InvalidValueError(f"{name} must be finite and not negative; got {value!r}.")
 
 
+def require_number_or_rule(name: str, value: Any, rules: tuple[str, ...]) -> None:
+    """A number as `require_number` wants it, or one of some words.
+
+    >>> require_number_or_rule("mu", "auto", ("auto", "paper"))
+    """
+    if not isinstance(value, str):
+        require_number(name, value)
+    elif value not in rules:
+        words = " or ".join(f'"{rule}"' for rule in rules)
+        raise InvalidValueError(f"{name} must be a number, {words}; got {value!r}.")
+
+
+def require_weight(kind: str, value: Any) -> None:
+    """The weight of a prior: a positive, finite number.
+
+    >>> require_weight("Subset", 2.0)
+    """
+    if not is_number(value):
+        raise InvalidTypeError(f"{kind}(weight=...) must be a number; got {value!r}.")
+    if not (np.isfinite(value) and value > 0):
+        raise InvalidValueError(f"{kind}(weight=...) must be positive and finite; got {value!r}.")
+
+
+def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """One of some words.
+
+    >>> require_choice("rank", "auto", ("auto", "objective"))
+    """
+    if value not in choices:
+        raise InvalidValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def require_truth(name: str, value: Any) -> None:
+    """True or False and nothing else.
+
+    >>> require_truth("standardize", False)
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidTypeError(f"{name} must be True or False; got {value!r}.")
+
+
 def require_flag(name: str, value: Any) -> None:
+    """True, False or, as scikit-learn has it for `verbose`, a whole number.
+
+    >>> require_flag("verbose", 1)
+    """
     if not isinstance(value, (bool, np.bool_, int)):
         raise InvalidTypeError(f"{name} must be True or False; got {value!r}.")
+
+
+def require_verbose(value: Any) -> None:
+    """A flag, or a function that is called with progress.
+
+    >>> require_verbose(print)
+    """
+    if not (callable(value) or isinstance(value, (bool, np.bool_, int))):
+        raise InvalidTypeError(f"verbose must be True, False or a function; got {value!r}.")
+
+
+def require_seed(value: Any) -> int | None:
+    """None or a whole number from 0.
+
+    >>> require_seed(7)
+    7
+    """
+    if value is not None and not is_whole(value):
+        raise InvalidTypeError(f"random_state must be None or a whole number; got {value!r}.")
+    if value is not None and value < 0:
+        raise InvalidValueError(f"random_state must not be negative; got {value}.")
+    return None if value is None else int(value)

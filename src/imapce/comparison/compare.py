@@ -244,7 +244,7 @@ def _known_columns(table: Table, priors: list[Prior]) -> dict[str, NDArray[Any]]
             number = sum(name.startswith("known rows") for name in columns) + 1
             columns["known rows" if number == 1 else f"known rows {number}"] = np.where(prior.rows, "known", "rest")
         elif isinstance(prior, Attributes):
-            mask = known_columns(prior, table.n_features, table.columns_of)
+            mask = known_columns(prior, table.reader)
             for group in np.unique(table.groups[mask]):
                 places = np.flatnonzero(table.groups == group)
                 values = table.dense(places)

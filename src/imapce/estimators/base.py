@@ -1,4 +1,4 @@
-"""TODO-DOC."""
+"""What every estimator here shares: a fit that is whole or not at all, reading, and scikit-learn's books of columns."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ from abc import abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from imapce.common.checks import random_generator, require_count
+from imapce.common.checks import random_generator, require_count, require_truth
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.tables.reader import ReadsTables
+from imapce.tables.encode import column_names, is_table
+from imapce.tables.reader import Reader, require_numbers_in_rows
 
 
-class TableEstimator(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What every estimator here shares: a fit that is whole or not at all, and the parameters all of them have."""
+class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """An estimator that reads tables; a subclass fits in `_fit` and checks its arguments in `check_parameters`."""
 
     n_components: int
     standardize: bool
     missing: Literal["error", "mean"]
     random_state: int | np.random.RandomState | None
+    reader_: Reader
+    feature_names_in_: NDArray
+    n_features_in_: int
 
     def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
         """Fit to `X` given what is known.
@@ -28,21 +34,25 @@ class TableEstimator(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMi
         labels also take an array with a class for each row. X may be an array, a SciPy sparse matrix or a pandas,
         polars or Arrow table; it is never changed. A fit that is refused or cancelled leaves the estimator as it was.
         """
+        self._fit_whole(X, prior)
+        return self
+
+    def _fit_whole(self, X: Any, prior: Any) -> Any:
+        """What `_fit` returns; where it raises, the estimator is as it was before."""
         before = dict(self.__dict__)
         try:
-            self._fit(X, prior)
+            return self._fit(X, prior)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        return self
 
     @abstractmethod
-    def _fit(self, X: Any, prior: Any) -> None:
-        """The fit itself; it may raise at any point."""
+    def _fit(self, X: Any, prior: Any) -> Any:
+        """The fit itself, which may raise at any point; returns X as it was read."""
 
     @abstractmethod
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
 
     def _check_common(self, *whole_numbers: str) -> None:
@@ -51,11 +61,57 @@ class TableEstimator(ReadsTables, ClassNamePrefixFeaturesOutMixin, TransformerMi
             require_count(name, getattr(self, name))
         if self.missing not in ("error", "mean"):
             raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
-        if not isinstance(self.standardize, (bool, np.bool_)):
-            raise InvalidTypeError(f"standardize must be True or False; got {self.standardize!r}.")
+        require_truth("standardize", self.standardize)
         random_generator(self.random_state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "mean"
         return tags
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def input_columns(self) -> tuple[str, ...] | None:
+        """The table columns the model reads, in their order; None for one fitted on an array."""
+        check_is_fitted(self)
+        return self.reader_.columns
+
+    def _learn(self, X: Any) -> Any:
+        """X as a finite matrix; `reader_` remembers its columns."""
+        self.reader_, matrix = Reader.learn(X, missing=self.missing)
+        self._keep_books(X, learning=True)
+        return matrix
+
+    def _read(self, X: Any) -> Any:
+        """New rows as a finite matrix, held to the columns of `fit`."""
+        self.reader_.require_table_for_categories(X)
+        self._keep_books(X, learning=False)
+        return self.reader_.read(X, means=getattr(self, "mean_", None), missing=self.missing)
+
+    def _keep_books(self, X: Any, *, learning: bool) -> None:
+        """n_features_in_ and feature_names_in_: set while learning, held against X afterwards."""
+        if is_table(X) and not type(X).__module__.startswith("pandas"):
+            self._check_names(column_names(X), learning=learning)
+            return
+        if not is_table(X):
+            require_numbers_in_rows(X)
+        try:
+            validate_data(self, X, reset=learning, skip_check_array=True)
+        except (TypeError, ValueError, IndexError) as error:
+            if is_table(X):
+                # Word for word, line breaks included: scikit-learn's own checks hold estimators to this message.
+                raise InvalidValueError(str(error)) from error
+            kind = InvalidTypeError if isinstance(error, TypeError) else InvalidValueError
+            raise kind(f"X cannot be used: {' '.join(str(error).split())}") from error
+
+    def _check_names(self, names: list[str], *, learning: bool) -> None:
+        """Column names of a table scikit-learn does not know, held to its rules."""
+        if learning:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+            self.n_features_in_ = len(names)
+        elif hasattr(self, "feature_names_in_") and list(self.feature_names_in_) != names:
+            raise InvalidValueError(
+                "The feature names should match those that were passed during fit, in the same order; "
+                f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
+            )

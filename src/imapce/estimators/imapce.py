@@ -1,4 +1,4 @@
-"""IMAPCE as a scikit-learn transformer: checks the input, wires rows, priors, objective and solver; no formula."""
+"""IMAPCE as a scikit-learn transformer: checks the input, poses the problem, keeps what the search found."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,46 +14,25 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.choice.path import SKETCH, PathSearch, by_separation
-from imapce.choice.score import Candidate
+from imapce.choice.path import PathSearch
+from imapce.choice.point import by_separation, solve_at
 from imapce.choice.trace_ratio import weight_by_ratio
-from imapce.common.checks import require_number
-from imapce.common.threads import single_thread_if
+from imapce.common.checks import is_whole, require_choice, require_number, require_number_or_rule, require_verbose
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
-from imapce.priors.kinds import Prior, Subset, known_rows, without_rows
-from imapce.priors.terms import PriorTerms
+from imapce.priors.kinds import Prior
+from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
-from imapce.rows.open import ENGINES
-from imapce.rows.outliers import outlying_rows, set_aside
-from imapce.rows.standardized import QuadraticForm, StandardizedRows
-from imapce.rows.subspace import RowsWithin, Subspace
-from imapce.search.closed_form import contrastive_axes
-from imapce.search.objective import Objective, paper_mu, reconstruction_error
-from imapce.search.race import minimize
-from imapce.search.solution import LocalOptimum, Progress, Solution
-from imapce.search.starts import starting_frames
+from imapce.rows.open import ENGINES, open_rows
+from imapce.search.solution import Optimum, Progress, Solution, Trace
 from imapce.search.stiefel import canonical_frame
+from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
 
 RANKS = ("auto", "separation", "objective")
-CAPPED = " What is known does not vary along the best ratio, so alpha is as large as its ridge allows."
 OUTLIERS = ("auto", "keep", "trim")
-
-
-@dataclass(frozen=True)
-class Optimum:
-    """One distinct solution of a fit: its axes (k, d), objective, kurtosis and the number of starts that reached it."""
-
-    components: Array
-    objective: float
-    kurtosis: float
-    starts: int
-
-
-class FlatRowsError(InvalidValueError):
-    """The rows to explore vary in fewer directions than a view has axes."""
+CAPPED = " What is known does not vary along the best ratio, so alpha is as large as its ridge allows."
 
 
 class IMAPCE(LinearView):
@@ -95,8 +74,10 @@ class IMAPCE(LinearView):
 
     Examples
     --------
-    >>> from imapce import IMAPCE, Attributes
-    >>> view = IMAPCE(random_state=0).fit_transform(X, prior=Attributes(["batch"]))   # doctest: +SKIP
+    >>> from imapce import IMAPCE, Attributes, datasets
+    >>> X = datasets.make_synthetic(300).X
+    >>> IMAPCE(random_state=0).fit_transform(X, prior=Attributes([0, 1, 2, 3])).shape
+    (300, 2)
     """
 
     def __init__(
@@ -130,200 +111,129 @@ class IMAPCE(LinearView):
         self.random_state = random_state
         self.verbose = verbose
 
-    path_: list[Candidate]
+    alpha_: float
+    mu_: float
+    objective_: float
+    kurtosis_: float
+    optima_: list[Optimum]
+    path_: list[Optimum]
     outliers_: NDArray[np.intp]
+    n_iter_: int
+    n_evaluations_: int
     stop_reason_: str
-    _kurtoses: Array
-    _told: list[str]
+    trace_: Trace
 
-    def _open(self, X: Any, engine: str = "auto") -> Rows:
-        return super()._open(X, self.engine)
+    def _open(self, matrix: Any) -> Rows:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return open_rows(matrix, engine=self.engine, n_components=self.n_components)
 
-    def _fit_rows(self, rows: Rows, priors: list[Prior]) -> StandardizedRows:
-        """The fit itself; returns Z, whose own standardisation is what the kurtosis saw."""
-        Xs = self._data(rows)
-        outlying = self._outlying(rows, priors)
-        self.outliers_ = np.flatnonzero(outlying)
-        self._told = []
-        if len(self.outliers_):
-            self._told.append(set_aside(outlying, "rows"))
-            rows, priors = rows.without(outlying), without_rows(priors, outlying)
-            Xs = self._data(rows)
-        terms = self._prior_terms(priors, Xs)
-        Z = Xs if terms.known is None else self._standardized(rows.subset(~terms.known))
-        if int(Z.informative.sum()) < self.n_components:
-            raise self._flat_rows()
-        inside = self._inside(terms, Xs, Z)
+    def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
+        self.solve(self.pose(rows, priors, self.reader_))
+
+    def pose(self, rows: Rows, priors: list[Prior], reader: Reader) -> Problem:
+        """X, Y and Z of rows that are open already, with gross outliers set aside where `outliers` says so."""
+        self.reader_ = reader
+        trim = self.outliers == "trim" or (self.outliers == "auto" and "auto" in (self.alpha, self.mu))
+        return self._pose(rows, priors, trim=trim)
+
+    def solve(self, problem: Problem, *, callback: Callable[[Progress], None] | None = None) -> None:
+        """Fit to a problem that is posed already, as every step of an `Exploration` does; `fit` ends here too.
+
+        `callback` is called after every round of the search instead of `verbose` and may raise to cancel.
+        """
+        if int(problem.Z.informative.sum()) < self.n_components:
+            raise FlatRowsError.of_views(self.n_components)
+        if problem.Y.erased is not None:
+            problem.directions()
+            if problem.directions_left().size < self.n_components:
+                raise FlatRowsError.of_views(self.n_components)
+        solution = self._solution(problem, callback or self._callback())
+        self._keep(solution, problem)
+        if problem.remarks and self.verbose and not callable(self.verbose):
+            print(*problem.remarks)
+
+    def _solution(self, problem: Problem, callback: Callable[[Progress], None] | None) -> Solution:
+        """The search at the settings given, or along the path where one of them is to be chosen."""
         alpha, remark = self.alpha, ""
         if alpha == "ratio":
-            ratio = weight_by_ratio(Xs, Z, terms, self.n_components)
+            ratio = weight_by_ratio(problem)
             alpha, remark = ratio.alpha, CAPPED if ratio.capped else ""
+        seed = int(self._generator().randint(2**31 - 1))
         if "auto" in (alpha, self.mu):
-            solution = self._choose(alpha, Xs, Z, terms)
-        else:
-            self.path_ = []
-            self.alpha_ = float(alpha) if terms.any_known else 0.0
-            known = [(-self.alpha_ * weight, form) for weight, form in terms.second_moments]
-            M = QuadraticForm.combine([(1.0, Xs.second_moment), *known])
-            solution = self._solve_within(inside, M, Xs.second_moment, Z)
-            if self.rank == "separation":
-                order = by_separation([optimum.V for optimum in solution.optima], Xs, Z, terms)
-                self._kurtoses = self._kurtoses[order]
-                solution = replace(solution, optima=[solution.optima[i] for i in order])
-        self._keep(replace(solution, stop_reason=solution.stop_reason + remark), Xs)
-        told = self.__dict__.pop("_told")
-        self.stop_reason_ = " ".join([self.stop_reason_, *told])
-        if told and self.verbose and not callable(self.verbose):
-            print(*told)
-        return Z
-
-    @property
-    def _trims(self) -> bool:
-        return self.outliers == "trim" or (self.outliers == "auto" and "auto" in (self.alpha, self.mu))
-
-    def _background_used(self, background: Rows) -> Rows:
-        if not self._trims:
-            return background
-        outlying = outlying_rows(background)
-        if not outlying.any():
-            return background
-        self._told.append(set_aside(outlying, "background rows"))
-        return background.without(outlying)
-
-    def _outlying(self, rows: Rows, priors: list[Prior]) -> NDArray[np.bool_]:
-        """The rows to set aside, as a mask; none where too few to explore would be left."""
-        none = np.zeros(rows.n_rows, dtype=bool)
-        if not self._trims:
-            return none
-        outlying = outlying_rows(rows)
-        unexplored = ~outlying
-        for prior in priors:
-            if isinstance(prior, Subset):
-                unexplored &= ~known_rows(prior, rows.n_rows)
-        return outlying if int(unexplored.sum()) > self.n_components else none
-
-    def _choose(self, alpha: float | str, Xs: StandardizedRows, Z: StandardizedRows, terms: PriorTerms) -> Solution:
-        """The path over (α, μ), and the view chosen from it."""
-        seed = int(self._generator().randint(2**31 - 1))
-        search = PathSearch(
-            Xs,
-            Z,
-            terms,
-            n_components=self.n_components,
-            alpha=alpha,
-            mu=self.mu,
-            n_starts=self.n_starts,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            every_optimum=self.rank != "objective",
-            callback=self._callback(),
-        )
-        path = search.run(np.random.default_rng(seed))
-        if path is None or not np.isfinite(path.kurtosis):
-            raise self._flat_rows()
-        self.path_ = path.candidates
-        chosen, *others = path.distinct
-        self.alpha_, self.mu_ = chosen.alpha, chosen.mu
-        self.n_evaluations_ = path.n_evaluations
-        frames = [path.V, *(one.components.T for one in others)]
-        values, self._kurtoses = self._evaluated(frames, [chosen, *others], Xs, Z, terms)
-        best = replace(path.solution.optima[0], V=path.V, objective=values[0], starts=chosen.starts)
-        rest = [
-            LocalOptimum(frame, value, one.starts, True, SKETCH)
-            for frame, value, one in zip(frames[1:], values[1:], others, strict=True)
-        ]
-        solution = replace(path.solution, optima=[best, *rest], trace=path.trace)
-        if solution.converged:
-            reason = f"Converged: the clearest of {len(path.candidates)} views on a path over alpha and mu"
-            solution = replace(solution, stop_reason=f"{reason}; alpha {self.alpha_:.4g}, mu {self.mu_:.4g}.")
-        return solution
-
-    @staticmethod
-    def _evaluated(
-        frames: list[Array], found_at: list[Candidate], Xs: StandardizedRows, Z: StandardizedRows, terms: PriorTerms
-    ) -> tuple[list[float], Array]:
-        """Equation 2 and κ of views of the path on all columns and rows, each at its own α and μ.
-
-        The path counts only the variance of the space it searches; α = ∞ leaves its constant term out.
-        """
-        kurtoses = Objective(Xs.second_moment, Z, 1.0).kurtosis(np.stack(frames))
-        values = []
-        for V, one, kurtosis in zip(frames, found_at, kurtoses, strict=True):
-            error = reconstruction_error(Xs.second_moment, V)
-            if np.isfinite(one.alpha):
-                known = sum(weight * reconstruction_error(form, V) for weight, form in terms.second_moments)
-                error -= one.alpha * known
-            values.append(float(error + one.mu * kurtosis))
-        return values, kurtoses
-
-    def _inside(self, terms: PriorTerms, Xs: StandardizedRows, Z: StandardizedRows) -> Subspace | None:
-        """The directions an erased prior leaves; None where nothing is erased."""
-        if terms.erased is None:
-            return None
-        inside = self._admissible(terms, Xs.informative)
-        if not Z.informative[Xs.informative].all():
-            inside = Subspace(Xs.informative & Z.informative, terms.erased)
-            if inside.size < self.n_components:
-                raise self._flat_rows()
-        return inside
-
-    def _solve_within(
-        self, inside: Subspace | None, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows
-    ) -> Solution:
-        """The search at one (α, μ), in the directions that are admitted."""
-        if inside is None:
-            return self._solve(M, C_X, Z)
-        within = RowsWithin(Z, inside)
-        M_within = within.second_moment if M is Z.second_moment else inside.form(M)
-        solution = self._solve(M_within, inside.form(C_X), within)
-        return replace(solution, optima=[replace(one, V=inside.lift(one.V)) for one in solution.optima])
-
-    def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:
-        axes = contrastive_axes(M, self.n_components)
-        self.mu_ = paper_mu(M, C_X, axes) if isinstance(self.mu, str) else float(self.mu)
-        seed = int(self._generator().randint(2**31 - 1))
-        # Without kurtosis the closed form is the answer and no other start can add to it.
-        n_starts = 1 if self.mu_ == 0 else self.n_starts
-        objective = Objective(M, Z, self.mu_)
-        starts = objective.within_range(starting_frames(axes, Z, n_starts, np.random.default_rng(seed)))
-        with single_thread_if(Z.rows.folded):
-            solution = minimize(
-                objective,
-                starts,
+            search = PathSearch(
+                problem,
+                alpha=alpha,
+                mu=self.mu,
+                n_starts=self.n_starts,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                preconditioner=objective.preconditioner(self.n_components),
-                newton=Z.rows.folded,
-                callback=self._callback(),
+                every_optimum=self.rank != "objective",
+                callback=callback,
             )
-        frames = np.stack([optimum.V for optimum in solution.optima])
-        self._kurtoses = objective.kurtosis(frames)
-        if not np.isfinite(self._kurtoses[0]):
-            raise self._flat_rows()
-        self.n_evaluations_ = objective.n_evaluations
-        return solution
+            solution = search.run(np.random.default_rng(seed))
+        else:
+            solution = solve_at(
+                problem,
+                float(alpha) if problem.Y.any_known else 0.0,
+                "paper" if isinstance(self.mu, str) else self.mu,
+                n_starts=self.n_starts,
+                seed=seed,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=callback,
+            )
+            if self.rank == "separation":
+                solution = replace(solution, optima=by_separation(problem, solution.optima))
+        return replace(solution, stop_reason=" ".join([solution.stop_reason + remark, *problem.remarks]))
 
-    def _flat_rows(self) -> FlatRowsError:
-        return FlatRowsError(
-            f"X must vary in at least n_components={self.n_components} directions among the rows to explore, and "
-            "it does not: columns repeat each other (or what is erased), rows are too few, or a few lie so far out "
-            'that nothing varies beside them (outliers="trim" sets these aside); lower n_components or add data.'
-        )
-
-    def _keep(self, solution: Solution, Xs: StandardizedRows) -> None:
+    def _keep(self, solution: Solution, problem: Problem) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
-        self.optima_ = []
-        for optimum, kurtosis in zip(solution.optima, self.__dict__.pop("_kurtoses"), strict=True):
-            V = canonical_frame(optimum.V, Xs.second_moment @ optimum.V)
-            self.optima_.append(Optimum(V.T.copy(), optimum.objective, float(kurtosis), optimum.starts))
+        C_X = problem.X.second_moment
+        self.optima_ = [
+            replace(one, components=canonical_frame(one.V, C_X @ one.V).T.copy()) for one in solution.optima
+        ]
+        self.path_ = list(solution.path)
         best = self.optima_[0]
+        self.alpha_, self.mu_ = best.alpha, best.mu
         self.objective_, self.kurtosis_ = best.objective, best.kurtosis
-        self._keep_view(best.components, Xs)
+        self.outliers_ = np.flatnonzero(problem.set_aside)
+        self._keep_view(best.components, problem.X)
         self.n_iter_ = max(1, solution.n_iterations)
+        self.n_evaluations_ = solution.n_evaluations
         self.stop_reason_ = solution.stop_reason
         self.trace_ = solution.trace
         if not solution.converged:
-            warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=5)
+            warnings.warn(solution.stop_reason, ConvergenceWarning, stacklevel=7)
+
+    def transform(self, X: Any, *, view: int = 0) -> Array:
+        """((x − mean_)/scale_)·Vᵀ, row by row: a row's place depends on no other row. `view` chooses among `optima_`.
+
+        >>> X = np.random.default_rng(0).normal(size=(50, 4))
+        >>> model = IMAPCE(mu=10.0, alpha=0.0, random_state=0).fit(X)
+        >>> model.transform(X, view=0).shape
+        (50, 2)
+        """
+        check_is_fitted(self)
+        return self._placed(self._read(X), self._optimum(view).components)
+
+    def transform_all(self, X: Any, *, most: int | None = None) -> Array:
+        """(m, n, k): the rows in each of the first `most` of `optima_`, read once for all of them.
+
+        >>> X = np.random.default_rng(0).normal(size=(50, 4))
+        >>> model = IMAPCE(mu=10.0, alpha=0.0, random_state=0).fit(X)
+        >>> bool(np.allclose(model.transform_all(X)[0], model.transform(X)))
+        True
+        """
+        check_is_fitted(self)
+        matrix = self._read(X)
+        return np.stack([self._placed(matrix, one.components) for one in self.optima_[:most]])
+
+    def _optimum(self, view: Any) -> Optimum:
+        if not is_whole(view) or not 0 <= view < len(self.optima_):
+            raise InvalidValueError(
+                f"view must be from 0 to {len(self.optima_) - 1}, a place in optima_; got {view!r}."
+            )
+        return self.optima_[view]
 
     def inverse_transform(self, X: Any) -> Array:
         """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
@@ -340,34 +250,22 @@ class IMAPCE(LinearView):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `load_model` reads it."""
-        check_is_fitted(self)
+        # The file knows the model it restores, so the model looks it up when it is needed.
         from imapce.estimators.model_file import write_model
 
+        check_is_fitted(self)
         write_model(path, self)
 
-    # --- checks --------------------------------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
         self._check_common("n_starts", "max_iter")
-        if isinstance(self.alpha, str):
-            if self.alpha not in ("auto", "ratio"):
-                raise InvalidValueError(f'alpha must be a number, "auto" or "ratio"; got {self.alpha!r}.')
-        else:
-            require_number("alpha", self.alpha)
-        if self.rank not in RANKS:
-            raise InvalidValueError(f"rank must be one of {', '.join(map(repr, RANKS))}; got {self.rank!r}.")
+        require_number_or_rule("alpha", self.alpha, ("auto", "ratio"))
+        require_choice("rank", self.rank, RANKS)
         require_number("tol", self.tol)
-        if isinstance(self.mu, str):
-            if self.mu not in ("auto", "paper"):
-                raise InvalidValueError(f'mu must be a number, "auto" or "paper"; got {self.mu!r}.')
-        else:
-            require_number("mu", self.mu)
-        if self.outliers not in OUTLIERS:
-            raise InvalidValueError(f"outliers must be one of {', '.join(map(repr, OUTLIERS))}; got {self.outliers!r}.")
-        if not (callable(self.verbose) or isinstance(self.verbose, (bool, np.bool_, int))):
-            raise InvalidTypeError(f"verbose must be True, False or a function; got {self.verbose!r}.")
-        if self.engine not in ENGINES:
-            raise InvalidValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {self.engine!r}.")
+        require_number_or_rule("mu", self.mu, ("auto", "paper"))
+        require_choice("outliers", self.outliers, OUTLIERS)
+        require_verbose(self.verbose)
+        require_choice("engine", self.engine, ENGINES)
 
     def _callback(self) -> Callable[[Progress], None] | None:
         if callable(self.verbose):
@@ -377,7 +275,11 @@ class IMAPCE(LinearView):
 
 @contextmanager
 def quiet_about_convergence() -> Iterator[None]:
-    """For callers that pass the stop reason on themselves."""
+    """For callers that pass the stop reason on themselves.
+
+    >>> with quiet_about_convergence():
+    ...     model = IMAPCE(alpha=0.0, mu=1.0, max_iter=1).fit(np.random.default_rng(0).normal(size=(20, 4)))
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield

@@ -16,8 +16,9 @@ from sklearn.cluster import HDBSCAN
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 
-from imapce.common.threads import single_thread_if
-from imapce.errors import InvalidValueError
+from imapce.common.checks import require_choice
+from imapce.common.records import Comparable
+from imapce.common.threads import one_thread
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -30,8 +31,8 @@ CLUSTER_ALL = 10_000
 SAMPLE = 4_000
 
 
-@dataclass(frozen=True)
-class Clustering:
+@dataclass(frozen=True, eq=False)
+class Clustering(Comparable):
     """Clusters of one view, the acceptable ones numbered 0, 1, ... by size; everything else is OUTLIER.
 
     `distinctness[c]` is the row sum of D; `most_distinct` is c* of equation 5, both where exactly two clusters are
@@ -85,8 +86,7 @@ def cluster_view(
     >>> cluster_view(view, min_cluster_size=75).most_distinct          # doctest: +SKIP
     (2,)
     """
-    if method not in METHODS:
-        raise InvalidValueError(f"clusterer must be one of {', '.join(map(repr, METHODS))}; got {method!r}.")
+    require_choice("clusterer", method, METHODS)
     scaled, back = _unit_axes(view)
     chosen = np.arange(len(view))
     if len(view) > CLUSTER_ALL:
@@ -144,7 +144,7 @@ def _mixture(scaled: Array, chosen: Labels, max_clusters: int, seed: int) -> tup
         n_init=3,
         random_state=seed,
     )
-    with warnings.catch_warnings(), single_thread_if(True):
+    with warnings.catch_warnings(), one_thread():
         # A hundred iterations, as in the paper, are enough to tell clusters apart whether or not the bound has settled.
         warnings.simplefilter("ignore", ConvergenceWarning)
         mixture.fit(scaled[chosen])

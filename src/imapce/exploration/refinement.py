@@ -15,7 +15,6 @@ far from most to one apart from all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,12 +22,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import softmax
 
-from imapce.choice.spaces import known_units, searched_axes
-from imapce.estimators.imapce import IMAPCE
+from imapce.common.threads import one_thread
+from imapce.common.watch import UNWATCHED, Watch
 from imapce.exploration.clustering import CLUSTER_ALL, OUTLIER, SAMPLE, Clustering, covariance_of
-from imapce.priors.kinds import Prior, without_rows
-from imapce.rows.base import Rows
-from imapce.rows.standardized import StandardizedRows
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -40,51 +36,38 @@ AXES = 30
 REFINED_ROWS = 1_000_000
 
 
-def space_left(model: IMAPCE, rows: Rows, priors: Sequence[Prior]) -> tuple[StandardizedRows, Array]:
-    """Z as a fitted model saw it, and the leading principal axes B (d, q) in it that are free of what is known.
-
-    >>> Z, B = space_left(model, rows, [Subset(known)])        # doctest: +SKIP
-    """
-    given = list(priors)
-    if len(model.outliers_):
-        outlying = np.zeros(rows.n_rows, dtype=bool)
-        outlying[model.outliers_] = True
-        rows, given = rows.without(outlying), without_rows(given, outlying)
-    X = model._data(rows)
-    terms = model._prior_terms(given, X)
-    Z = X if terms.known is None else model._standardized(rows.subset(~terms.known))
-    excluded = np.zeros((X.n_features, 0))
-    if model.alpha_ > 0:
-        # Known columns are known whether a weight or a ban keeps them out of the view, and a binary one alone would be
-        # two clusters. What is correlated with them is given up only where the view gave it up too.
-        excluded = known_units(terms, X.n_features)
-        shared = X.second_moment @ excluded
-        seen = np.linalg.norm(model.components_ @ shared, axis=1)
-        if shared.size and seen.max() <= 1e-8 * np.linalg.norm(shared):
-            excluded = np.column_stack([excluded, shared])
-    return Z, searched_axes(Z, terms, excluded, model.n_components)
-
-
 def refined(
-    clustering: Clustering, view: Array, space: tuple[StandardizedRows, Array], *, min_cluster_size: int, seed: int
+    clustering: Clustering,
+    view: Array,
+    points: Array,
+    *,
+    min_cluster_size: int,
+    seed: int,
+    watch: Watch = UNWATCHED,
 ) -> Clustering:
-    """The clusters of a view (n, k) after the mixture in `space` has moved rows between them.
+    """The clusters of a view (n, k) after the mixture of the same rows in all directions left has moved them.
 
-    >>> refined(clustering, view, space_left(model, rows, priors), min_cluster_size=75, seed=0)     # doctest: +SKIP
+    `points` (n, q) are the rows in the leading axes that are free of what is known, most variance first.
+
+    >>> from imapce.exploration.clustering import cluster_view
+    >>> rng = np.random.default_rng(0)
+    >>> points = rng.standard_normal((90, 3)) + 9 * np.eye(3)[np.arange(90) % 3]
+    >>> found = cluster_view(points[:, :2], min_cluster_size=10)
+    >>> refined(found, points[:, :2], points, min_cluster_size=10, seed=0).sizes.tolist()
+    [30, 30, 30]
     """
     labels = clustering.labels
-    Z, basis = space
-    if len(clustering.sizes) > 1 and Z.n_rows <= REFINED_ROWS and basis.shape[1]:
-        points = Z.project(basis[:, :AXES])
-        points /= max(float(points.std()), np.finfo(np.float64).tiny)
+    if len(clustering.sizes) > 1 and points.shape[1]:
+        points = points[:, :AXES] / max(float(points[:, :AXES].std()), np.finfo(np.float64).tiny)
         chosen = np.arange(len(points))
         if len(points) > CLUSTER_ALL:
             chosen = np.sort(np.random.default_rng(seed).choice(len(points), SAMPLE, replace=False))
-        labels = student_mixture(points, labels, chosen)
+        with one_thread():
+            labels = student_mixture(points, labels, chosen, watch)
     return numbered(labels, view, min_cluster_size, clustering)
 
 
-def student_mixture(points: Array, labels: Labels, chosen: Labels) -> Labels:
+def student_mixture(points: Array, labels: Labels, chosen: Labels, watch: Watch = UNWATCHED) -> Labels:
     """Labels of all points (n, q) by a mixture learned from the `chosen` ones, begun at their labels.
 
     Points of no cluster are one more component; a component of fewer rows than axes cannot be learned and gives way.
@@ -107,7 +90,8 @@ def student_mixture(points: Array, labels: Labels, chosen: Labels) -> Labels:
     shares = (labels[chosen][:, None] == names).astype(np.float64)
     pull = np.ones_like(shares)
     parts: list[tuple[Array, Array, float]] = []
-    for _ in range(ITERATIONS):
+    for iteration in range(ITERATIONS):
+        watch.tell("carrying the clusters into all directions", iteration / ITERATIONS)
         parts = []
         for c in range(len(names)):
             size = max(float(shares[:, c].sum()), np.finfo(np.float64).tiny)

@@ -1,48 +1,105 @@
-"""What a step of an exploration offers: views of the unexplored rows and their clusters."""
+"""What a step of an exploration offers, views of the unexplored rows and their clusters, and how it is made.
+
+A `Step` and its `View`s are plain arrays. What it takes to look further (other views, a test) is the `Look` that the
+session keeps while the step is the current one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.exploration.clustering import Clustering
+from imapce.choice.spaces import space_left
+from imapce.common.records import Comparable
+from imapce.common.threads import threads_for
+from imapce.common.watch import Watch
+from imapce.errors import InvalidValueError
+from imapce.estimators.imapce import IMAPCE, quiet_about_convergence
+from imapce.exploration.clustering import Clustering, cluster_view
+from imapce.exploration.record import Feature
+from imapce.exploration.refinement import AXES, REFINED_ROWS, refined
+from imapce.priors.kinds import Prior
+from imapce.priors.problem import Problem
+from imapce.rows.base import Rows
+from imapce.search.solution import Optimum, Progress
+from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+N_FEATURES = 10
+
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """One optimum of a step: coordinates of all rows and, when asked for, the clusters of the unexplored ones.
+class View(Comparable):
+    """One optimum of a step: its axes and, once it was looked at, the coordinates of all rows and their clusters.
 
     `set_aside` are the gross outliers of X. They are not clustered: a mixture would spend its components on them.
+
+    >>> rows = np.ones(5, dtype=bool)
+    >>> view = View(Optimum(np.eye(2, 4), 1.0), np.zeros(4), np.ones(4), unexplored=rows, set_aside=~rows)
+    >>> view.components.shape, view.looked_at
+    ((2, 4), False)
     """
 
-    components: Array
-    objective: float
-    kurtosis: float
-    starts: int
+    optimum: Optimum
+    mean: Array
+    scale: Array
+    _: KW_ONLY
     unexplored: Mask
     set_aside: Mask
-    _project: Callable[[Array], Array] = field(repr=False)
-    _cluster: Callable[[Array], Clustering] = field(repr=False)
+    coordinates: Array | None = None
+    found: Clustering | None = None
 
-    @cached_property
+    @property
+    def components(self) -> Array:
+        """The axes (k, d), in standardised space."""
+        return self.optimum.components
+
+    @property
+    def objective(self) -> float:
+        """f of the view."""
+        return self.optimum.objective
+
+    @property
+    def kurtosis(self) -> float:
+        """κ of the view."""
+        return self.optimum.kurtosis
+
+    @property
+    def starts(self) -> int:
+        """How many starts of the search ended here."""
+        return self.optimum.starts
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether its clusters are there."""
+        return self.found is not None
+
+    @property
     def embedding(self) -> Array:
         """(n, k), all rows, in the standardisation of the unexplored ones."""
-        return self._project(self.components)
+        if self.coordinates is None:
+            raise InvalidValueError(
+                "the rows in this view were not computed; Exploration.cluster(view) does, or Exploration.coordinates."
+            )
+        return self.coordinates
+
+    @property
+    def clustering(self) -> Clustering:
+        """The clusters of the rows that were clustered."""
+        if self.found is None:
+            raise InvalidValueError("the clusters of this view were not looked for; Exploration.cluster(view) does.")
+        return self.found
 
     @property
     def clustered(self) -> Mask:
+        """(n,), the rows that clusters are looked for among."""
         return self.unexplored & ~self.set_aside
-
-    @cached_property
-    def clustering(self) -> Clustering:
-        return self._cluster(self.embedding[self.clustered])
 
     @property
     def clusters(self) -> NDArray[np.intp]:
@@ -53,61 +110,73 @@ class View:
 
     @property
     def distinctness(self) -> Array:
+        """How far each cluster stands apart."""
         return self.clustering.distinctness
 
     @property
     def most_distinct(self) -> tuple[int, ...]:
+        """The number of the cluster that `accept` takes by itself; none where none is large enough."""
         return self.clustering.most_distinct
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """A proposal: the best view first in `views`, the other distinct optima after it; nothing is changed by it."""
+class Step(Comparable):
+    """A proposal: the best view first in `views`, the other distinct optima after it; nothing is changed by it.
+
+    `p_value` tells how often one Gaussian would look as split as the unexplored rows do; None where nobody asked
+    (`Exploration.test`).
+
+    >>> rows = np.ones(5, dtype=bool)
+    >>> view = View(Optimum(np.eye(2, 4), 1.0), np.zeros(4), np.ones(4), unexplored=rows, set_aside=~rows)
+    >>> Step(0, (view,), "Converged.").components.shape
+    (2, 4)
+    """
 
     number: int
-    views: list[View]
-    mean: Array
-    scale: Array
+    views: tuple[View, ...]
     stop_reason: str
-    _test: Callable[[], float] = field(repr=False)
-
-    @cached_property
-    def p_value(self) -> float:
-        """How often one Gaussian would look as split as the unexplored rows do; computed when first asked for.
-
-        >>> exploration.propose().p_value                        # doctest: +SKIP
-        0.01
-        """
-        return self._test()
-
-    @property
-    def p_value_if_asked(self) -> float | None:
-        """The p-value where somebody asked for it."""
-        return self.__dict__.get("p_value")
+    _: KW_ONLY
+    p_value: float | None = None
 
     @property
     def embedding(self) -> Array:
+        """(n, k), all rows in the best view."""
         return self.views[0].embedding
 
     @property
     def unexplored(self) -> Mask:
+        """(n,), the rows that are not known."""
         return self.views[0].unexplored
 
     @property
     def clusters(self) -> NDArray[np.intp]:
+        """(n,), the cluster of every unexplored row in the best view; -1 for outliers and for rows already known."""
         return self.views[0].clusters
 
     @property
     def distinctness(self) -> Array:
+        """How far each cluster of the best view stands apart."""
         return self.views[0].distinctness
 
     @property
     def most_distinct(self) -> tuple[int, ...]:
+        """The number of the cluster that `accept` takes by itself; none where none is large enough."""
         return self.views[0].most_distinct
 
     @property
     def components(self) -> Array:
+        """The axes (k, d) of the best view."""
         return self.views[0].components
+
+    @property
+    def mean(self) -> Array:
+        """The means (d,) of the unexplored rows, about which the views are drawn."""
+        return self.views[0].mean
+
+    @property
+    def scale(self) -> Array:
+        """The scales (d,) of the unexplored rows, in whose units the views are drawn."""
+        return self.views[0].scale
 
     @property
     def clustered_from(self) -> str:
@@ -120,3 +189,128 @@ class Step:
         return (
             f"Clustered a seeded sample of {sampled:,} of {total + aside:,} unexplored rows{but} and assigned the rest."
         )
+
+    def with_view(self, place: int, view: View) -> Step:
+        """The same step with one of its views replaced."""
+        return replace(self, views=(*self.views[:place], view, *self.views[place + 1 :]))
+
+
+@dataclass(eq=False)
+class Look:
+    """What a step looks at: the rows, the problem posed of them, and the view found; computed once for all questions.
+
+    `seed` is the step's own, so a step that is undone and asked for again is the same.
+    """
+
+    rows: Rows
+    problem: Problem
+    chosen: Optimum
+    seed: int
+
+    @classmethod
+    def at(
+        cls,
+        rows: Rows,
+        reader: Reader,
+        model: IMAPCE,
+        *,
+        priors: Sequence[Prior],
+        known: Mask,
+        number: int,
+        seed: int,
+        watch: Watch,
+    ) -> tuple[Look, Step]:
+        """Fit `model` to the rows given what is known; the look and the step with its views, none looked at yet."""
+        model.set_params(random_state=seed)
+
+        def tell(progress: Progress) -> None:
+            watch.tell(f"step {number}: looking for a view, round {progress.round}")
+
+        with threads_for(rows.n_rows * rows.n_features), quiet_about_convergence():
+            watch.tell(f"step {number}: looking for a view")
+            problem = model.pose(rows, list(priors), reader)
+            model.solve(problem, callback=None if model.verbose else tell)
+        views = tuple(
+            View(one, problem.Z.mean, problem.Z.scale, unexplored=~known, set_aside=problem.set_aside)
+            for one in model.optima_
+        )
+        return cls(rows, problem, model.optima_[0], seed), Step(number, views, model.stop_reason_)
+
+    @cached_property
+    def axes(self) -> Array:
+        """B (d, q): the directions that are free of what is known, as far as the view gave them up."""
+        return space_left(self.problem, self.chosen.components, self.chosen.alpha)
+
+    @cached_property
+    def points(self) -> Array:
+        """The unexplored rows along the leading axes; none of very many rows, whose coordinates would outweigh them."""
+        axes = self.axes[:, :AXES] if self.problem.Z.n_rows <= REFINED_ROWS else self.axes[:, :0]
+        return self.problem.Z.project(axes)
+
+    def placed(self, view: View) -> View:
+        """The view with the coordinates of all rows."""
+        if view.coordinates is not None:
+            return view
+        with threads_for(self.rows.n_rows * self.rows.n_features):
+            return replace(view, coordinates=coordinates(self.rows, view.components, view.mean, view.scale))
+
+    def clustered(
+        self, view: View, *, min_cluster_size: int, max_clusters: int, clusterer: str, refine: bool, watch: Watch
+    ) -> View:
+        """The view with the clusters of its unexplored rows."""
+        if view.looked_at:
+            return view
+        view = self.placed(view)
+        watch.tell("clustering the view")
+        shown = view.embedding[view.clustered]
+        found = cluster_view(
+            shown,
+            min_cluster_size=min_cluster_size,
+            max_clusters=max_clusters,
+            method=clusterer,
+            seed=self.seed,
+        )
+        if refine:
+            watch.tell("carrying the clusters into all directions")
+            found = refined(found, shown, self.points, min_cluster_size=min_cluster_size, seed=self.seed, watch=watch)
+        return replace(view, found=found)
+
+
+def coordinates(rows: Rows, components: Array, mean: Array, scale: Array) -> Array:
+    """(n, k): ((x − mean)/scale)·componentsᵀ of all rows."""
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    W = (components * inverse).T
+    return rows.project(W, (mean - rows.origin) @ W)
+
+
+def features_apart(
+    rows: Rows,
+    inside: Mask,
+    outside: Mask,
+    *,
+    names: Sequence[str],
+    set_aside: Mask | None = None,
+    components: Array | None = None,
+    mean: Array | None = None,
+) -> tuple[Feature, ...]:
+    """The features that differ most, in standard deviations of all rows used, between the rows inside and outside.
+
+    Where nobody is outside, `mean` takes their place, or the mean of all rows. Loadings are those of `components`.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> first = np.array([True, True, False, False])
+    >>> rows = DenseRows(np.array([[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]))
+    >>> features_apart(rows, first, ~first, names=["a", "b"])[0]
+    Feature(name='a', difference=-2.0, loading=0.0)
+    """
+    here = rows.subset(inside).moments().mean
+    if outside.any():
+        there = rows.subset(outside).moments().mean
+    else:
+        there = rows.moments().mean if mean is None else mean - rows.origin
+    used = rows.unfolded.without(set_aside) if set_aside is not None and set_aside.any() else rows
+    spread = np.sqrt(used.moments().variance)
+    difference = np.divide(here - there, spread, out=np.zeros_like(spread), where=spread > 0)
+    loading = np.zeros(len(spread)) if components is None else np.sqrt((components**2).sum(axis=0))
+    strongest = np.argsort(-np.abs(difference), kind="stable")[:N_FEATURES]
+    return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)

@@ -27,7 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri
 
-from imapce.common.threads import single_thread_if
+from imapce.common.checks import is_number
+from imapce.common.threads import one_thread
+from imapce.common.watch import UNWATCHED, Watch
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.rows.standardized import StandardizedRows
 
@@ -55,9 +57,9 @@ class StructureTest:
         self._seed = seed
         self._drawn: dict[tuple[int, int], list[float]] = {}
 
-    def p_value(self, points: Array) -> float:
+    def p_value(self, points: Array, watch: Watch = UNWATCHED) -> float:
         """p of rows (n, c) against one Gaussian; 1 where they do not vary."""
-        with single_thread_if(True):
+        with one_thread():
             whitened = _whitened(points)
             n, q = whitened.shape
             if q == 0:
@@ -66,23 +68,26 @@ class StructureTest:
             observed = clearest_cut(whitened) - 1e-9
             reached = 0
             for number in range(DRAWS):
+                watch.tell("testing for structure", number / DRAWS)
                 reached += self._draw(n, q, number) >= observed
                 if reached == ENOUGH:
                     return reached / (number + 1)
         return (1 + reached) / (DRAWS + 1)
 
-    def of_step(self, Z: StandardizedRows, basis: Array) -> float:
+    def of_step(self, Z: StandardizedRows, basis: Array, watch: Watch = UNWATCHED) -> float:
         """p of the rows that a fitted model was to pull apart, or of a sample of them, in the axes it left.
 
-        >>> StructureTest(0).of_step(*space_left(model, rows, [Subset(known)]))        # doctest: +SKIP
-        0.01
+        >>> from imapce.rows.dense import DenseRows
+        >>> rows = StandardizedRows(DenseRows(np.random.default_rng(0).normal(size=(300, 4))))
+        >>> StructureTest(0).of_step(rows, np.eye(4)) > 0.05
+        True
         """
         sample: NDArray[np.bool_] | None = None
         if Z.n_rows > TESTED_ROWS:
             sample = np.zeros(Z.n_rows, dtype=bool)
             chosen = np.random.default_rng(self._seed).choice(Z.n_rows, TESTED_ROWS, replace=False)
             sample[chosen] = True
-        return self.p_value(Z.project(basis, sample))
+        return self.p_value(Z.project(basis, sample), watch)
 
     def _draw(self, n: int, q: int, number: int) -> float:
         """T of the Gaussian table with this number; the same however many were drawn before."""
@@ -201,11 +206,14 @@ def _gaussian_shares(n: int) -> Array:
     return _explained_shares(ndtri((np.arange(n) + 0.5) / n)[:, None])
 
 
-def check_significance(value: Any) -> None:
-    """Refuse a level that is neither None nor one that the test can reach."""
+def require_significance(value: Any) -> None:
+    """Refuse a level that is neither None nor one that the test can reach.
+
+    >>> require_significance(0.05)
+    """
     if value is None:
         return
-    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if not is_number(value):
         raise InvalidTypeError(f"significance must be None or a number between 0 and 1; got {value!r}.")
     if not 0 < value < 1:
         raise InvalidValueError(f"significance must lie between 0 and 1, as 0.05 does; got {value!r}.")

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from imapce.choice.path import NOTICEABLE
-from imapce.choice.score import Candidate, distinct
+from imapce.choice.score import distinct
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.scatter import point_look
 from imapce.plotting.style import (
@@ -32,11 +31,13 @@ from imapce.plotting.style import (
     blank_figure,
     quiet_axes,
 )
+from imapce.search.solution import Optimum
 from imapce.search.stiefel import squared_distances
 
 MOST_THUMBNAILS = 4
 # The optima of a fit are often one view found at several settings. A thumbnail is for one of which the others leave a
-# quarter of an axis unexplained. Each comparison is a pass over X: few for a large one, all for a small one.
+# quarter of an axis unexplained. Each comparison holds all rows in one more view: few of a large table, all of a small
+# one.
 LOOKS_DIFFERENT = 0.25
 COMPARED_ROWS, FEWEST_COMPARED = 1_000_000, 8
 # A thumbnail is an inch and a half wide: more rows than these cannot be told apart in it.
@@ -51,7 +52,7 @@ _CROWDED_TICKS = 8
 Places = dict[tuple[float, float], float]
 
 
-def plot_path(model: Any, X: Any = None) -> Figure:
+def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = None) -> Figure:
     """Draw every view that an automatic fit tried at its (α, μ) and return the figure.
 
     Each setting has a place, ordered by α and then by μ; a line joins the best view of every μ at one α. The height is
@@ -60,17 +61,20 @@ def plot_path(model: Any, X: Any = None) -> Figure:
     little more (0.17 was seen for 300 rows of 6 columns at the paper's μ).
 
     With `X`, the rows that the model was fitted to or others with their columns, the chosen view and the next of
-    `optima_` that look different from it are drawn small and numbered.
+    `optima_` that look different from it are drawn small and numbered. `views` (m, n, k), as `transform_all` gives
+    them, take the place of `X` where they are at hand.
 
     >>> plot_path(IMAPCE(random_state=0).fit(table), table)   # doctest: +SKIP
     <Figure size 860x620 with 5 Axes>
     """
     path = _scored(model)
     ranked = distinct(sorted(path, key=lambda one: -one.score))
-    views = [] if X is None else _different_views(model, X, ranked)
-    shown = [one for one, _ in views] or ranked[:1]
+    if X is not None and views is None:
+        views = model.transform_all(X, most=most_compared(X))
+    different = [] if views is None else _different_views(views, ranked)
+    shown = [one for one, _ in different] or ranked[:1]
     leaks = any(one.leakage > 0 for one in path)
-    heights = [_SCORE_INCHES, *([_LEAKAGE_INCHES] if leaks else []), *([_THUMBNAIL_INCHES] if views else [])]
+    heights = [_SCORE_INCHES, *([_LEAKAGE_INCHES] if leaks else []), *([_THUMBNAIL_INCHES] if different else [])]
     figure = blank_figure(_WIDTH_INCHES, sum(heights) + _NAMES_INCHES)
     grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     places = _places(path)
@@ -85,9 +89,9 @@ def plot_path(model: Any, X: Any = None) -> Figure:
     upper.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=26)
     _name_places(panels, places)
     _legend(upper, path, shown)
-    if views:
+    if different:
         below = grid[-1].subgridspec(1, MOST_THUMBNAILS)
-        for number, (one, view) in enumerate(views, start=1):
+        for number, (one, view) in enumerate(different, start=1):
             _thumbnail(figure.add_subplot(below[number - 1]), view, number, one)
     return figure
 
@@ -116,7 +120,7 @@ def path_caption(model: Any) -> str:
     return f"{why} {meaning}{doubt if best.score <= 0 else ''}."
 
 
-def read_path(model: Any) -> list[Candidate]:
+def read_path(model: Any) -> list[Optimum]:
     """Give the views that a fitted IMAPCE tried, none where α and μ were given to it."""
     path = getattr(model, "path_", None)
     # A list: contrastive PCA has a path of its own, over α alone and without scores.
@@ -127,7 +131,7 @@ def read_path(model: Any) -> list[Candidate]:
     return path
 
 
-def _scored(model: Any) -> list[Candidate]:
+def _scored(model: Any) -> list[Optimum]:
     """Give the views of the path that have a score at all; a view without variance in a direction has none."""
     path = read_path(model)
     if not path:
@@ -141,32 +145,36 @@ def _scored(model: Any) -> list[Candidate]:
     return scored
 
 
-def _different_views(model: Any, X: Any, ranked: list[Candidate]) -> list[tuple[Candidate, NDArray[np.float64]]]:
-    """The first views that look different, each with (a sample of) the rows of X as `transform` would show them in it.
+def most_compared(X: Any) -> int:
+    """How many views of these rows are looked at for thumbnails."""
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    return max(FEWEST_COMPARED, COMPARED_ROWS // max(1, n_rows))
+
+
+def _different_views(views: NDArray[np.float64], ranked: list[Optimum]) -> list[tuple[Optimum, NDArray[np.float64]]]:
+    """The first views that look different, each with (a sample of) the rows as `transform` would show them in it.
 
     Two views of the same rows are compared by k − Σρ², ρ their canonical correlations.
     """
-    found: list[tuple[Candidate, NDArray[np.float64]]] = []
+    found: list[tuple[Optimum, NDArray[np.float64]]] = []
     bases: list[NDArray[np.float64]] = []
+    n_rows = views.shape[1]
+    chosen: Any = slice(None)
+    if n_rows > THUMBNAIL_ROWS:
+        chosen = np.random.default_rng(0).choice(n_rows, THUMBNAIL_ROWS, replace=False)
     # `optima_` holds the ranked views in their order, with axes turned as those of the model.
-    for place, (one, optimum) in enumerate(zip(ranked, model.optima_, strict=False)):
-        other = copy.copy(model)
-        other.components_ = optimum.components
-        # A table, if set_output asks for one, is read like an array.
-        view = np.asarray(other.transform(X), dtype=np.float64)
-        last = place + 1 >= max(FEWEST_COMPARED, COMPARED_ROWS // len(view))
-        if len(view) > THUMBNAIL_ROWS:
-            view = view[np.random.default_rng(0).choice(len(view), THUMBNAIL_ROWS, replace=False)]
+    for one, whole in zip(ranked, views, strict=False):
+        view = whole[chosen]
         basis = np.linalg.qr(view - view.mean(axis=0))[0]
         if not bases or squared_distances(basis[None], np.stack(bases)).min() >= LOOKS_DIFFERENT:
             found.append((one, view))
             bases.append(basis)
-        if last or len(found) == MOST_THUMBNAILS:
+        if len(found) == MOST_THUMBNAILS:
             break
     return found
 
 
-def _places(path: list[Candidate]) -> Places:
+def _places(path: list[Optimum]) -> Places:
     """Where on the page each (α, μ) stands: one step apart, and a gap wider between two α."""
     settings = sorted({(one.alpha, one.mu) for one in path})
     places: Places = {}
@@ -178,9 +186,9 @@ def _places(path: list[Candidate]) -> Places:
     return places
 
 
-def _draw_values(ax: Any, path: list[Candidate], places: Places, name: str, shown: list[Candidate]) -> None:
+def _draw_values(ax: Any, path: list[Optimum], places: Places, name: str, shown: list[Optimum]) -> None:
     """All views as dots, the best of each setting joined along μ, the chosen one as a star, the next ones numbered."""
-    best: dict[tuple[float, float], Candidate] = {}
+    best: dict[tuple[float, float], Optimum] = {}
     for one in path:
         setting = (one.alpha, one.mu)
         if setting not in best or one.score > best[setting].score:
@@ -221,7 +229,7 @@ def _draw_values(ax: Any, path: list[Candidate], places: Places, name: str, show
         ax.locator_params(axis="y", nbins=4)
 
 
-def _number(ax: Any, path: list[Candidate], places: Places, shown: list[Candidate]) -> None:
+def _number(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum]) -> None:
     """Write the numbers of the thumbnails above their views, or below where another view is above.
 
     Those at nearly one place share a line.
@@ -289,7 +297,7 @@ def _name_places(panels: Sequence[Any], places: Places) -> None:
                 ax.axvline(spots[0] - (1.0 + _GAP) / 2, color=HAIRLINE, linewidth=0.8, zorder=1.0)
 
 
-def _legend(ax: Any, path: list[Candidate], shown: list[Candidate]) -> None:
+def _legend(ax: Any, path: list[Optimum], shown: list[Optimum]) -> None:
     def mark(look: str, size: float, hue: str, **line: Any) -> Line2D:
         return Line2D([], [], marker=look, markersize=size, color=hue, markeredgewidth=0, **{"linestyle": ""} | line)
 
@@ -308,7 +316,7 @@ def _legend(ax: Any, path: list[Candidate], shown: list[Candidate]) -> None:
     )
 
 
-def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Candidate) -> None:
+def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Optimum) -> None:
     """One view without scales: its first two axes, or how the rows lie along the only one."""
     hue = CHOSEN_HUE if number == 1 else NUMBERED_HUE
     if view.shape[1] == 1:

@@ -6,7 +6,6 @@ array([1, 0, 1])
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from imapce.common.checks import as_codes
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.priors.kinds import Attributes, Samples, Subset, as_list, known_columns, known_rows, require_same_index
+from imapce.tables.reader import Reader
 
 Codes = NDArray[np.intp]
 
@@ -41,15 +41,16 @@ def prior_codes(
     prior: Any,
     X: Any,
     matrix: NDArray[np.float64],
-    columns_of: Callable[[Any], NDArray[np.intp]],
+    *,
+    reader: Reader,
 ) -> Codes:
     """The classes a prior stands for: one per row, all zero when nothing is known.
 
     An array holds the labels themselves. `Attributes` gives one class for each combination of values its columns
     take, `Subset` one for the known rows and one for the rest; several priors give the combinations of their classes.
-    A background table has no rows of X to label, so `Samples` is refused. `matrix` is X as read (encoded columns).
+    A background table has no rows of X to label, so `Samples` is refused. `matrix` is X as `reader` read it.
     """
-    n_rows, n_features = matrix.shape
+    n_rows = len(matrix)
     if not is_prior(prior):
         return label_codes(prior, n_rows)
     columns = [np.zeros(n_rows, dtype=np.intp)]
@@ -63,7 +64,7 @@ def prior_codes(
             require_same_index(one, X)
             columns.append(known_rows(one, n_rows).astype(np.intp))
             continue
-        for column in np.flatnonzero(known_columns(one, n_features, columns_of)):
+        for column in np.flatnonzero(known_columns(one, reader)):
             values = np.unique(matrix[:, column], return_inverse=True)[1]
             if values.max() + 1 > max(2, MOST_CLASSES * n_rows):
                 raise InvalidValueError(

@@ -7,24 +7,19 @@ add no term: they bind the axes, vᵀ C_X[:, A] = 0, as α = ∞ would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.common.checks import require_weight
 from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-
-def _checked_weight(weight: float, kind: str) -> None:
-    if isinstance(weight, bool) or not isinstance(weight, (int, float, np.integer, np.floating)):
-        raise InvalidTypeError(f"{kind}(weight=...) must be a number; got {weight!r}.")
-    if not (np.isfinite(weight) and weight > 0):
-        raise InvalidValueError(f"{kind}(weight=...) must be positive and finite; got {weight!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +41,7 @@ class Attributes:
     erase: bool = False
 
     def __post_init__(self) -> None:
-        _checked_weight(self.weight, "Attributes")
+        require_weight("Attributes", self.weight)
         if not isinstance(self.erase, (bool, np.bool_)):
             raise InvalidTypeError(f"Attributes(erase=...) must be True or False; got {self.erase!r}.")
 
@@ -63,7 +58,7 @@ class Samples:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _checked_weight(self.weight, "Samples")
+        require_weight("Samples", self.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +73,7 @@ class Subset:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _checked_weight(self.weight, "Subset")
+        require_weight("Subset", self.weight)
 
 
 Prior = Attributes | Samples | Subset
@@ -147,8 +142,13 @@ def require_same_index(subset: Subset, X: Any) -> None:
         )
 
 
-def known_columns(attributes: Attributes, n_features: int, columns_of: Callable[[Any], NDArray[np.intp]]) -> Mask:
-    """The attributes as a boolean mask over the encoded columns of X."""
+def known_columns(attributes: Attributes, reader: Reader) -> Mask:
+    """The attributes as a boolean mask over the encoded columns of X.
+
+    >>> known_columns(Attributes([0, -1]), Reader(4))
+    array([ True, False, False,  True])
+    """
+    n_features = reader.n_features
     listed = attributes.columns
     if isinstance(listed, (str, int, np.integer)) and not isinstance(listed, bool):
         listed = [listed]
@@ -163,7 +163,7 @@ def known_columns(attributes: Attributes, n_features: int, columns_of: Callable[
         listed = np.flatnonzero(values).tolist()
     mask = np.zeros(n_features, dtype=bool)
     for column in listed:
-        mask[columns_of(column)] = True
+        mask[reader.columns_of(column)] = True
     if not mask.any():
         raise InvalidValueError(
             "Attributes(columns) is empty, so nothing is known; pass prior=None or name some columns."

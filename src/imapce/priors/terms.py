@@ -1,17 +1,16 @@
-"""TODO-DOC."""
+"""What priors add to equation 2: a second moment YᵀY for each, the rows left to pull apart, what is erased.
+
+Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers. Attributes that are to be erased add no term:
+they bind the axes, vᵀ C_X[:, A] = 0, as α = ∞ would.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.errors import InvalidValueError
-from imapce.priors.kinds import Attributes, Prior, Samples, known_columns, known_rows
-from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 
 Array = NDArray[np.float64]
@@ -35,23 +34,27 @@ class Known:
 
 @dataclass(frozen=True)
 class PriorTerms:
-    """The priors as the objective needs them: one Y for each, the rows left to pull apart, and what is erased.
+    """The priors as the objective needs them: one Y for each, the rows known, and what is erased.
 
-    `erased` is C_X[:, A] (d, q), to which every axis must be orthogonal; None where nothing is to be erased.
+    `known` masks the rows of X that a subset covers, None where there is no subset. `erased` is C_X[:, A] (d, q), to
+    which every axis must be orthogonal; None where nothing is to be erased.
+
+    >>> PriorTerms((), None).any_known
+    False
     """
 
-    known_parts: list[Known]
+    parts: tuple[Known, ...]
     known: Mask | None
     erased: Array | None = None
 
     @property
     def any_known(self) -> bool:
-        return bool(self.known_parts)
+        return bool(self.parts)
 
     def known_columns(self, n_features: int) -> Mask:
         """The columns of X that are known and vary; none where only rows are known."""
         columns = np.zeros(n_features, dtype=bool)
-        for part in self.known_parts:
+        for part in self.parts:
             if part.rows is None:
                 columns |= part.varies
         return columns
@@ -59,53 +62,14 @@ class PriorTerms:
     @property
     def backgrounds(self) -> list[StandardizedRows]:
         """The Y that show what else could split the rows. Known rows of X do not: they have left Z."""
-        return [part.rows for part in self.known_parts if part.rows is not None and part.is_background]
+        return [part.rows for part in self.parts if part.rows is not None and part.is_background]
 
     @property
     def second_moments(self) -> list[tuple[float, QuadraticForm]]:
         """wⱼ and YⱼᵀYⱼ, sums over rows as in the paper's objective."""
-        return [(part.weight, part.second_moment) for part in self.known_parts]
+        return [(part.weight, part.second_moment) for part in self.parts]
 
     @property
     def covariances(self) -> list[tuple[float, QuadraticForm]]:
         """wⱼ/(mⱼ−1) and YⱼᵀYⱼ: what contrastive PCA weighs, whatever the number of rows."""
-        return [(part.weight / max(1, part.n_rows - 1), part.second_moment) for part in self.known_parts]
-
-
-def prior_terms(
-    priors: Sequence[Prior],
-    X: StandardizedRows,
-    *,
-    columns_of: Callable[[Any], NDArray[np.intp]],
-    open_background: Callable[[Any], Rows],
-    standardized: Callable[[Rows], StandardizedRows],
-    min_unexplored: int,
-) -> PriorTerms:
-    """Second moments of every Y, each standardised on its own, and the union of the known rows.
-
-    The callables belong to the estimator: how a column is named, how a background is read, how rows are scaled.
-    """
-    parts: list[Known] = []
-    known: Mask | None = None
-    erased = np.zeros(X.n_features, dtype=bool)
-    for prior in priors:
-        if isinstance(prior, Attributes):
-            columns = known_columns(prior, X.n_features, columns_of)
-            if prior.erase:
-                erased |= columns
-                continue
-            parts.append(Known(prior.weight, X.with_columns(columns), X.n_rows, columns & X.informative))
-            continue
-        if isinstance(prior, Samples):
-            Y = standardized(open_background(prior.background))
-        else:
-            rows = known_rows(prior, X.n_rows)
-            known = rows if known is None else known | rows
-            Y = standardized(X.rows.subset(rows))
-        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y, isinstance(prior, Samples)))
-    if known is not None and X.n_rows - int(known.sum()) < min_unexplored:
-        raise InvalidValueError(
-            f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
-            f"{min_unexplored} are needed for this many components; name fewer rows as known."
-        )
-    return PriorTerms(parts, known, X.second_moment.columns(erased) if erased.any() else None)
+        return [(part.weight / max(1, part.n_rows - 1), part.second_moment) for part in self.parts]

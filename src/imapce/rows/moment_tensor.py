@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,43 +65,74 @@ class Coordinates:
         return cls(moments.mean, inverse[:, None] * axes / root, (root * axes).T * spread)
 
 
-class MomentTensorRows(Rows):
-    """The fourth moments of another engine's rows, in that engine's coordinates.
+@dataclass(frozen=True)
+class Layout:
+    """Which entries of a symmetric matrix vech keeps (upper), how often each counts, and the way back (unfold)."""
 
-    >>> rows = MomentTensorRows(DenseRows(X))                 # doctest: +SKIP
+    upper: tuple[NDArray[np.intp], NDArray[np.intp]]
+    weight: Array
+    unfold: NDArray[np.intp]
+
+    @classmethod
+    def of_size(cls, size: int) -> Layout:
+        """
+        >>> Layout.of_size(2).weight
+        array([1., 2., 1.])
+        """
+        left, right = np.triu_indices(size)
+        unfold = np.zeros((size, size), dtype=np.intp)
+        unfold[left, right] = unfold[right, left] = np.arange(len(left))
+        return cls((left, right), np.where(left == right, 1.0, 2.0), unfold)
+
+
+def fold(rows: Rows, coordinates: Coordinates, layout: Layout) -> Array:
+    """T = Σ vech(z̃z̃ᵀ) vech(z̃z̃ᵀ)ᵀ: n·p² multiplications, the costliest thing done to rows here."""
+    left, right = layout.upper
+    T = np.zeros((len(left), len(left)))
+    step = max(64, BLOCK_BYTES // (8 * len(left)))
+    for block in rows.blocks():
+        for start in range(0, len(block), step):
+            part = block[start : start + step] - coordinates.centre
+            extended = np.ones((len(part), coordinates.forward.shape[1] + 1))
+            np.matmul(part, coordinates.forward, out=extended[:, 1:])
+            products = extended[:, left] * extended[:, right]
+            T += products.T @ products
+    return T
+
+
+class MomentTensorRows(Rows):
+    """The fourth moments of another engine's rows, in that engine's coordinates; folded when `quartic` first asks.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> rows = MomentTensorRows(DenseRows(np.random.default_rng(0).normal(size=(50, 3))))
+    >>> rows.quartic(np.eye(3)[None, :, :2], np.zeros((1, 2))).weighted.shape
+    (1, 3, 2)
     """
 
     folded = True
 
-    def __init__(self, rows: Rows, *, coordinates: Coordinates | None = None, T: Array | None = None):
+    def __init__(self, rows: Rows, *, part_of: MomentTensorRows | None = None, others: Rows | None = None):
         self._rows = rows
         self.n_rows, self.n_features, self.origin = rows.n_rows, rows.n_features, rows.origin
-        self._coordinates = Coordinates.whitening(rows) if coordinates is None else coordinates
-        size = self._coordinates.forward.shape[1] + 1
-        self._upper = np.triu_indices(size)
-        self._weight = np.where(self._upper[0] == self._upper[1], 1.0, 2.0)
-        self._unfold = np.zeros((size, size), dtype=np.intp)
-        self._unfold[self._upper] = np.arange(len(self._weight))
-        self._unfold.T[self._upper] = np.arange(len(self._weight))
-        if T is None:
-            self._T = self._fold(rows)
-        else:
-            self._T = T
+        # A small rest of a large table is folded instead of the rows: T = T of the whole − T of the others.
+        self._part_of, self._others = part_of, others
+        if part_of is not None:
             # A difference of tensors keeps the rounding of the larger one: 1e-16 against variance² resolves 1e-6.
             self.resolution = 1e-6
 
-    def _fold(self, rows: Rows) -> Array:
-        left, right = self._upper
-        T = np.zeros((len(left), len(left)))
-        step = max(64, BLOCK_BYTES // (8 * len(left)))
-        for block in rows.blocks():
-            for start in range(0, len(block), step):
-                part = block[start : start + step] - self._coordinates.centre
-                extended = np.ones((len(part), self._coordinates.forward.shape[1] + 1))
-                np.matmul(part, self._coordinates.forward, out=extended[:, 1:])
-                products = extended[:, left] * extended[:, right]
-                T += products.T @ products
-        return T
+    @cached_property
+    def _coordinates(self) -> Coordinates:
+        return Coordinates.whitening(self._rows) if self._part_of is None else self._part_of._coordinates
+
+    @cached_property
+    def _layout(self) -> Layout:
+        return Layout.of_size(self._coordinates.forward.shape[1] + 1)
+
+    @cached_property
+    def _T(self) -> Array:
+        if self._part_of is None or self._others is None:
+            return fold(self._rows, self._coordinates, self._layout)
+        return self._part_of._T - fold(self._others, self._coordinates, self._layout)
 
     def _compute_moments(self) -> Moments:
         # Not read off T: in a difference of two tensors a column that is constant on this side keeps a variance of
@@ -110,12 +142,13 @@ class MomentTensorRows(Rows):
     def quartic(self, W: Array, offset: Array) -> Quartic:
         n_frames, _, k = W.shape
         centre, back = self._coordinates.centre, self._coordinates.back
+        layout = self._layout
         frames = np.empty((n_frames, len(back) + 1, k))
         frames[:, 1:] = np.matmul(back, W)
         frames[:, 0] = centre @ W - offset
         outer = np.matmul(frames, frames.transpose(0, 2, 1))
-        p = outer[:, self._upper[0], self._upper[1]] * self._weight
-        weighted = np.matmul((p @ self._T)[:, self._unfold], frames)
+        p = outer[:, layout.upper[0], layout.upper[1]] * layout.weight
+        weighted = np.matmul((p @ self._T)[:, layout.unfold], frames)
         total = weighted[:, 0]
         return Quartic(np.matmul(back.T, weighted[:, 1:]) + centre[:, None] * total[:, None, :], total)
 
@@ -138,11 +171,11 @@ class MomentTensorRows(Rows):
     def subset(self, mask: NDArray[np.bool_]) -> MomentTensorRows:
         """Folded anew in its own coordinates if that is quick or it is the smaller side; else T minus the others'."""
         chosen = self._rows.subset(mask)
-        work = chosen.n_rows * len(self._T) ** 2
+        size = self._coordinates.forward.shape[1] + 1
+        work = chosen.n_rows * (size * (size + 1) // 2) ** 2
         if work <= QUICK_FOLD or 2 * chosen.n_rows <= self.n_rows:
             return MomentTensorRows(chosen)
-        T = self._T - self._fold(self._rows.subset(~mask))
-        return MomentTensorRows(chosen, coordinates=self._coordinates, T=T)
+        return MomentTensorRows(chosen, part_of=self, others=self._rows.subset(~mask))
 
     def without(self, mask: NDArray[np.bool_]) -> MomentTensorRows:
         """Folded anew: in a T that holds values of 1e6 no digit is left of the others."""

@@ -5,6 +5,7 @@ X, Y and Z are each standardised with their own mean and standard deviation, and
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -118,6 +119,15 @@ class StandardizedRows:
             return self._inverse[:, None] * self.rows.scatter_product(W, self._mean @ W)
 
         return QuadraticForm(self.n_features, trace, product)
+
+    @property
+    def unfolded(self) -> StandardizedRows:
+        """The same rows as they are read once, where folding them would cost more than the pass it saves."""
+        if self.rows.unfolded is self.rows:
+            return self
+        other = copy.copy(self)
+        other.rows = self.rows.unfolded
+        return other
 
     def blocks(self) -> Iterator[Array]:
         """The rows themselves, block by block, for the few methods that need more than the reductions above."""

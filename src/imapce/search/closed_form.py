@@ -21,8 +21,10 @@ def leading_eigenvectors(form: QuadraticForm, count: int) -> tuple[Array, Array]
     array([3.])
     """
     d = form.size
-    if form.matrix is not None and d <= DENSE_EIGEN_LIMIT:
-        values, vectors = eigh(form.matrix, subset_by_index=(d - count, d - 1))
+    # ARPACK cannot find all of them, and so many are asked for only where they are few.
+    matrix = form @ np.eye(d) if form.matrix is None and count >= d else form.matrix
+    if matrix is not None and (d <= DENSE_EIGEN_LIMIT or count >= d):
+        values, vectors = eigh(matrix, subset_by_index=(d - count, d - 1))
     else:
         operator = LinearOperator(
             (d, d), matvec=lambda v: form @ v.reshape(d, 1), matmat=lambda V: form @ V, dtype=np.float64

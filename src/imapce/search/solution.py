@@ -1,11 +1,14 @@
-"""TODO-DOC."""
+"""What a search leaves behind: the distinct optima, how the starts ran, and in words why it stopped."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from imapce.common.records import Comparable
 
 Array = NDArray[np.float64]
 
@@ -19,36 +22,86 @@ class Progress:
     best: float
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, eq=False)
+class Trace(Comparable):
     """The race as it went: objective of every start after every round (NaN once it has left), and how each ended."""
 
     evaluations: list[int]
     objectives: Array
     outcomes: list[str]
 
+    @classmethod
+    def of_rounds(cls, rounds: Sequence[tuple[NDArray[np.intp], Array]], outcomes: list[str]) -> Trace:
+        """From the starts still running in each round and their values; the first evaluation is where they began."""
+        objectives = np.full((len(rounds), len(outcomes)), np.nan)
+        for row, (start, value) in enumerate(rounds):
+            objectives[row, start] = value
+        return cls(list(range(2, len(rounds) + 2)), objectives, outcomes)
 
-@dataclass(frozen=True)
-class LocalOptimum:
-    """A distinct subspace at which starts ended: frame V (d, k), its objective and how many starts reached it."""
 
-    V: Array
+@dataclass(frozen=True, eq=False)
+class Optimum(Comparable):
+    """A distinct view: its axes (k, d), where it was found (α, μ), f, κ, how many starts reached it, and its scores.
+
+    α = ∞ says that the known columns had no part in the view at all. A number that nobody asked for is NaN: a search at
+    one setting scores nothing, and `minimize` itself knows neither α nor κ.
+
+    >>> Optimum(np.eye(2, 5), objective=3.0, separation=0.5, leakage=0.2).score
+    0.4
+    """
+
+    components: Array
     objective: float
-    starts: int
-    converged: bool
-    relative_gradient: float
+    kurtosis: float = np.nan
+    starts: int = 1
+    alpha: float = np.nan
+    mu: float = np.nan
+    separation: float = np.nan
+    leakage: float = np.nan
+    relative_gradient: float = np.nan
+    converged: bool = True
+
+    @property
+    def V(self) -> Array:
+        """The frame (d, k), axes as columns, as the paper writes it."""
+        return self.components.T
+
+    @property
+    def score(self) -> float:
+        """separation·(1 − leakage)₊: the split counts as far as the known does not explain the view."""
+        return discounted(self.separation, self.leakage)
 
 
-@dataclass(frozen=True)
-class Solution:
-    """All distinct optima, best first, with the reason for stopping in words."""
+def discounted(separation: float, leakage: float) -> float:
+    """
+    >>> discounted(0.5, 0.2), discounted(0.5, 1.3), discounted(-0.1, 0.9)
+    (0.4, 0.0, -0.1)
+    """
+    return separation * max(0.0, 1.0 - leakage) if separation > 0 else separation
 
-    optima: list[LocalOptimum]
+
+@dataclass(frozen=True, eq=False)
+class Solution(Comparable):
+    """All distinct optima, best first, with the reason for stopping in words; `path` holds every view tried before."""
+
+    optima: list[Optimum]
     n_iterations: int
     n_evaluations: int
     stop_reason: str
     trace: Trace
+    path: tuple[Optimum, ...] = ()
 
     @property
     def converged(self) -> bool:
         return self.optima[0].converged
+
+
+def reason_to_stop(best: Optimum, outcomes: list[str], *, iterations: int, tol: float) -> str:
+    """How the race ended, in one sentence."""
+    others = [f"{outcomes.count(word)} {word}" for word in ("joined", "gave up", "stopped") if word in outcomes]
+    field = f"{best.starts} of {len(outcomes)} starts reached the best objective, {best.objective:.8g}"
+    aside = f" ({', '.join(others)})" if others else ""
+    end = f"relative gradient {best.relative_gradient:.1e} after {iterations} iterations."
+    if best.converged:
+        return f"Converged: {field}{aside}; {end}"
+    return f"Not converged: {field}{aside}; {end} Raise max_iter or tol (now {tol:g})."

@@ -1,94 +1,81 @@
-"""How the estimator reads what it is given: arrays, sparse matrices and tables in, one finite matrix out."""
+"""Columns learned once: arrays, sparse matrices and tables in, a finite matrix out, new rows held to the same columns.
+
+>>> reader, matrix = Reader.learn(np.array([[1.0, 2.0], [3.0, 4.0]]))
+>>> reader.names, reader.read([[5.0, 6.0]]).shape
+(['x0', 'x1'], (1, 2))
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_array
 
-from imapce import tables
 from imapce.common.words import listed
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
+from imapce.tables.encode import encode, is_table
 from imapce.tables.encoding import Encoding
 
+Array = NDArray[np.float64]
+Missing = Literal["error", "mean"]
 
-class ReadsTables:
-    """The reading side of an estimator: names and types are learned in `fit` and held to afterwards.
 
-    Keeps `_encoding` (None for arrays) and scikit-learn's `n_features_in_` and `feature_names_in_`.
+@dataclass(frozen=True)
+class Reader:
+    """How a table becomes a matrix, learned from the first one; `encoding` is None where that was an array.
+
+    >>> import pyarrow as pa
+    >>> reader, matrix = Reader.learn(pa.table({"size": [1.0, 2.0, 4.0, 8.0], "on": [True, False, True, True]}))
+    >>> reader.columns, reader.columns_of("on")
+    (('size', 'on'), array([1]))
     """
 
-    _encoding: Encoding | None
-    feature_names_in_: NDArray
-    n_features_in_: int
-    mean_: NDArray[np.float64]
-    missing: Literal["error", "mean"]
+    n_features: int
+    encoding: Encoding | None = None
 
-    def _read(self, X: Any, *, fitting: bool) -> tuple[Any, Encoding | None]:
-        """X as a finite matrix and, for a table, how its columns were encoded."""
-        if not tables.is_table(X):
-            return self._read_array(X, fitting=fitting), None
-        encoding = None if fitting else self._encoding
-        names = tables.column_names(X)
-        if type(X).__module__.startswith("pandas"):
-            try:
-                validate_data(self, X, reset=fitting, skip_check_array=True)
-            except ValueError as error:
-                # Word for word, line breaks included: scikit-learn's own checks hold estimators to this message.
-                raise InvalidValueError(str(error)) from error
-        else:
-            self._check_names(names, fitting=fitting)
-        encoded = tables.encode(X, encoding=encoding, missing=self.missing)
-        if not fitting and encoded.matrix.shape[1] != len(self.mean_):
-            raise InvalidValueError(
-                f"X must have the {len(self.mean_)} numeric columns of fit; got {encoded.matrix.shape[1]}."
-            )
-        return encoded.matrix, encoded.encoding
+    @classmethod
+    def learn(cls, X: Any, *, missing: Missing = "error") -> tuple[Reader, Any]:
+        """The reader of tables like `X`, and the matrix of `X` itself; gaps are filled with its own means."""
+        if is_table(X):
+            encoded = encode(X, missing=missing)
+            return cls(encoded.matrix.shape[1], encoded.encoding), encoded.matrix
+        matrix = _as_matrix(X, fewest_rows=2)
+        reader = cls(matrix.shape[1])
+        if missing == "mean":
+            matrix = filled(matrix, None)
+        require_finite(matrix, "X", reader.names)
+        return reader, matrix
 
-    def _read_array(self, X: Any, *, fitting: bool) -> Any:
-        if not fitting and self._encoding is not None and "category" in self._encoding.kinds:
-            raise InvalidTypeError(
-                "X must be a table with the columns of fit, because some of them are categories; "
-                f"got {type(X).__name__}."
-            )
-        _require_two_dimensions(X, "X")
-        _require_numbers(X, "X")
-        try:
-            matrix = validate_data(
-                self,
-                X,
-                reset=fitting,
-                accept_sparse=("csr", "csc"),
-                dtype="numeric",
-                ensure_all_finite=False,
-                ensure_min_samples=2 if fitting else 1,
-            )
-        except (TypeError, ValueError) as error:
-            kind = InvalidTypeError if isinstance(error, TypeError) else InvalidValueError
-            raise kind(f"X cannot be used: {' '.join(str(error).split())}") from error
-        if fitting:
-            # The names of a previous fit say nothing about this array.
-            self._encoding = None
-        if self.missing == "mean":
-            # Rows filled with their columns' means leave the means as they are, so mean_ is what fit filled with
-            # (but for rows that were set aside after the filling).
-            matrix = filled(matrix, None if fitting else self.mean_)
-        require_finite(matrix, "X", self._encoded_names(matrix.shape[1]))
+    def read(self, X: Any, *, means: Array | None = None, missing: Missing = "error") -> Any:
+        """The matrix of new rows. `means` fill the gaps of an array; those of a table are in its encoding."""
+        if is_table(X):
+            matrix = encode(X, encoding=self.encoding, missing=missing).matrix
+            if matrix.shape[1] != self.n_features:
+                raise InvalidValueError(
+                    f"X must have the {self.n_features} numeric columns of fit; got {matrix.shape[1]}."
+                )
+            return matrix
+        self.require_table_for_categories(X)
+        matrix = _as_matrix(X, fewest_rows=1)
+        if matrix.shape[1] != self.n_features:
+            raise InvalidValueError(f"X must have the {self.n_features} columns of fit; got {matrix.shape[1]}.")
+        if missing == "mean":
+            matrix = filled(matrix, means)
+        require_finite(matrix, "X", self.names)
         return matrix
 
-    def _read_background(self, table: Any, means: NDArray[np.float64]) -> Any:
+    def background(self, table: Any, *, means: Array, missing: Missing = "error") -> Any:
         """The rows of Samples(background) in the encoding of X, columns matched by name where both have names.
 
         `means` are those of X, which fill gaps here too.
         """
-        name, n_features = "Samples(background)", len(means)
-        if tables.is_table(table):
-            matrix = tables.encode(
-                table, encoding=self._encoding, name=name, extra="ignore", missing=self.missing
-            ).matrix
+        name = "Samples(background)"
+        if is_table(table):
+            matrix = encode(table, encoding=self.encoding, name=name, extra="ignore", missing=missing).matrix
         elif sparse.issparse(table):
             matrix = table
         else:
@@ -99,59 +86,82 @@ class ReadsTables:
                     matrix = matrix.astype(np.float64)
                 except (TypeError, ValueError) as error:
                     raise InvalidTypeError(f"{name} must hold numbers, and it does not: {error}.") from error
-        if matrix.ndim != 2 or matrix.shape[1] != n_features:
+        if matrix.ndim != 2 or matrix.shape[1] != self.n_features:
             raise InvalidValueError(
-                f"{name} must have the {n_features} columns of X; got an array of shape {matrix.shape}."
+                f"{name} must have the {self.n_features} columns of X; got an array of shape {matrix.shape}."
             )
-        if self.missing == "mean":
+        if missing == "mean":
             matrix = filled(matrix, means)
         if matrix.shape[0] < 2:
             raise InvalidValueError(f"{name} must have at least 2 rows; got {matrix.shape[0]}.")
-        require_finite(matrix, name, self._encoded_names(n_features))
+        require_finite(matrix, name, self.names)
         return matrix
 
-    def _check_names(self, names: list[str], *, fitting: bool) -> None:
-        """Column names of a table scikit-learn does not know, held to its rules."""
-        if fitting:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-            self.n_features_in_ = len(names)
-        elif self._named() and list(self.feature_names_in_) != names:
-            raise InvalidValueError(
-                "The feature names should match those that were passed during fit, in the same order; "
-                f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
+    def require_table_for_categories(self, X: Any) -> None:
+        """Refuse an array where columns were learned as categories, which it cannot hold."""
+        if not is_table(X) and self.encoding is not None and "category" in self.encoding.kinds:
+            raise InvalidTypeError(
+                "X must be a table with the columns of fit, because some of them are categories; "
+                f"got {type(X).__name__}."
             )
 
     @property
-    def input_columns(self) -> tuple[str, ...] | None:
-        """The table columns the model reads, in their order; None for one fitted on an array."""
-        return None if self._encoding is None else self._encoding.columns
+    def names(self) -> list[str]:
+        """The names of the matrix columns; x0, x1, ... for an array."""
+        if self.encoding is not None:
+            return list(self.encoding.feature_names)
+        return [f"x{i}" for i in range(self.n_features)]
 
-    def _named(self) -> bool:
-        return hasattr(self, "feature_names_in_")
+    @property
+    def groups(self) -> NDArray[np.intp] | None:
+        """For each matrix column the table column it came from; None for an array, where each is its own."""
+        return None if self.encoding is None else self.encoding.groups
 
-    def _encoded_names(self, n_features: int) -> list[str]:
-        encoding = getattr(self, "_encoding", None)
-        if encoding is not None:
-            return list(encoding.feature_names)
-        return [f"x{i}" for i in range(n_features)]
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The table columns that are read, in their order; None for an array."""
+        return None if self.encoding is None else self.encoding.columns
 
-    def _columns_of(self, column: Any, n_features: int) -> NDArray[np.intp]:
-        """The encoded columns of an attribute given by name or position."""
-        if self._encoding is not None:
+    def columns_of(self, column: Any) -> NDArray[np.intp]:
+        """The matrix columns of an attribute given by name or position."""
+        if self.encoding is not None:
             try:
-                return self._encoding.columns_of(column)
+                return self.encoding.columns_of(column)
             except ImapceError as error:
                 raise type(error)(f"Attributes(columns) names no column of X: {error}") from error
         if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
-            if not -n_features <= column < n_features:
+            if not -self.n_features <= column < self.n_features:
                 raise InvalidValueError(
-                    f"Attributes(columns) must lie within the {n_features} columns of X; got {int(column)}."
+                    f"Attributes(columns) must lie within the {self.n_features} columns of X; got {int(column)}."
                 )
-            return np.array([int(column) % n_features])
+            return np.array([int(column) % self.n_features])
         raise InvalidValueError(
             f"Attributes(columns) must be positions, since X has no column names; got {column!r}. Pass X as a table "
             "to use names."
         )
+
+
+def _as_matrix(X: Any, *, fewest_rows: int) -> Any:
+    """An array or a sparse matrix of numbers, which may still hold NaN and inf; anything else in one sentence."""
+    require_numbers_in_rows(X)
+    try:
+        return check_array(
+            X,
+            accept_sparse=("csr", "csc"),
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=fewest_rows,
+            input_name="X",
+        )
+    except (TypeError, ValueError) as error:
+        kind = InvalidTypeError if isinstance(error, TypeError) else InvalidValueError
+        raise kind(f"X cannot be used: {' '.join(str(error).split())}") from error
+
+
+def require_numbers_in_rows(X: Any, name: str = "X") -> None:
+    """Refuse what has no rows and columns, or holds text, dates or complex numbers."""
+    _require_two_dimensions(X, name)
+    _require_numbers(X, name)
 
 
 def filled(matrix: Any, means: NDArray[np.float64] | None) -> Any:

@@ -59,7 +59,7 @@ def _summary(exploration: Exploration) -> dict[str, object]:
     left = int((~exploration.known).sum())
     start = len(exploration.row_ids) - taken - left
     facts: dict[str, object] = {
-        "rows × columns": f"{len(exploration.row_ids):,} × {exploration._rows.n_features:,}",
+        "rows × columns": f"{len(exploration.row_ids):,} × {len(exploration.feature_names):,}",
         "steps": len(exploration.steps),
         "clusters": len(exploration.clusters_),
         "rows taken": taken,

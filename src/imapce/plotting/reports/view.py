@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.plotting.biplot import plot_loadings
-from imapce.plotting.path import path_caption, plot_path, read_path
+from imapce.plotting.path import most_compared, path_caption, plot_path, read_path
 from imapce.plotting.reports.page import Section, Table, write_report
 from imapce.plotting.scatter import plot_embedding
 from imapce.plotting.steps import RASTERISE_FROM
@@ -45,12 +45,16 @@ def write_view_report(
     PosixPath('penguins.html')
     """
     chosen = bool(read_path(model))
-    view = np.asarray(model.transform(X), dtype=np.float64)
+    # All views are read at once, as every reading of a table encodes it.
+    views = model.transform_all(X, most=most_compared(X) if chosen else 1)
+    view = views[0]
     names = [f"imapce{axis}" for axis in range(view.shape[1])]
     figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=names)
     sections = [Section("The view", figures=[(_view_caption(view, color, known), figure)])]
     if chosen:
-        sections.append(Section("Why this view", figures=[(f"{path_caption(model)} {SMALL}", plot_path(model, X))]))
+        sections.append(
+            Section("Why this view", figures=[(f"{path_caption(model)} {SMALL}", plot_path(model, views=views))])
+        )
     arrows = "Which features make the view: long arrows pull points their way."
     sections.append(
         Section("What makes it", figures=[(arrows, plot_loadings(model, embedding=view))], table=_features(model))

@@ -1,0 +1,91 @@
+"""The optima at one (α, μ): equation 2 posed, starts chosen, the race run, and κ of what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.choice.score import Leakage, separation
+from imapce.common.threads import one_thread, threads_for
+from imapce.priors.problem import FlatRowsError, Problem
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.subspace import RowsWithin
+from imapce.search.closed_form import contrastive_axes
+from imapce.search.objective import Objective, paper_mu
+from imapce.search.race import minimize
+from imapce.search.solution import Optimum, Progress, Solution, discounted
+from imapce.search.starts import starting_frames
+
+Array = NDArray[np.float64]
+Callback = Callable[[Progress], None] | None
+
+
+def solve_at(
+    problem: Problem,
+    alpha: float,
+    mu: float | Literal["paper"],
+    *,
+    seed: int,
+    n_starts: int = 10,
+    tol: float = 1e-6,
+    max_iter: int = 500,
+    callback: Callback = None,
+) -> Solution:
+    """The optima of a problem at a given α and μ, or at the paper's μ for that α; best objective first."""
+    M, C_X, Z = problem.contrast(alpha), problem.X.second_moment, problem.Z
+    inside = None
+    if problem.Y.erased is not None:
+        inside = problem.directions_left()
+        within = RowsWithin(Z, inside)
+        M, C_X = within.second_moment if M is Z.second_moment else inside.form(M), inside.form(C_X)
+        Z = within
+    axes = contrastive_axes(M, problem.n_components)
+    mu = paper_mu(M, C_X, axes) if isinstance(mu, str) else float(mu)
+    # Without kurtosis the closed form is the answer and no other start can add to it.
+    starts = starting_frames(axes, Z, 1 if mu == 0 else n_starts, np.random.default_rng(seed))
+    solution = optima_at(M, Z, mu, starts, tol=tol, max_iter=max_iter, callback=callback)
+    if not np.isfinite(solution.optima[0].kurtosis):
+        raise FlatRowsError.of_views(problem.n_components)
+    lift = (lambda V: V) if inside is None else inside.lift
+    return replace(solution, optima=[replace(one, components=lift(one.V).T, alpha=alpha) for one in solution.optima])
+
+
+def optima_at(
+    M: QuadraticForm,
+    Z: StandardizedRows,
+    mu: float,
+    starts: Array,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback = None,
+) -> Solution:
+    """The optima of tr M − tr(VᵀMV) + μ·κ(ZV) that the `starts` (R, d, k) end in, each with its κ."""
+    objective = Objective(M, Z, mu)
+    with one_thread() if Z.rows.folded else threads_for(Z.n_rows * Z.n_features):
+        solution = minimize(
+            objective,
+            objective.within_range(starts),
+            tol=tol,
+            max_iter=max_iter,
+            preconditioner=objective.preconditioner(starts.shape[2]),
+            newton=Z.rows.folded,
+            callback=callback,
+        )
+        kurtoses = objective.kurtosis(np.stack([one.V for one in solution.optima]))
+    optima = [replace(one, mu=mu, kurtosis=float(k)) for one, k in zip(solution.optima, kurtoses, strict=True)]
+    return replace(solution, optima=optima, n_evaluations=objective.n_evaluations)
+
+
+def by_separation(problem: Problem, optima: list[Optimum]) -> list[Optimum]:
+    """Optima of one (α, μ), scored, those that separate most clearly first."""
+    leakage = Leakage(problem.X.second_moment, problem.known_columns)
+    scored = []
+    for one in optima:
+        shown = separation(problem.Z.project(one.V), [Y.project(one.V) for Y in problem.Y.backgrounds])
+        scored.append(replace(one, separation=shown, leakage=leakage.of(one.V)))
+    return sorted(scored, key=lambda one: -discounted(one.separation, one.leakage))

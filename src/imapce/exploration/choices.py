@@ -1,0 +1,80 @@
+"""What a person may choose, read and refused in one sentence: clusters of a view, rows, their names, the least size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.common.checks import is_whole, require_count
+from imapce.errors import ImapceError, InvalidValueError
+from imapce.exploration.steps import View
+from imapce.priors.kinds import Subset, known_rows, require_same_index
+from imapce.tables.encode import is_table
+
+
+def named_clusters(clusters: int | Sequence[int] | None, view: View) -> list[int]:
+    """The numbers of the clusters meant; the most distinct where none is named."""
+    n_clusters = len(view.distinctness)
+    if clusters is None:
+        if not view.most_distinct:
+            raise InvalidValueError("no cluster of this view is large enough; lower min_cluster_size or pass a mask.")
+        return list(view.most_distinct)
+    numbers = list(clusters) if isinstance(clusters, Iterable) else [clusters]
+    for number in numbers:
+        if not is_whole(number) or not 0 <= number < n_clusters:
+            raise InvalidValueError(
+                f"clusters must be numbers from 0 to {n_clusters - 1} of this view; got {number!r}."
+            )
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise InvalidValueError(f"clusters must name at least one cluster and none twice; got {clusters!r}.")
+    return [int(number) for number in numbers]
+
+
+def named_rows(chosen: Any, table: Any, n_rows: int, *, argument: str) -> NDArray[np.bool_]:
+    """A mask over the n rows from a boolean mask or positions, by the rules of Subset(rows).
+
+    >>> named_rows([0, 2], None, 3, argument="mask")
+    array([ True, False,  True])
+    """
+    try:
+        require_same_index(Subset(chosen), table)
+        return known_rows(Subset(chosen), n_rows)
+    except ImapceError as error:
+        # The sentence must name the argument that was given.
+        raise type(error)(
+            str(error)
+            .replace("Subset(rows)", argument)
+            .replace("mask as a mask", "mask")
+            .replace("; pass prior=None or", ";")
+        ) from error
+
+
+def names_of_rows(row_ids: Any, X: Any, n_rows: int) -> NDArray:
+    """What rows are called in results: as given, else the index of a table, else 0, 1, ...
+
+    >>> names_of_rows(None, None, 3)
+    array([0, 1, 2])
+    """
+    if row_ids is None:
+        index = getattr(X, "index", None) if is_table(X) else None
+        return np.arange(n_rows) if index is None else np.asarray(index)
+    ids = np.asarray(row_ids)
+    if ids.shape != (n_rows,):
+        raise InvalidValueError(f"row_ids must have one entry per row of X ({n_rows}); got shape {ids.shape}.")
+    return ids
+
+
+def size_of_clusters(value: int | str, n_rows: int) -> int:
+    """The s of the paper; "auto" is 2 % of the rows, at least 10.
+
+    >>> size_of_clusters("auto", 2310)
+    47
+    """
+    if isinstance(value, str):
+        if value != "auto":
+            raise InvalidValueError(f'min_cluster_size must be a whole number or "auto"; got {value!r}.')
+        return max(10, int(np.ceil(0.02 * n_rows)))
+    return require_count("min_cluster_size", value)

@@ -1,0 +1,293 @@
+"""What a session knows: its data and settings, what was known at the start, what was accepted since; undo, save, load.
+
+The state is the list of what was accepted. Everything else (known rows, labels, the next proposal) follows from it, so
+undo is to drop the last entry and a saved session is small.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from imapce.common.checks import require_choice, require_count, require_seed, require_truth
+from imapce.common.threads import threads_for
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.estimators.imapce import IMAPCE
+from imapce.estimators.model_file import parameters_of_file, plain_parameters
+from imapce.exploration.choices import names_of_rows, size_of_clusters
+from imapce.exploration.clustering import METHODS
+from imapce.exploration.record import AcceptedStep, DataPrint, Record, TakenCluster
+from imapce.exploration.session_file import not_whole, read_session, write_session
+from imapce.exploration.steps import Look, Step, View, coordinates
+from imapce.exploration.stopping import StructureTest
+from imapce.priors.kinds import Attributes, Samples, Subset, as_list, known_rows, require_same_index
+from imapce.priors.problem import require_shape
+from imapce.rows.base import Rows
+from imapce.rows.open import open_rows
+from imapce.tables.encode import frame, is_table
+from imapce.tables.reader import Reader
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class Session:
+    """The state of an exploration and all that follows from it without looking; `Exploration` looks and moves."""
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        prior: Any = None,
+        estimator: IMAPCE | None = None,
+        min_cluster_size: int | str = "auto",
+        max_clusters: int = 5,
+        random_state: int | None = None,
+        row_ids: Any = None,
+        clusterer: str = "dpgmm",
+        refine: bool = True,
+        path: str | os.PathLike[str] | None = None,
+    ):
+        if estimator is not None and not isinstance(estimator, IMAPCE):
+            raise InvalidTypeError(f"estimator must be an IMAPCE; got {estimator!r:.80}.")
+        self._model = clone(estimator) if estimator is not None else IMAPCE(outliers="keep")
+        self._model.check_parameters()
+        self._reader, matrix = Reader.learn(X, missing=self._model.missing)
+        require_shape(matrix.shape, self._model.n_components)
+        with threads_for(np.prod(matrix.shape)), np.errstate(over="ignore", invalid="ignore"):
+            self._rows: Rows = open_rows(matrix, engine=self._model.engine, n_components=self._model.n_components)
+        n = self._rows.n_rows
+        self._table = X if is_table(X) else None
+        self.row_ids = names_of_rows(row_ids, X, n)
+        self.min_cluster_size = size_of_clusters(min_cluster_size, n)
+        self.max_clusters = require_count("max_clusters", max_clusters)
+        require_choice("clusterer", clusterer, METHODS)
+        self.clusterer = clusterer
+        require_truth("refine", refine)
+        self.refine = bool(refine)
+        seed = require_seed(random_state)
+        # A seed is drawn once where none is given, so that the session can be saved and go on as it was.
+        self.random_state = int(np.random.default_rng().integers(2**31)) if seed is None else seed
+        if path is not None and os.path.isfile(path):
+            raise InvalidValueError(
+                f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
+                "choose another name."
+            )
+        self.path = path
+        priors = as_list(prior)
+        subsets = [one for one in priors if isinstance(one, Subset)]
+        self._other_priors = [one for one in priors if not isinstance(one, Subset)]
+        self._subset_weight = max((float(one.weight) for one in subsets), default=1.0)
+        self._known_at_start = np.zeros(n, dtype=bool)
+        for one in subsets:
+            require_same_index(one, X)
+            self._known_at_start |= known_rows(one, n)
+        self._accepted: list[AcceptedStep] = []
+        self._undone: list[AcceptedStep] = []
+        self._proposal: Step | None = None
+        self._look: Look | None = None
+        self._flat = False
+        self._by_chance: float | None = None
+        self._structure_test = StructureTest(self.random_state)
+
+    # --- where the session stands -------------------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> list[AcceptedStep]:
+        """What was accepted so far, first to last."""
+        return list(self._accepted)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the columns as the views use them, a category as one name for each of its values."""
+        return self._reader.names
+
+    @property
+    def labels_(self) -> NDArray[np.intp]:
+        """(n,), the number of the accepted cluster of every row, -1 where it was not taken."""
+        labels = np.full(self._rows.n_rows, -1)
+        for number, cluster in enumerate(self.clusters_):
+            labels[cluster.rows] = number
+        return labels
+
+    @property
+    def clusters_(self) -> list[TakenCluster]:
+        """The accepted clusters by number."""
+        return [cluster for step in self._accepted for cluster in step.clusters]
+
+    @property
+    def known(self) -> Mask:
+        """Rows known at the start or accepted since."""
+        return self._known_at_start | (self.labels_ >= 0)
+
+    @property
+    def done(self) -> bool:
+        """Whether the exploration is over, as far as it is known: nothing is computed to tell."""
+        return self.stop_reason is not None
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the exploration is over, in words; None while it is not, or while it takes a look to tell."""
+        left, axes = self._rows.n_rows - int(self.known.sum()), self._model.n_components
+        if left == 0:
+            return "Every row is taken."
+        if left <= self.min_cluster_size:
+            return f"{left} rows are left, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
+        if left <= axes:
+            return f"{left} rows are left, too few for a view of {axes} axes; they are outliers."
+        if self._flat:
+            return f"The {left} rows left do not vary in {axes} directions; they stay as outliers."
+        seen = None if self._proposal is None else self._proposal.views[0]
+        if seen is not None and seen.looked_at and not seen.most_distinct:
+            return f"No cluster of at least {self.min_cluster_size} rows is in the view; {left} rows stay as outliers."
+        if self._by_chance is not None:
+            return (
+                f"No structure is left that one Gaussian would not show (p = {self._by_chance:.2g}); the {left} rows "
+                "left are not split further."
+            )
+        return None
+
+    # --- going back and forth ----------------------------------------------------------------------------------------
+
+    def undo(self, steps: int = 1) -> Self:
+        """Take back the last accepted steps."""
+        steps = require_count("steps", steps)
+        if steps > len(self._accepted):
+            raise InvalidValueError(f"undo(steps) can go back {len(self._accepted)} steps; got {steps}.")
+        kept = len(self._accepted) - steps
+        self._commit(self._accepted[:kept], [*self._undone, *reversed(self._accepted[kept:])])
+        return self
+
+    def redo(self, steps: int = 1) -> Self:
+        """Accept again what `undo` took back."""
+        steps = require_count("steps", steps)
+        if steps > len(self._undone):
+            raise InvalidValueError(f"redo(steps) can go forward {len(self._undone)} steps; got {steps}.")
+        again = self._undone[len(self._undone) - steps :]
+        self._commit([*self._accepted, *reversed(again)], self._undone[: len(self._undone) - steps])
+        return self
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def to_frame(self) -> Any:
+        """A table: row id, cluster, step, distinctness, and the coordinates of the row in every accepted view."""
+        labels = self.labels_
+        step_of = np.full(len(labels), -1)
+        distinctness = np.full(len(labels), np.nan)
+        for number, step in enumerate(self._accepted):
+            for cluster in step.clusters:
+                step_of[cluster.rows] = number
+                distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
+        columns: dict[str, NDArray] = {
+            "row": self.row_ids,
+            "cluster": labels,
+            "step": step_of,
+            "distinctness": distinctness,
+        }
+        for number, step in enumerate(self._accepted):
+            places = self.coordinates(step)
+            for axis in range(places.shape[1]):
+                columns[f"step{number}_axis{axis}"] = places[:, axis]
+        return frame(columns, like=self._table)
+
+    def coordinates(self, step: AcceptedStep | View) -> Array:
+        """(n, k): all rows in the view of an accepted step, or in any view of a proposal."""
+        with threads_for(self._rows.n_rows * self._rows.n_features):
+            return coordinates(self._rows, step.components, step.mean, step.scale)
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the session (JSON and .npy in one zip), atomically."""
+        write_session(path, self.record())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], X: Any, *, autosave: bool = True, row_ids: Any = None) -> Self:
+        """A saved session on the same data; other data is refused by the name of what differs.
+
+        With `autosave` the file goes on being rewritten after every accept and undo. Names of rows come with the data,
+        not from the file: from `row_ids` or the table's index.
+        """
+        record = read_session(path)
+        try:
+            session = cls.of_record(record, X, row_ids=row_ids)
+        except InvalidValueError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise not_whole(path, error) from error
+        session.path = path if autosave else None
+        return session
+
+    def record(self) -> Record:
+        """The whole session as plain data; a background is in the encoding of X."""
+        mean = self._print.mean
+        priors: list[Attributes | Samples] = []
+        for prior in self._other_priors:
+            if isinstance(prior, Samples):
+                matrix = self._reader.background(prior.background, means=mean, missing=self._model.missing)
+                dense = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+                priors.append(Samples(dense, weight=prior.weight))
+            elif isinstance(prior, Attributes):
+                priors.append(prior)
+        return Record(
+            self._print,
+            tuple(self._accepted),
+            self._known_at_start,
+            priors=tuple(priors),
+            subset_weight=self._subset_weight,
+            parameters=plain_parameters(self._model),
+            min_cluster_size=self.min_cluster_size,
+            max_clusters=self.max_clusters,
+            random_state=self.random_state,
+            clusterer=self.clusterer,
+            refine=self.refine,
+        )
+
+    @classmethod
+    def of_record(cls, record: Record, X: Any, *, row_ids: Any = None) -> Self:
+        """The session of a record on its data."""
+        known = record.known_at_start
+        # A prior refuses a weight that is no positive number, so an unusable one is found here, not at the next step.
+        subset = Subset(known, weight=record.subset_weight)
+        session = cls(
+            X,
+            estimator=IMAPCE(**parameters_of_file(record.parameters)),
+            min_cluster_size=record.min_cluster_size,
+            max_clusters=record.max_clusters,
+            random_state=record.random_state,
+            clusterer=record.clusterer,
+            refine=record.refine,
+            row_ids=row_ids,
+        )
+        record.data.require_same(session._print)
+        session._other_priors = list(record.priors)
+        session._subset_weight, session._known_at_start = float(subset.weight), known
+        session._accepted = list(record.steps)
+        return session
+
+    @cached_property
+    def _print(self) -> DataPrint:
+        return DataPrint.of(self._rows, self.feature_names)
+
+    def _commit(self, accepted: list[AcceptedStep], undone: list[AcceptedStep]) -> None:
+        """Make a new state current; where it cannot be saved, the old one stays."""
+        before = dict(self.__dict__)
+        self._accepted, self._undone, self._proposal, self._look = accepted, undone, None, None
+        self._flat, self._by_chance = False, None
+        if self.path is None:
+            return
+        try:
+            self.save(self.path)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A look holds products with the rows, which no pickle can hold; it is looked again where it is needed.
+        return {**self.__dict__, "_look": None}

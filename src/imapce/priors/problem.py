@@ -1,0 +1,193 @@
+"""The problem a table and its priors pose: X, Y and Z of equation 2, each standardised on its own.
+
+    X  the rows that count, (x − mean)/σ            Y  what is known, one term for each prior
+    Z  the rows of X that no subset covers          set aside: gross outliers, which no mean, scale or moment counts
+
+It is posed once and read by all: the search for a view, the refinement of its clusters, the test for what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.common.words import listed
+from imapce.errors import InvalidValueError
+from imapce.priors.kinds import Attributes, Prior, Samples, Subset, known_columns, known_rows, without_rows
+from imapce.priors.terms import Known, PriorTerms
+from imapce.rows.base import Rows
+from imapce.rows.open import open_rows
+from imapce.rows.outliers import outlying_rows, set_aside
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.subspace import Subspace
+from imapce.tables.reader import Reader
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Missing = Literal["error", "mean"]
+
+
+class FlatRowsError(InvalidValueError):
+    """The rows to explore vary in fewer directions than a view has axes."""
+
+    @classmethod
+    def of_views(cls, n_components: int) -> FlatRowsError:
+        return cls(
+            f"X must vary in at least n_components={n_components} directions among the rows to explore, and "
+            "it does not: columns repeat each other (or what is erased), rows are too few, or a few lie so far out "
+            'that nothing varies beside them (outliers="trim" sets these aside); lower n_components or add data.'
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """X, Y and Z, the axes a view is to have, the rows of the table that were set aside, and what is to be told of it.
+
+    >>> rng = np.random.default_rng(0)
+    >>> reader, matrix = Reader.learn(rng.normal(size=(50, 4)))
+    >>> problem = pose(open_rows(matrix), [Subset(np.arange(10))], reader, n_components=2)
+    >>> problem.X.n_rows, problem.Z.n_rows, len(problem.Y.parts)
+    (50, 40, 1)
+    """
+
+    X: StandardizedRows
+    Y: PriorTerms
+    Z: StandardizedRows
+    n_components: int
+    set_aside: Mask
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def known_columns(self) -> Mask:
+        """The columns of X that are known and vary."""
+        return self.Y.known_columns(self.X.n_features)
+
+    def contrast(self, alpha: float) -> QuadraticForm:
+        """M = XᵀX − α Σ wⱼYⱼᵀYⱼ."""
+        known = [(-alpha * weight, form) for weight, form in self.Y.second_moments]
+        return QuadraticForm.combine([(1.0, self.X.second_moment), *known])
+
+    def directions(self) -> Subspace:
+        """Those an axis may take by what varies in X and by what is erased."""
+        inside = Subspace(self.X.informative, self.Y.erased)
+        if inside.n_erased and inside.size < self.n_components:
+            raise InvalidValueError(
+                f"Attributes(columns, erase=True) leaves {inside.size} of {int(self.X.informative.sum())} directions, "
+                f"and a view needs n_components={self.n_components}; erase fewer columns or lower n_components."
+            )
+        return inside
+
+    def directions_left(self, beside: Array | None = None) -> Subspace:
+        """Those in which the rows to explore vary, free of what is erased and of the span of `beside` (d, c)."""
+        excluded = [part for part in (beside, self.Y.erased) if part is not None and part.shape[1]]
+        columns = self.X.informative & self.Z.informative
+        return Subspace(columns, np.column_stack(excluded) if excluded else None)
+
+
+def pose(
+    rows: Rows,
+    priors: Sequence[Prior],
+    reader: Reader,
+    *,
+    n_components: int,
+    standardize: bool = True,
+    missing: Missing = "error",
+    trim: bool = False,
+) -> Problem:
+    """The problem of `rows`, read by `reader`, given what is known; with `trim` gross outliers are set aside."""
+    X = standardized_data(rows, reader, n_components=n_components, standardize=standardize)
+    outlying = _outlying(rows, priors, n_components) if trim else np.zeros(rows.n_rows, dtype=bool)
+    remarks: list[str] = []
+    if outlying.any():
+        remarks.append(set_aside(outlying, "rows"))
+        rows, priors = rows.without(outlying), without_rows(priors, outlying)
+        X = standardized_data(rows, reader, n_components=n_components, standardize=standardize)
+
+    def standardized(some: Rows) -> StandardizedRows:
+        return StandardizedRows(some, groups=reader.groups, standardize=standardize)
+
+    parts: list[Known] = []
+    known: Mask | None = None
+    erased = np.zeros(X.n_features, dtype=bool)
+    for prior in priors:
+        if isinstance(prior, Attributes):
+            columns = known_columns(prior, reader)
+            if prior.erase:
+                erased |= columns
+            else:
+                parts.append(Known(prior.weight, X.with_columns(columns), X.n_rows, columns & X.informative))
+            continue
+        if isinstance(prior, Samples):
+            with np.errstate(over="ignore", invalid="ignore"):
+                background = open_rows(reader.background(prior.background, means=X.mean, missing=missing))
+                _require_range(standardized(background), reader, "Samples(background)")
+            if trim and (strays := outlying_rows(background)).any():
+                remarks.append(set_aside(strays, "background rows"))
+                background = background.without(strays)
+            Y = standardized(background)
+        else:
+            subset = known_rows(prior, X.n_rows)
+            known = subset if known is None else known | subset
+            Y = standardized(X.rows.subset(subset))
+        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y, isinstance(prior, Samples)))
+    if known is not None and X.n_rows - int(known.sum()) < n_components + 1:
+        raise InvalidValueError(
+            f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
+            f"{n_components + 1} are needed for this many components; name fewer rows as known."
+        )
+    terms = PriorTerms(tuple(parts), known, X.second_moment.columns(erased) if erased.any() else None)
+    Z = X if known is None else standardized(rows.subset(~known))
+    return Problem(X, terms, Z, n_components, outlying, tuple(remarks))
+
+
+def require_shape(shape: tuple[int, ...], n_components: int) -> None:
+    """Refuse a table too small for a view of so many axes.
+
+    >>> require_shape((100, 5), 2)
+    """
+    n_rows, n_features = shape
+    if n_components > n_features:
+        raise InvalidValueError(
+            f"n_components must be at most the number of columns; got n_components={n_components} and "
+            f"{n_features} feature(s)."
+        )
+    if n_rows <= n_components:
+        raise InvalidValueError(f"X must have more rows than n_components={n_components}; got {n_rows} sample(s).")
+
+
+def standardized_data(rows: Rows, reader: Reader, *, n_components: int, standardize: bool = True) -> StandardizedRows:
+    """X in standardised form, refused where it is too large for its squares or varies in too few columns."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = StandardizedRows(rows, groups=reader.groups, standardize=standardize)
+    _require_range(X, reader, "X")
+    if int(X.informative.sum()) < n_components:
+        raise InvalidValueError(
+            f"X must have at least n_components={n_components} columns that vary; got "
+            f"{int(X.informative.sum())}, the others are constant (or below 1e-150, where squares vanish)."
+        )
+    return X
+
+
+def _require_range(rows: StandardizedRows, reader: Reader, argument: str) -> None:
+    # Fourth powers of the raw deviations must fit in a float: 1e75 is far beyond any unit of measurement.
+    with np.errstate(over="ignore", invalid="ignore"):
+        too_large = ~(np.abs(rows.mean) + rows.scale < 1e75) | ~np.isfinite(rows.variance)
+    if too_large.any():
+        raise InvalidValueError(
+            f"{argument} must have values below about 1e75, or their squares overflow; "
+            f"column {listed(reader.names, too_large)} has larger ones. Rescale it."
+        )
+
+
+def _outlying(rows: Rows, priors: Sequence[Prior], n_components: int) -> Mask:
+    """The rows to set aside, as a mask; none where too few to explore would be left."""
+    outlying = outlying_rows(rows)
+    unexplored = ~outlying
+    for prior in priors:
+        if isinstance(prior, Subset):
+            unexplored &= ~known_rows(prior, rows.n_rows)
+    return outlying if int(unexplored.sum()) > n_components else np.zeros_like(outlying)

@@ -1,0 +1,79 @@
+"""A table is encoded once for a fit with its view, once for a report, once for a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from commands import succeed
+from helpers import grouped
+from imapce import IMAPCE, Exploration
+from imapce.errors import InvalidValueError
+from imapce.plotting import plot_path, write_view_report
+from imapce.tables import reader
+from imapce.tables.files import write_table
+
+DATA = grouped(200)
+TABLE = pa.table({f"c{i}": column for i, column in enumerate(DATA.X.T)} | {"batch": DATA.batch.astype(str)})
+
+
+@pytest.fixture
+def encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows of every table that was encoded."""
+    counted: list[int] = []
+    encode = reader.encode
+
+    def counting(X: Any, **options: Any) -> Any:
+        counted.append(len(X))
+        return encode(X, **options)
+
+    monkeypatch.setattr(reader, "encode", counting)
+    return counted
+
+
+def test_a_fit_and_its_view_read_the_table_once(encodings: list[int]) -> None:
+    model = IMAPCE(n_starts=3, random_state=0)
+    view = model.fit_transform(TABLE)
+    assert encodings == [200]
+    np.testing.assert_array_equal(view, model.transform(TABLE))
+
+
+def test_all_views_read_the_table_once_and_are_those_of_transform(encodings: list[int]) -> None:
+    model = IMAPCE(n_starts=3, random_state=0).fit(TABLE)
+    encodings.clear()
+    views = model.transform_all(TABLE)
+    assert encodings == [200]
+    assert len(views) == len(model.optima_) > 1
+    for place, view in enumerate(views):
+        np.testing.assert_array_equal(view, model.transform(TABLE, view=place))
+    assert len(model.transform_all(TABLE, most=1)) == 1
+    with pytest.raises(InvalidValueError, match=f"view must be from 0 to {len(views) - 1}, a place in optima_; got -1"):
+        model.transform(TABLE, view=-1)
+
+
+def test_a_path_and_a_report_read_the_table_once(encodings: list[int], tmp_path: Path) -> None:
+    model = IMAPCE(n_starts=3, random_state=0).fit(TABLE)
+    encodings.clear()
+    plot_path(model, TABLE)
+    assert encodings == [200]
+    encodings.clear()
+    write_view_report(model, TABLE, tmp_path / "view.html", title="a view", facts={})
+    assert encodings == [200]
+
+
+def test_a_command_with_a_report_reads_its_table_once_for_each(encodings: list[int], tmp_path: Path) -> None:
+    write_table(TABLE, tmp_path / "data.parquet")
+    words = ("-o", tmp_path / "view.csv", "--report", tmp_path / "view.html", "--plot", tmp_path / "view.png")
+    succeed("embed", tmp_path / "data.parquet", *words)
+    assert encodings == [200, 200]
+
+
+def test_a_session_reads_its_table_once(encodings: list[int], tmp_path: Path) -> None:
+    exploration = Exploration(TABLE, estimator=IMAPCE(n_starts=3), random_state=0).run(max_steps=2)
+    exploration.to_frame()
+    exploration.report(tmp_path / "report.html")
+    assert encodings == [200]
