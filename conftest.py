@@ -11,7 +11,10 @@ files are not on disk. Any other import that fails is an error: `--doctest-ignor
 from __future__ import annotations
 
 import importlib.util
+import os
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -27,6 +30,8 @@ collect_ignore = [
     if importlib.util.find_spec(library) is None
     for module in modules
 ]
+# What an example uses where its module imports it only when asked to.
+EXAMPLE_NEEDS = {"imapce.baselines.plain.TSNE": "openTSNE"}
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -36,12 +41,14 @@ def _names_of_examples(doctest_namespace: dict[str, Any]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _place_of_an_example(request: pytest.FixtureRequest) -> None:
-    """An example of a docstring starts in an empty folder; one about a data set runs where its files are."""
+def _place_of_an_example(request: pytest.FixtureRequest) -> Iterator[None]:
+    """An example of a docstring starts in an empty folder and leaves the environment as it was; one about a data set
+    runs where its files are."""
     if not isinstance(request.node, pytest.DoctestItem):
+        yield
         return
-    monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
-    monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+    if library := EXAMPLE_NEEDS.get(request.node.name):
+        pytest.importorskip(library)
     room, _, name = request.node.name.rpartition(".")
     if room == "imapce.datasets.fetchers":
         from imapce.datasets.catalogue import CATALOGUE
@@ -49,3 +56,7 @@ def _place_of_an_example(request: pytest.FixtureRequest) -> None:
         absent = [entry.name for entry in CATALOGUE if entry.call.startswith(f"{name}(") and not entry.is_on_disk()]
         if absent:
             pytest.skip(f"the files of {' and '.join(absent)} are not on disk")
+    monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
+    monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+    with mock.patch.dict(os.environ):
+        yield
