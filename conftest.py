@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -56,7 +57,9 @@ def _place_of_an_example(request: pytest.FixtureRequest) -> Iterator[None]:
         absent = [entry.name for entry in CATALOGUE if entry.call.startswith(f"{name}(") and not entry.is_on_disk()]
         if absent:
             pytest.skip(f"the files of {' and '.join(absent)} are not on disk")
-    monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
-    monkeypatch.chdir(request.getfixturevalue("tmp_path"))
-    with mock.patch.dict(os.environ):
+    folder: Path = request.getfixturevalue("tmp_path")
+    request.getfixturevalue("monkeypatch").chdir(folder)
+    # Only the data sets themselves may look into the user's cache; no example writes into it.
+    elsewhere = {} if room == "imapce.datasets.fetchers" else {"IMAPCE_CACHE": str(folder / "cache")}
+    with mock.patch.dict(os.environ, elsewhere):
         yield
