@@ -26,7 +26,12 @@ def cpca() -> None:
     The peer is asked for two weights: it counts α = 0 among them, so that one is left, as with ours.
     """
     data = datasets.make_superimposed(
-        datasets.fetch_fashion_mnist(), datasets.fetch_mnist(), ("Sandal", "Sneaker"), 6000, 1000, random_state=0
+        datasets.fetch_fashion_mnist(),
+        datasets.fetch_mnist(),
+        ("Sandal", "Sneaker"),
+        n=6000,
+        n_background=1000,
+        random_state=0,
     )
     model = CPCA(random_state=0)
     with warnings.catch_warnings():

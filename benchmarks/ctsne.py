@@ -19,7 +19,9 @@ def seconds(method: CTSNE | TSNE, data: datasets.Dataset) -> float:
 
 
 def time_of_one_map(background: datasets.Dataset, classes: tuple[str, str], n_iter: int, n_jobs: int) -> None:
-    data = datasets.make_superimposed(datasets.fetch_fashion_mnist(), background, classes, 6000, 0, random_state=0)
+    data = datasets.make_superimposed(
+        datasets.fetch_fashion_mnist(), background, classes, n=6000, n_background=0, random_state=0
+    )
     settings = {"perplexity": 30, "n_iter": n_iter, "exaggeration_iter": n_iter // 4, "random_state": 0}
     # Compiling is paid once a machine.
     CTSNE(perplexity=5, n_iter=2).fit(data.X[:100], prior=data.labels["class"][:100])

@@ -53,7 +53,12 @@ def synthetic() -> tuple[str, Any, Any]:
 
 def superimposed_digits() -> tuple[str, Any, Any]:
     data = datasets.make_superimposed(
-        datasets.fetch_fashion_mnist(), datasets.fetch_mnist(), ("Sandal", "Sneaker"), 6000, 1000, random_state=0
+        datasets.fetch_fashion_mnist(),
+        datasets.fetch_mnist(),
+        ("Sandal", "Sneaker"),
+        n=6000,
+        n_background=1000,
+        random_state=0,
     )
     return "MNIST+Fashion-MNIST, digit known", data.X, data.labels["background_class"]
 

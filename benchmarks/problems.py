@@ -39,7 +39,12 @@ def image_segmentation() -> Problem:
 
 def superimposed_digits() -> Problem:
     data = datasets.make_superimposed(
-        datasets.fetch_fashion_mnist(), datasets.fetch_mnist(), ("Sandal", "Sneaker"), 6000, 1000, random_state=0
+        datasets.fetch_fashion_mnist(),
+        datasets.fetch_mnist(),
+        ("Sandal", "Sneaker"),
+        n=6000,
+        n_background=1000,
+        random_state=0,
     )
     X = StandardizedRows(open_rows(data.X))
     Y = StandardizedRows(open_rows(data.background))

@@ -85,7 +85,9 @@ def _images(name: str, draw: int) -> Problem:
     kind, pair = name.removesuffix(" as uint8").split(" ", 1)
     classes, mu, n_background = (MNIST_PAIRS[pair], 1e5, 1000) if kind == "mnist" else (CIFAR_PAIRS[pair], 1e7, 5000)
     reference, background = sources(kind)
-    data = datasets.make_superimposed(reference, background, classes, 6000, n_background, random_state=draw)
+    data = datasets.make_superimposed(
+        reference, background, classes, n=6000, n_background=n_background, random_state=draw
+    )
     X = data.X % 256 if name.endswith(" as uint8") else data.X
     known, structure = data.labels["background_class"], {"clothes": data.labels["class"]}
     return Problem(name, draw, X, Samples(data.background), known, structure, mu, "linear")

@@ -7,7 +7,15 @@ from contextlib import contextmanager
 
 
 class ImapceError(Exception):
-    """Every error raised on purpose by imapce; each subclass is also a built-in error, so handlers keep working."""
+    """Every error raised on purpose by imapce; each subclass is also a built-in error, so handlers keep working.
+
+    >>> from imapce.datasets import make_synthetic
+    >>> try:
+    ...     make_synthetic(2)
+    ... except ImapceError as problem:
+    ...     print(isinstance(problem, ValueError), problem)
+    True n_samples must be a whole number of at least 6 (there are six combined clusters), got 2: give a larger ...
+    """
 
 
 class InvalidValueError(ImapceError, ValueError):
@@ -39,7 +47,9 @@ def needs(feature: str, install: str) -> Iterator[None]:
     """Tell a failed import in one sentence: which feature, and what to install.
 
     >>> with needs("ct-SNE", "imapce[baselines]"):
-    ...     import openTSNE                                   # doctest: +SKIP
+    ...     import a_library_nobody_has
+    Traceback (most recent call last):
+    imapce.errors.MissingExtraError: ct-SNE needs a_library_nobody_has, which is not installed; run pip install ...
     """
     try:
         yield

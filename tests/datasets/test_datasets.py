@@ -91,11 +91,11 @@ def test_digits_and_repr() -> None:
     assert repr(digits) == ("Dataset(digits: 1797 rows x 64 columns of float64; labels class (10), class_name (10))")
     assert digits.labels["class_name"][7] == "7"
     with pytest.raises(InvalidValueError, match="one value for each of 2 rows"):
-        Dataset("x", np.zeros((2, 1)), ("a",), {"y": np.zeros(3)}, "", "")
+        Dataset("x", np.zeros((2, 1)), ("a",), labels={"y": np.zeros(3)}, source="", licence="")
     with pytest.raises(InvalidValueError, match="feature_names"):
-        Dataset("x", np.zeros((2, 1)), ("a", "b"), {}, "", "")
+        Dataset("x", np.zeros((2, 1)), ("a", "b"), labels={}, source="", licence="")
     with pytest.raises(InvalidValueError, match="background"):
-        Dataset("x", np.zeros((2, 1)), ("a",), {}, "", "", background=np.zeros((2, 2)))
+        Dataset("x", np.zeros((2, 1)), ("a",), labels={}, source="", licence="", background=np.zeros((2, 2)))
 
 
 @needs("synthetic_dataset.csv")
@@ -179,7 +179,9 @@ def numbered_images(name: str, n: int, step: float, n_classes: int) -> Dataset:
     """Row i is i * step everywhere, so that a sum tells which two rows it was made of."""
     numbers = np.arange(n) % n_classes
     labels = {"class": numbers, "class_name": np.array([f"{name} {number}" for number in numbers])}
-    return Dataset(name, np.repeat(np.arange(n)[:, None] * step, 2, axis=1), ("p", "q"), labels, "s", "l")
+    return Dataset(
+        name, np.repeat(np.arange(n)[:, None] * step, 2, axis=1), ("p", "q"), labels=labels, source="s", licence="l"
+    )
 
 
 def test_superimposed_rows_are_sums_and_the_background_is_disjoint() -> None:
@@ -198,7 +200,9 @@ def test_superimposed_rows_are_sums_and_the_background_is_disjoint() -> None:
 
 def test_superimposed_does_not_wrap_bytes() -> None:
     bright = numbered_images("ref", 4, 0.0, 1)
-    bright = Dataset("bright", np.full((4, 2), 200, np.uint8), ("p", "q"), bright.labels, "s", "l")
+    bright = Dataset(
+        "bright", np.full((4, 2), 200, np.uint8), ("p", "q"), labels=bright.labels, source="s", licence="l"
+    )
     assert np.all(make_superimposed(bright, bright, [0], n=2, n_background=2).X == 400)
 
 

@@ -1,7 +1,10 @@
 """The methods IMAPCE is compared with, each with its manners: `fit_transform(X, prior=...)`, `random_state`, tables in.
 
+>>> from imapce import Samples
 >>> from imapce.baselines import CPCA
->>> CPCA().fit_transform(X, prior=Samples(background))     # doctest: +SKIP
+>>> X = np.random.default_rng(0).normal(size=(100, 4))
+>>> CPCA().fit_transform(X, prior=Samples(X[:50])).shape
+(100, 2)
 """
 
 from __future__ import annotations

@@ -69,8 +69,10 @@ class CPCA(LinearView):
 
     Examples
     --------
+    >>> from imapce import Samples
     >>> from imapce.baselines import CPCA
-    >>> view = CPCA(random_state=0).fit_transform(X, prior=Samples(background))        # doctest: +SKIP
+    >>> X = np.random.default_rng(0).normal(size=(100, 4))
+    >>> view = CPCA(random_state=0).fit_transform(X, prior=Samples(X[:50] * [3.0, 1.0, 1.0, 1.0]))
     """
 
     _erases = True
@@ -205,8 +207,9 @@ class CPCA(LinearView):
 class PCA(CPCA):
     """The axes of most variance, read and scaled like every view here; a prior is checked and then ignored.
 
-    >>> PCA().fit_transform(X).shape                          # doctest: +SKIP
-    (1500, 2)
+    >>> X = np.array([[0.0, 1.0, 5.0], [1.0, 3.0, 5.0], [2.0, 5.0, 5.0]])
+    >>> PCA(1).fit(X).components_.round(3)
+    array([[0.707, 0.707, 0.   ]])
     """
 
     _erases = False

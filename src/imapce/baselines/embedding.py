@@ -32,8 +32,7 @@ class MapProgress:
 class Embedding(TableEstimator):
     """A map of the rows at hand; a subclass lays them out in `_layout` and new rows cannot be placed.
 
-    >>> CTSNE(random_state=0).fit_transform(X, prior=batch).shape          # doctest: +SKIP
-    (1500, 2)
+    `standardize`, `missing` and `random_state` are as in every view here; `CTSNE`, `TSNE` and `FairNeRV` are such maps.
     """
 
     verbose: bool | Callable[[MapProgress], None]

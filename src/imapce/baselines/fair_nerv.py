@@ -55,8 +55,11 @@ class Weights:
 class FairCost:
     """C(Y) and dC/dY for the rows X of the classes `labels`; holds log P, the only thing of size n².
 
-    >>> gradient, sums = FairCost(X, labels, weights, n_neighbors=20).evaluate(Y)   # doctest: +SKIP
-    >>> weights.cost(sums)                                                          # doctest: +SKIP
+    >>> X, labels = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 2
+    >>> weights = Weights(0.5, 0.5, 0.5, 0.5, 0.5)
+    >>> gradient, sums = FairCost(X, labels, weights, n_neighbors=5).evaluate(X[:, :2])
+    >>> gradient.shape, bool(weights.cost(sums) > 0)
+    ((30, 2), True)
     """
 
     def __init__(
@@ -223,7 +226,9 @@ class FairNeRV(Embedding):
     Examples
     --------
     >>> from imapce.baselines import FairNeRV
-    >>> FairNeRV(random_state=0).fit_transform(X, prior=batch)                  # doctest: +SKIP
+    >>> X, batch = np.random.default_rng(0).normal(size=(40, 4)), np.arange(40) % 2
+    >>> FairNeRV(n_neighbors=5, n_iter=50, random_state=0).fit_transform(X, prior=batch).shape
+    (40, 2)
     """
 
     _student: ClassVar[bool] = False
@@ -359,7 +364,9 @@ class FairNeRV(Embedding):
 class FairTNeRV(FairNeRV):
     """Fair-NeRV with q_ij = (1 + ‖yᵢ − yⱼ‖²)⁻¹/Σ_k (1 + ‖yᵢ − y_k‖²)⁻¹, whose places spread out further.
 
-    >>> FairTNeRV(random_state=0).fit_transform(X, prior=batch)                 # doctest: +SKIP
+    >>> X, batch = np.random.default_rng(0).normal(size=(40, 4)), np.arange(40) % 2
+    >>> FairTNeRV(n_neighbors=5, n_iter=50, random_state=0).fit_transform(X, prior=batch).shape
+    (40, 2)
     """
 
     _student: ClassVar[bool] = True

@@ -54,8 +54,10 @@ class GCPCA(LinearView):
 
     Examples
     --------
+    >>> from imapce import Samples
     >>> from imapce.baselines import GCPCA
-    >>> view = GCPCA().fit_transform(X, prior=Samples(background))                     # doctest: +SKIP
+    >>> X = np.random.default_rng(0).normal(size=(100, 4))
+    >>> view = GCPCA().fit_transform(X, prior=Samples(X[:50] * [3.0, 1.0, 1.0, 1.0]))
     """
 
     def __init__(

@@ -60,7 +60,8 @@ class KurtosisPursuit(LinearView):
     Examples
     --------
     >>> from imapce.baselines import KurtosisPursuit
-    >>> view = KurtosisPursuit(random_state=0).fit_transform(X)                        # doctest: +SKIP
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> view = KurtosisPursuit(random_state=0).fit_transform(X)
     """
 
     def __init__(

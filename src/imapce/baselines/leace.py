@@ -56,7 +56,10 @@ class LEACE(LinearView):
     Examples
     --------
     >>> from imapce.baselines import LEACE
-    >>> view = LEACE().fit_transform(X, prior=batch)                                   # doctest: +SKIP
+    >>> X, batch = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    >>> view = LEACE().fit_transform(X, prior=batch)
+    >>> bool(np.allclose(view[batch == 0].mean(axis=0), view[batch == 1].mean(axis=0)))
+    True
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """t-SNE and UMAP as they are: what a map shows when nothing is known. Thin entries to openTSNE and umap-learn.
 
->>> TSNE(random_state=0).fit_transform(X).shape                # doctest: +SKIP
-(1500, 2)
+>>> TSNE(perplexity=50), UMAP(n_neighbors=5)
+(TSNE(perplexity=50), UMAP(n_neighbors=5))
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class TSNE(_Plain):
 
     Examples
     --------
-    >>> map = TSNE(perplexity=50, random_state=0).fit_transform(X)                 # doctest: +SKIP
+    >>> X = np.random.default_rng(0).normal(size=(40, 4))
+    >>> TSNE(perplexity=5, n_iter=50, random_state=0).fit_transform(X).shape
+    (40, 2)
     """
 
     def __init__(
@@ -147,7 +149,8 @@ class UMAP(_Plain):
 
     Examples
     --------
-    >>> map = UMAP(n_neighbors=15, random_state=0).fit_transform(X)                # doctest: +SKIP
+    >>> method = UMAP(n_neighbors=15, random_state=0)
+    >>> map = method.fit_transform(X)                         # doctest: +SKIP
     """
 
     def __init__(

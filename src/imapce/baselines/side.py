@@ -76,7 +76,8 @@ class SIDE(LinearView):
     Examples
     --------
     >>> from imapce.baselines import SIDE
-    >>> view = SIDE(random_state=0).fit_transform(X, prior=labels)               # doctest: +SKIP
+    >>> X, labels = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    >>> view = SIDE(random_state=0).fit_transform(X, prior=labels)
     """
 
     def __init__(

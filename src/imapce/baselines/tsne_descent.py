@@ -5,8 +5,10 @@ others: pairs of different classes repel each other less, so that classes need n
 
 C(Y) = KL(P‖R) = Σ p log(p/t) − Σ p log w + log Z and ∂C/∂yᵢ = 4 Σⱼ (pᵢⱼ − rᵢⱼ) tᵢⱼ (yᵢ − yⱼ) = 4 (Aᵢ − Rᵢ).
 
->>> P = gaussian_affinities(X, 30)                                            # doctest: +SKIP
->>> maps = [layout(P, start, labels=labels, beta=b) for b in (1e-2, 1e-4)]    # doctest: +SKIP
+>>> from imapce.baselines.tsne_affinities import gaussian_affinities
+>>> X, labels = np.random.default_rng(0).normal(size=(40, 4)), np.arange(40) % 2
+>>> P, start = gaussian_affinities(X, 5), 1e-4 * X[:, :2]
+>>> maps = [layout(P, start, labels=labels, beta=b, n_iter=50) for b in (1e-2, 1e-4)]
 """
 
 from __future__ import annotations

@@ -35,7 +35,9 @@ def write_archive(
 ) -> None:
     """Write `header` and `arrays` as one zip, atomically.
 
-    >>> write_archive("view.imapce", "model", 1, {"k": 2}, {"mean": np.zeros(3)})   # doctest: +SKIP
+    >>> write_archive("view.imapce", "model", 1, {"k": 2}, {"mean": np.zeros(3)})
+    >>> sorted(zipfile.ZipFile("view.imapce").namelist())
+    ['header.json', 'mean.npy']
     """
     text = json.dumps(
         {"format": f"imapce-{kind}", "version": version, **header},
@@ -58,7 +60,13 @@ def _write_entry(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """The header and the arrays of a file written by `write_archive`, or one sentence about what is wrong with it."""
+    """The header and the arrays of a file written by `write_archive`, or one sentence about what is wrong with it.
+
+    >>> write_archive("view.imapce", "model", 1, {"k": 2}, {"mean": np.zeros(3)})
+    >>> header, arrays = read_archive("view.imapce", "model", 1)
+    >>> header["k"], arrays["mean"]
+    (2, array([0., 0., 0.]))
+    """
     source = Path(path)
     if not source.is_file():
         raise FileFormatError(f"path must name a saved imapce {kind}; {str(source)!r} is not a file.")

@@ -14,7 +14,12 @@ from imapce.errors import InvalidValueError
 
 
 def writable_target(path: str | os.PathLike[str]) -> Path:
-    """The file that writing to `path` replaces (a link stays a link), or one sentence on why it cannot be written."""
+    """The file that writing to `path` replaces (a link stays a link), or one sentence on why it cannot be written.
+
+    >>> writable_target("no such folder/notes.txt")
+    Traceback (most recent call last):
+    imapce.errors.InvalidValueError: path must lie in an existing folder, got 'no such folder/notes.txt': make the ...
+    """
     with _sentence_on_failure(path):
         target = Path(path).resolve()
         has_folder, is_folder = target.parent.is_dir(), target.is_dir()
@@ -36,8 +41,10 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A stream whose contents become the file `path` if the block ends well, and vanish if it does not.
 
-    >>> with whole_file("notes.txt") as stream:               # doctest: +SKIP
-    ...     stream.write(b"all or nothing")
+    >>> with whole_file("notes.txt") as stream:
+    ...     _ = stream.write(b"all or nothing")
+    >>> Path("notes.txt").read_text()
+    'all or nothing'
     """
     target = writable_target(path)
     beside = target.parent / f".{secrets.token_hex(8)}.part"
@@ -60,7 +67,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def folder_target(path: str | os.PathLike[str], own_names: Collection[str]) -> Path:
     """The folder that `whole_folder` would write: new, empty, or with no other files than those of `own_names`.
 
-    >>> folder_target("results", {"scores.csv"}).name         # doctest: +SKIP
+    >>> folder_target("results", {"scores.csv"}).name
     'results'
     """
     with _sentence_on_failure(path):
@@ -85,8 +92,10 @@ def folder_target(path: str | os.PathLike[str], own_names: Collection[str]) -> P
 def whole_folder(path: str | os.PathLike[str], own_names: Collection[str]) -> Iterator[Path]:
     """A folder to write into that takes the place of `path` if the block ends well, and vanishes if it does not.
 
-    >>> with whole_folder("results", {"notes.txt"}) as folder:                             # doctest: +SKIP
-    ...     (folder / "notes.txt").write_text("all or nothing")
+    >>> with whole_folder("results", {"notes.txt"}) as folder:
+    ...     _ = (folder / "notes.txt").write_text("all or nothing")
+    >>> [file.name for file in Path("results").iterdir()]
+    ['notes.txt']
     """
     target = folder_target(path, own_names)
     beside = target.parent / f".{secrets.token_hex(8)}.part"

@@ -1,4 +1,8 @@
-"""TODO-DOC."""
+"""The words of messages: lists of names that stay short, and the known names nearest to one that is not known.
+
+>>> listing(["age", "sex", "income"], most=2)
+'age, sex, and 1 more'
+"""
 
 from __future__ import annotations
 
@@ -34,5 +38,10 @@ def close_matches(wanted: str, known: Iterable[str]) -> str:
 
 
 def listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
+    """The names where `chosen` is true, quoted, the tail beyond ``most`` as a count.
+
+    >>> listed(["age", "sex", "income"], np.array([True, False, True]), most=1)
+    "'age' and 1 more"
+    """
     found = [repr(names[i]) for i in np.flatnonzero(chosen)]
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from imapce.errors import InvalidTypeError, InvalidValueError
@@ -37,11 +37,15 @@ class Method:
     `uses` are the kinds of knowledge it can be given, none for a method that ignores all of it. A method that goes
     `by_labels` is given the classes of the rows where these are known. Above `max_rows` rows it gets a sample.
 
-    >>> Method("Mine", lambda **parameters: MyMap(**parameters), uses=OF_ROWS)             # doctest: +SKIP
+    >>> from imapce.baselines import PCA
+    >>> mine = Method("Mine", lambda **parameters: PCA(n_components=1, **parameters), uses=OF_ROWS)
+    >>> mine.left_out([Samples([[0.0, 1.0]])])
+    'It can be told of known columns and known rows, not of a background table.'
     """
 
     title: str
     make: Callable[..., Any]
+    _: KW_ONLY
     uses: frozenset[Kind] = NO_KIND
     by_labels: bool = False
     max_rows: int | None = None

@@ -1,7 +1,7 @@
 """The data sets of `imapce.datasets` at a glance, told without loading or downloading any of them.
 
->>> next(entry for entry in CATALOGUE if entry.name == "mnist").is_on_disk()
-False
+>>> [entry.name for entry in CATALOGUE if not entry.files]
+['synthetic', 'digits']
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ class CatalogueEntry:
     """One data set: how to get it, its size, where it is from; `files` is empty where no file is needed.
 
     Each item of `files` lists the paths, within a data folder, that serve as one file.
+
+    >>> CATALOGUE[0].call, CATALOGUE[0].is_on_disk()
+    ('make_synthetic()', True)
     """
 
     name: str

@@ -1,8 +1,13 @@
-"""TODO-DOC."""
+"""One data set in memory: rows, labels, perhaps a background, and where they come from.
+
+>>> Dataset("two points", np.eye(2), ("a", "b"), labels={"kind": np.array([0, 1])}, source="made up", licence="none")
+Dataset(two points: 2 rows x 2 columns of float64; labels kind (2))
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -18,6 +23,7 @@ class Dataset:
     ``labels`` maps a label's name to one value per row. ``background`` holds rows of a prior that are not in
     ``X`` but have its columns, and ``background_labels`` what is known about those.
 
+    >>> from imapce.datasets import load_digits
     >>> digits = load_digits()
     >>> digits.X.shape, digits.labels["class"][:3]
     ((1797, 64), array([0, 1, 2]))
@@ -26,6 +32,7 @@ class Dataset:
     name: str
     X: np.ndarray
     feature_names: tuple[str, ...]
+    _: KW_ONLY
     labels: Labels
     source: str
     licence: str
@@ -55,6 +62,16 @@ class Dataset:
         if self.background is not None:
             parts.append(f"background of {len(self.background)} rows")
         return f"Dataset({'; '.join(parts)})"
+
+
+def numbered_classes(numbers: np.ndarray, names: Sequence[str] | np.ndarray) -> Labels:
+    """The labels ``class``, a number for each row, and ``class_name``, the name of that number.
+
+    >>> numbered_classes(np.array([1, 0]), ["cat", "dog"])
+    {'class': array([1, 0]), 'class_name': array(['dog', 'cat'], dtype='<U3')}
+    """
+    numbers = np.asarray(numbers).astype(np.int64)
+    return {"class": numbers, "class_name": np.asarray(names, dtype=str)[numbers]}
 
 
 def _check_one_label_per_row(name: str, labels: Labels, n_rows: int) -> None:

@@ -1,21 +1,16 @@
-"""Data to try a view on: two sets that need no file, the benchmark sets of the paper, superimposed images.
+"""The benchmark sets of the paper, read from the files that :mod:`imapce.datasets.downloads` finds or fetches.
 
-    >>> load_digits()
-    Dataset(digits: 1797 rows x 64 columns of float64; labels class (10), class_name (10))
-
-``make_synthetic`` and ``load_digits`` work anywhere. The others read the files of :mod:`imapce.data_files`:
-the folder ``IMAPCE_DATA``, then the user's cache, then a download.
+Each is looked for in the folder ``IMAPCE_DATA``, then in the user's cache, then it is downloaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from imapce.datasets import downloads as data_files
-from imapce.datasets.dataset import Dataset, Labels
+from imapce.datasets.dataset import Dataset, numbered_classes
 from imapce.datasets.downloads import DataFile, locate
 from imapce.datasets.formats import (
     ADULT_COLUMNS,
@@ -111,7 +106,7 @@ def fetch_image_segmentation() -> Dataset:
             name="image_segmentation",
             X=np.column_stack([table[name].astype(float) for name in data_files.IMAGE_SEGMENTATION_COLUMNS]),
             feature_names=data_files.IMAGE_SEGMENTATION_COLUMNS,
-            labels=_class_labels(numbers, names),
+            labels=numbered_classes(numbers, names),
             source="UCI Machine Learning Repository, Image Segmentation (1990)",
             licence="CC BY 4.0",
         )
@@ -159,15 +154,10 @@ def fetch_cifar100() -> Dataset:
             name="cifar100_grey28",
             X=images,
             feature_names=_pixel_names(),
-            labels=_class_labels(numbers, names),
+            labels=numbered_classes(numbers, names),
             source="Krizhevsky, Learning Multiple Layers of Features from Tiny Images (2009), CIFAR-100",
             licence="none stated: cite the report",
         )
-
-
-def _class_labels(numbers: np.ndarray, names: Sequence[str] | np.ndarray) -> Labels:
-    numbers = np.asarray(numbers).astype(np.int64)
-    return {"class": numbers, "class_name": np.asarray(names, dtype=str)[numbers]}
 
 
 def _pixel_names() -> tuple[str, ...]:
@@ -185,7 +175,7 @@ def _idx_images(
             name=name,
             X=images.reshape(len(images), -1),
             feature_names=_pixel_names(),
-            labels=_class_labels(read_idx(labels_path, n_dims=1), class_names),
+            labels=numbered_classes(read_idx(labels_path, n_dims=1), class_names),
             source=source,
             licence=licence,
         )

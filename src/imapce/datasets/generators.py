@@ -1,4 +1,8 @@
-"""TODO-DOC."""
+"""Data that need no file: the paper's synthetic recipe, scikit-learn's digits, and images laid over one another.
+
+>>> make_synthetic(300)
+Dataset(synthetic: 300 rows x 10 columns of float64; labels batch (2), celltype (3), combined_cluster (6))
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import sklearn.datasets
 
-from imapce.datasets.dataset import Dataset
-from imapce.datasets.fetchers import _class_labels
-from imapce.datasets.formats import (
-    DIGIT_NAMES,
-)
+from imapce.datasets.dataset import Dataset, numbered_classes
+from imapce.datasets.formats import DIGIT_NAMES
 from imapce.errors import InvalidTypeError, InvalidValueError
 
 RandomState = int | np.random.Generator | None
@@ -66,7 +67,7 @@ def load_digits() -> Dataset:
         name="digits",
         X=bunch.data,
         feature_names=tuple(bunch.feature_names),
-        labels=_class_labels(bunch.target, DIGIT_NAMES),
+        labels=numbered_classes(bunch.target, DIGIT_NAMES),
         source="UCI Machine Learning Repository, Optical Recognition of Handwritten Digits (1998)",
         licence="CC BY 4.0",
     )
@@ -76,6 +77,7 @@ def make_superimposed(
     reference: Dataset,
     background: Dataset,
     classes: Sequence[str | int],
+    *,
     n: int = 6000,
     n_background: int = 1000,
     random_state: RandomState = None,
@@ -88,8 +90,11 @@ def make_superimposed(
     ``class`` and ``class_name`` of the reference row, ``background_class`` and ``background_class_name`` of
     the row added to it.
 
-    >>> make_superimposed(fetch_fashion_mnist(), fetch_mnist(), ["Sandal", "Sneaker"]).X.shape
-    (6000, 784)
+    The paper's images are ``make_superimposed(fetch_fashion_mnist(), fetch_mnist(), ["Sandal", "Sneaker"])``.
+
+    >>> make_superimposed(load_digits(), load_digits(), [0, 1], n=50, n_background=20, random_state=0)
+    Dataset(digits+digits: 50 rows x 64 columns of float64; labels class (2), class_name (2), background_class (10),
+    background_class_name (10); background of 20 rows)
     """
     _check_count("n", n, at_least=1, reason="a data set has rows")
     _check_count("n_background", n_background, at_least=0, reason="it counts rows")

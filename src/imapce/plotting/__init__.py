@@ -4,7 +4,8 @@ Everything is built on matplotlib `Figure` objects. No function touches pyplot o
 figures can be made in servers, in threads and in notebooks alike.
 
 >>> from imapce.plotting import plot_embedding, save_figure
->>> save_figure(plot_embedding(embedding, color=species), "view.png")
+>>> save_figure(plot_embedding(np.eye(3)[:, :2], color=["a", "b", "b"]), "view.png").name
+'view.png'
 """
 
 from imapce.plotting.biplot import plot_loadings

@@ -1,7 +1,8 @@
 """Which features make a view: their weights as arrows, the long ones with their names.
 
->>> plot_loadings(model, embedding=model.transform(table))
->>> plot_loadings(model, max_labels=6)
+>>> from imapce.baselines import PCA
+>>> plot_loadings(PCA().fit(np.eye(4)), max_labels=2)
+<Figure size 760x640 with 1 Axes>
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ def plot_loadings(
     the arrows are stretched to its size and the rows are drawn faintly behind them. Names never overlap: one
     that finds no free place is left out. `axes` chooses the two axes of a 3-D view.
 
-    >>> plot_loadings(model, embedding=model.transform(table), max_labels=8)
+    >>> from imapce.baselines import PCA
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> model = PCA().fit(X)
+    >>> plot_loadings(model, embedding=model.transform(X), max_labels=2)
     <Figure size 760x640 with 1 Axes>
     """
     weights, names = _read_weights(model, axes)

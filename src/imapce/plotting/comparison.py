@@ -1,6 +1,8 @@
 """One figure of a comparison: a panel per method, one key for all, scores under each panel.
 
->>> save_figure(plot_methods(comparison, color=celltype), "comparison.png")                # doctest: +SKIP
+>>> from imapce.comparison import compare
+>>> plot_methods(compare(np.random.default_rng(0).normal(size=(50, 4)), methods="PCA"))
+<Figure size 460x345 with 1 Axes>
 """
 
 from __future__ import annotations
@@ -42,7 +44,11 @@ def plot_methods(
     have no numbers, since those of a map mean nothing; a caption gives the share of the NLS that chance gives (1: the
     known is gone), how well the known is read back, and the structure.
 
-    >>> plot_methods(compare(X, prior, "IMAPCE,PCA"), color=celltype)                      # doctest: +SKIP
+    >>> from imapce.comparison import compare
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> figure = plot_methods(compare(X, methods="PCA,LEACE"), color=X[:, 0] > 0, color_name="high")
+    >>> [ax.get_title(loc="left") for ax in figure.axes]
+    ['PCA', 'LEACE']
     """
     worked = comparison.worked
     if not worked:
@@ -76,7 +82,12 @@ def plot_methods(
 
 
 def score_caption(result: MethodResult) -> str:
-    """The key scores of a method in lines that fit under a panel."""
+    """The key scores of a method in lines that fit under a panel.
+
+    >>> from imapce.comparison import METHODS, MethodResult
+    >>> score_caption(MethodResult(METHODS["PCA"], seconds=0.5))
+    '0.50 s'
+    """
     scores = result.scores
     lines = []
     if scores["nls_share"] is not None:

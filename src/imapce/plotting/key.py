@@ -1,7 +1,8 @@
 """The key of a scatter plot: what each colour and marker means, beside the data and never on top of it.
 
->>> key = Key.read(species, island, "species", "island", len(species))
->>> key.draw(ax, known)
+>>> key = Key.read(["a", "b", "a"], None, "species", None, 3)
+>>> key.color.names, key.row_markers(3)
+(['a', 'b'], array([0, 0, 0]))
 """
 
 from __future__ import annotations
@@ -147,6 +148,11 @@ class Key:
 
 
 def column_name(labels: ArrayLike | None) -> str | None:
+    """The name that a pandas or polars column carries, if it has one.
+
+    >>> column_name([1, 2, 3]) is None
+    True
+    """
     name = getattr(labels, "name", None)
     return name if isinstance(name, str) and name else None
 

@@ -21,7 +21,11 @@ MOST_DISTINCT_NUMBERS = 12
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a label stands for nothing: None, NaN, NaT or pandas' NA, which cannot be compared."""
+    """Tell whether a label stands for nothing: None, NaN, NaT or pandas' NA, which cannot be compared.
+
+    >>> is_missing(float("nan")), is_missing("")
+    (True, False)
+    """
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -55,6 +59,9 @@ class Labels:
         """Read labels of any kind; beyond `most` categories the largest keep their name, the rest is 'other'.
 
         More than 12 distinct numbers are read as a scale, where an infinite value counts as missing.
+
+        >>> Labels.read(["a", "b", "b", "c"], "color", 4, most=2).names
+        ['b', 'other (2 more)']
         """
         column = _one_column(labels, argument, n_rows)
         absent = np.fromiter((is_missing(value) for value in column), dtype=bool, count=n_rows)

@@ -1,6 +1,8 @@
 """One figure of a whole exploration: how large each taken cluster is and, with labels, what it is made of.
 
->>> plot_overview(exploration, labels=species)
+>>> from imapce import Exploration
+>>> plot_overview(Exploration(np.random.default_rng(0).normal(size=(50, 4))))
+<Figure size 760x240 with 1 Axes>
 """
 
 from __future__ import annotations
@@ -44,8 +46,13 @@ def plot_overview(exploration: Exploration, *, labels: ArrayLike | None = None) 
     and is the darker the larger its share of the cluster. Labels on a scale (more than 12 distinct numbers) have
     no counts and are left out.
 
-    >>> plot_overview(exploration, labels=species)
-    <Figure size 1020x450 with 2 Axes>
+    >>> from imapce import Exploration
+    >>> from imapce.datasets import make_synthetic
+    >>> data = make_synthetic(100)
+    >>> exploration = Exploration(data.X, random_state=0)
+    >>> _ = exploration.accept()
+    >>> len(plot_overview(exploration, labels=data.labels["batch"]).axes)
+    2
     """
     groups = _groups(exploration)
     read = None

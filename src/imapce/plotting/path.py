@@ -1,7 +1,9 @@
 """Why this view: every view of the path over (α, μ) with its score and its leakage, the chosen one marked.
 
->>> plot_path(model, table)
->>> path_caption(model)
+>>> from imapce import IMAPCE
+>>> model = IMAPCE(n_starts=2, random_state=0).fit(np.random.default_rng(0).normal(size=(60, 4)))
+>>> plot_path(model).axes[0].get_ylabel()
+'score'
 """
 
 from __future__ import annotations
@@ -64,8 +66,11 @@ def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = 
     `optima_` that look different from it are drawn small and numbered. `views` (m, n, k), as `transform_all` gives
     them, take the place of `X` where they are at hand.
 
-    >>> plot_path(IMAPCE(random_state=0).fit(table), table)   # doctest: +SKIP
-    <Figure size 860x620 with 5 Axes>
+    >>> from imapce import IMAPCE
+    >>> from imapce.datasets import make_synthetic
+    >>> X = make_synthetic(60).X[:, :6]
+    >>> plot_path(IMAPCE(n_starts=2, random_state=0).fit(X), X)
+    <Figure size 860x... with ... Axes>
     """
     path = _scored(model)
     ranked = distinct(sorted(path, key=lambda one: -one.score))
@@ -99,8 +104,10 @@ def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = 
 def path_caption(model: Any) -> str:
     """Say in two sentences why the fit chose its view, for the place below `plot_path`.
 
-    >>> path_caption(model)                                   # doctest: +SKIP
-    'Of 31 views at 12 settings of α and μ the one with the highest score was chosen: 0.31 at α = 1.5 and μ = 530. …'
+    >>> from imapce import IMAPCE
+    >>> from imapce.datasets import make_synthetic
+    >>> path_caption(IMAPCE(n_starts=2, random_state=0).fit(make_synthetic(60).X[:, :6]))
+    'Of ... views at ... settings of α and μ the one with the highest score was chosen: ... at α = 0 and μ = ...'
     """
     path = _scored(model)
     best = max(path, key=lambda one: one.score)
@@ -121,7 +128,13 @@ def path_caption(model: Any) -> str:
 
 
 def read_path(model: Any) -> list[Optimum]:
-    """Give the views that a fitted IMAPCE tried, none where α and μ were given to it."""
+    """Give the views that a fitted IMAPCE tried, none where α and μ were given to it.
+
+    >>> from imapce import IMAPCE
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> read_path(IMAPCE(alpha=1.0, mu=1.0, n_starts=1, random_state=0).fit(X))
+    []
+    """
     path = getattr(model, "path_", None)
     # A list: contrastive PCA has a path of its own, over α alone and without scores.
     if not isinstance(path, list):

@@ -1,7 +1,8 @@
 """Scatter plots of an embedding: one colour and one marker per row, known rows in grey behind the rest.
 
->>> plot_embedding(embedding, color=species, marker=island, known=island == "Dream")
->>> plot_comparison([("PCA", pca), ("view", view)], color=species)
+>>> view, island = np.eye(4)[:, :2], np.array(["Dream", "Biscoe", "Dream", "Torgersen"])
+>>> plot_embedding(view, color=island, known=island == "Dream")
+<Figure size 760x560 with 1 Axes>
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ def plot_embedding(
     categories keep theirs and the rest is "other". Rows in the boolean mask `known` are drawn first, in light
     grey. All rows are drawn, in an order shuffled with a fixed seed, so that no category hides another one.
 
-    >>> plot_embedding(model.transform(table), color=table["species"], title="what else is there")
-    <Figure size 720x520 with 1 Axes>
+    >>> view = np.random.default_rng(0).normal(size=(100, 2))
+    >>> plot_embedding(view, color=np.arange(100) % 3, color_name="kind", title="what else is there")
+    <Figure size 760x560 with 1 Axes>
     """
     points = read_embedding(embedding, "embedding")
     key = Key.read(color, marker, color_name, marker_name, len(points))
@@ -86,8 +88,10 @@ def plot_comparison(
 ) -> Figure:
     """Draw several embeddings of the same rows side by side, with one legend that holds for all of them.
 
-    >>> plot_comparison([("PCA", pca), ("t-SNE", tsne), ("view", view)], color=species)
-    <Figure size 1180x390 with 3 Axes>
+    >>> view = np.random.default_rng(0).normal(size=(100, 2))
+    >>> figure = plot_comparison([("before", view), ("after", -view)], color=np.arange(100) % 3)
+    >>> [ax.get_title(loc="left") for ax in figure.axes]
+    ['before', 'after']
     """
     if isinstance(panels, str) or not isinstance(panels, Sequence) or not panels:
         raise InvalidValueError(
@@ -125,7 +129,12 @@ def plot_comparison(
 
 
 def read_embedding(embedding: ArrayLike, argument: str) -> NDArray[np.float64]:
-    """Give an embedding as a table of finite numbers with 2 or 3 columns, or say what is wrong with it."""
+    """Give an embedding as a table of finite numbers with 2 or 3 columns, or say what is wrong with it.
+
+    >>> read_embedding([[0.0, 1.0, 2.0, 3.0]], "embedding")
+    Traceback (most recent call last):
+    imapce.errors.InvalidValueError: embedding must have one row per point and 2 or 3 columns, got shape (1, 4); ...
+    """
     try:
         points = np.asarray(embedding, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -1,7 +1,9 @@
 """Figures of one step of an exploration: what was known, which cluster was taken, what the labels say.
 
->>> plot_step(exploration, 0, labels=species)
->>> plot_proposal(exploration.propose())
+>>> from imapce import Exploration
+>>> from imapce.datasets import make_synthetic
+>>> plot_proposal(Exploration(make_synthetic(100).X, random_state=0).propose())
+<Figure size 840x540 with 1 Axes>
 """
 
 from __future__ import annotations
@@ -66,7 +68,12 @@ def plot_step(
     more than two axes the first two are drawn, and the names of the axes say so. The panels frame the unexplored
     rows; the key says how many known rows lie outside.
 
-    >>> plot_step(exploration, 0, labels=species, label_name="species")
+    >>> from imapce import Exploration
+    >>> from imapce.datasets import make_synthetic
+    >>> data = make_synthetic(100)
+    >>> exploration = Exploration(data.X, random_state=0)
+    >>> _ = exploration.accept()
+    >>> plot_step(exploration, 0, labels=data.labels["batch"], label_name="batch")
     <Figure size 1025x420 with 3 Axes>
     """
     step = step_at(exploration, index)
@@ -125,7 +132,9 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     Outliers are small grey crosses and known rows light grey dots; the key gives the size and the distinctness
     of every cluster.
 
-    >>> plot_proposal(exploration.propose(), view=1)
+    >>> from imapce import Exploration
+    >>> from imapce.datasets import make_synthetic
+    >>> plot_proposal(Exploration(make_synthetic(100).X, random_state=0).propose(), view=0)
     <Figure size 840x540 with 1 Axes>
     """
     if isinstance(view, bool) or not isinstance(view, (int, np.integer)) or not 0 <= view < len(step.views):
@@ -193,6 +202,7 @@ def _flat(coordinates: Points) -> tuple[Points, tuple[str, str]]:
 
 
 def cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: str = "o") -> None:
+    """Draw some rows in one colour, with the area and the opacity that all the points call for."""
     if not rows.any():
         return
     area, opacity = point_look(points)

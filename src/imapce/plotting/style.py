@@ -46,7 +46,11 @@ TICK_SIZE = 9.0
 
 
 def continuous_colormap() -> ListedColormap:
-    """Viridis without its last yellow, which cannot be seen on white paper."""
+    """Viridis without its last yellow, which cannot be seen on white paper.
+
+    >>> continuous_colormap().N
+    256
+    """
     full = matplotlib.colormaps["viridis"]
     return ListedColormap(full(np.linspace(0.0, 0.93, 256)), name="imapce-viridis")
 

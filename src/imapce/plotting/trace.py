@@ -1,6 +1,8 @@
 """How the search went: the gap of every start to the best objective found, over the evaluations spent.
 
->>> plot_trace(model)
+>>> from imapce import IMAPCE
+>>> X = np.random.default_rng(0).normal(size=(60, 4))
+>>> plot_trace(IMAPCE(mu=1.0, n_starts=2, random_state=0).fit(X))
 <Figure size 760x480 with 1 Axes>
 """
 
@@ -35,8 +37,10 @@ def plot_trace(model: Any, *, ax: Axes | None = None) -> Figure:
     The gap is the distance of an objective to the best one any start reached, on a logarithmic scale. A gap
     of exactly zero is drawn at the bottom of the picture.
 
-    >>> save_figure(plot_trace(model), "search.png")
-    PosixPath('search.png')
+    >>> from imapce import IMAPCE
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> plot_trace(IMAPCE(mu=1.0, n_starts=3, random_state=0).fit(X)).axes[0].get_yscale()
+    'log'
     """
     evaluations, objectives, outcomes = _read_trace(model)
     if ax is None:

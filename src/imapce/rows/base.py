@@ -26,6 +26,11 @@ class Moments:
     """First and second moments of the rows: n, m, the column variances and Σ(z−m)(z−m)ᵀ.
 
     `scatter` is None where a d×d matrix would outweigh the data; then `Rows.scatter_product` takes its place.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> DenseRows(np.array([[0.0, 1.0], [2.0, 1.0]])).moments().scatter
+    array([[2., 0.],
+           [0., 0.]])
     """
 
     n_rows: int
@@ -40,6 +45,10 @@ class Quartic:
 
     `weighted` (R, d, k) is Σ s z uᵀ and `total` (R, k) is Σ s u. The kurtosis needs no more: Σ s uuᵀ is
     Wᵀ·weighted − offset·total, and Σ s² is its trace.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> DenseRows(np.eye(3)).quartic(np.ones((1, 3, 1)), np.zeros((1, 1))).weighted[0].ravel()
+    array([1., 1., 1.])
     """
 
     weighted: Array
@@ -49,9 +58,10 @@ class Quartic:
 class Rows(ABC):
     """Rows of a table that can only be reduced, never looked at.
 
-    >>> rows = DenseRows(X)                                   # doctest: +SKIP
-    >>> rows.quartic(W, offset).weighted.shape                # doctest: +SKIP
-    (R, d, k)
+    >>> from imapce.rows.dense import DenseRows
+    >>> R, d, k = 5, 3, 2
+    >>> DenseRows(np.eye(d)).quartic(np.ones((R, d, k)), np.zeros((R, k))).weighted.shape == (R, d, k)
+    True
     """
 
     n_rows: int
@@ -104,5 +114,9 @@ class Rows(ABC):
 
 
 def scatter_is_affordable(n_features: int, n_bytes: int) -> bool:
-    """Whether to form d×d: when it stays under 64 MiB or an eighth of the data, whichever is more."""
+    """Whether to form d×d: when it stays under 64 MiB or an eighth of the data, whichever is more.
+
+    >>> scatter_is_affordable(2_000, n_bytes=0), scatter_is_affordable(20_000, n_bytes=1 << 30)
+    (True, False)
+    """
     return 8 * n_features**2 <= max(64 << 20, n_bytes // 8)

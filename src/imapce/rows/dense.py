@@ -38,7 +38,11 @@ class DenseRows(Rows):
 
     @classmethod
     def centred_if_far(cls, array: AnyArray, *, index: NDArray[np.intp] | None = None) -> DenseRows:
-        """The rows with their mean as origin where a column lies far from zero, else unchanged."""
+        """The rows with their mean as origin where a column lies far from zero, else unchanged.
+
+        >>> DenseRows.centred_if_far(np.array([[2000.0, 0.0], [2000.5, 1.0]])).origin
+        array([2.00025e+03, 5.00000e-01])
+        """
         rows = cls(array, index=index)
         moments = rows.moments()
         spread = np.sqrt(moments.variance)

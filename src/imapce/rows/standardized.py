@@ -30,6 +30,7 @@ class QuadraticForm:
 
     @classmethod
     def of_matrix(cls, matrix: Array) -> QuadraticForm:
+        """The form of a symmetric matrix that was formed."""
         return cls(len(matrix), float(np.trace(matrix)), lambda V: matrix @ V, matrix)
 
     def __matmul__(self, V: Array) -> Array:
@@ -53,7 +54,12 @@ class QuadraticForm:
 
     @staticmethod
     def combine(terms: Sequence[tuple[float, QuadraticForm]]) -> QuadraticForm:
-        """Σ wⱼMⱼ, as one matrix when every term has one."""
+        """Σ wⱼMⱼ, as one matrix when every term has one.
+
+        >>> M, N = QuadraticForm.of_matrix(np.eye(2)), QuadraticForm.of_matrix(np.diag([0.0, 1.0]))
+        >>> QuadraticForm.combine([(1.0, M), (-2.0, N)]).matrix.diagonal()
+        array([ 1., -1.])
+        """
         terms = [(weight, form) for weight, form in terms if weight != 0.0] or [(0.0, terms[0][1])]
         if len(terms) == 1 and terms[0][0] == 1.0:
             return terms[0][1]
@@ -78,6 +84,9 @@ def column_scales(mean: Array, variance: Array, groups: NDArray[np.intp] | None,
 
     A spread below 8 rounding errors of the mean counts as constant: a column of 0.1 has no information in its last
     bit, a column of nanosecond time stamps a few microseconds apart has.
+
+    >>> column_scales(np.array([0.0, 0.1]), np.array([4.0, 1e-34]), None, standardize=True)
+    array([2., 0.])
     """
     spread = np.sqrt(variance)
     constant = spread <= 8 * np.finfo(np.float64).eps * np.abs(mean)
@@ -91,8 +100,12 @@ def column_scales(mean: Array, variance: Array, groups: NDArray[np.intp] | None,
 class StandardizedRows:
     """Z = (rows − m)/σ, reduced only through the engine below; a column with σ = 0 reads as zeros.
 
-    >>> Z = StandardizedRows(DenseRows(X))                    # doctest: +SKIP
-    >>> Z.second_moment @ V                                   # doctest: +SKIP
+    >>> from imapce.rows.dense import DenseRows
+    >>> Z = StandardizedRows(DenseRows(np.array([[1.0, 5.0, 7.0], [3.0, 9.0, 7.0]])))
+    >>> Z.second_moment.matrix
+    array([[2., 2., 0.],
+           [2., 2., 0.],
+           [0., 0., 0.]])
     """
 
     def __init__(self, rows: Rows, *, groups: NDArray[np.intp] | None = None, standardize: bool = True):

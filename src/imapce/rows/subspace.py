@@ -47,10 +47,13 @@ class Subspace:
 
     @property
     def is_whole(self) -> bool:
+        """Whether nothing is erased and no column left out, so that coordinates are the columns themselves."""
         return self.size == self.n_features
 
     def lift(self, W: Array) -> Array:
         """NW: coordinates (..., size, k) as vectors of all columns (..., d, k)."""
+        if self.is_whole:
+            return W
         r = self.n_erased
         inside = np.zeros((*W.shape[:-2], len(self._columns), W.shape[-1]))
         inside[..., r:, :] = W
@@ -82,7 +85,11 @@ class Subspace:
 class RowsWithin(StandardizedRows):
     """ZN, the standardised rows Z in the coordinates of a subspace; what the search asks of Z and no more.
 
-    >>> Objective(inside.form(M), RowsWithin(Z, inside), mu)  # doctest: +SKIP
+    >>> from imapce.rows.dense import DenseRows
+    >>> Z = StandardizedRows(DenseRows(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])))
+    >>> RowsWithin(Z, Subspace(np.array([True, True, False]))).second_moment.matrix.round(1)
+    array([[ 3. , -1.5],
+           [-1.5,  3. ]])
     """
 
     def __init__(self, Z: StandardizedRows, inside: Subspace):

@@ -1,4 +1,11 @@
-"""TODO-DOC."""
+"""What needs no search: the leading eigenvectors of a symmetric matrix, and the contrastive PCA they solve.
+
+At μ = 0 the objective is tr M − tr(VᵀMV), M = XᵀX − αYᵀY, and its optimum are the k leading eigenvectors of M.
+
+>>> abs(contrastive_axes(QuadraticForm.of_matrix(np.diag([1.0, 3.0, 2.0])), 2).T).round(3)
+array([[0., 1., 0.],
+       [0., 0., 1.]])
+"""
 
 from __future__ import annotations
 
@@ -36,5 +43,9 @@ def leading_eigenvectors(form: QuadraticForm, count: int) -> tuple[Array, Array]
 
 
 def contrastive_axes(M: QuadraticForm, n_components: int) -> Array:
-    """The closed-form cPCA solution: the k leading eigenvectors of M = XᵀX − αYᵀY, optimal for μ = 0."""
+    """The closed-form cPCA solution: the k leading eigenvectors of M = XᵀX − αYᵀY, optimal for μ = 0.
+
+    >>> abs(contrastive_axes(QuadraticForm.of_matrix(np.diag([1.0, -3.0])), 1).ravel()).round(3)
+    array([1., 0.])
+    """
     return leading_eigenvectors(M, n_components)[1]

@@ -22,6 +22,8 @@ DIFFERENCE = 1e-4  # half-width, in natural lengths, of the differences behind N
 
 
 class Evaluated(Protocol):
+    """What Newton's method reads of an evaluation: f, its gradient and the size of the gradient's terms."""
+
     @property
     def value(self) -> Array: ...
     @property
@@ -31,6 +33,8 @@ class Evaluated(Protocol):
 
 
 class ObjectiveLike(Protocol):
+    """What Newton's method asks of an objective: values at a stack of frames and a model of their curvature."""
+
     def evaluate(self, V: Array) -> Evaluated: ...
 
     def inverse_curvature(self, V: Array) -> Array | None: ...
@@ -82,7 +86,12 @@ def newton_polish(objective: ObjectiveLike, field: Points, tol: float, *, max_st
 
 
 def beside_a_better_one(field: Points, distance: float) -> NDArray[np.bool_]:
-    """Which starts lie within `distance` of one with a lower objective."""
+    """Which starts lie within `distance` of one with a lower objective.
+
+    >>> from types import SimpleNamespace
+    >>> beside_a_better_one(SimpleNamespace(V=np.stack([np.eye(3)[:, :1]] * 2), value=np.array([2.0, 1.0])), 1e-2)
+    array([ True, False])
+    """
     near = squared_distances(field.V, field.V) < distance
     order = np.argsort(np.argsort(field.value, kind="stable"), kind="stable")
     return np.any(near & (order[None, :] < order[:, None]), axis=1)

@@ -29,7 +29,10 @@ PRECONDITION_LIMIT = 64
 
 @dataclass(frozen=True)
 class Evaluation:
-    """f, its Euclidean gradient, κ and the size of the gradient's terms (what "small gradient" is relative to)."""
+    """f, its Euclidean gradient, κ and the size of the gradient's terms (what "small gradient" is relative to).
+
+    One entry for each of R frames: `value`, `kurtosis` and `scale` are (R,), `gradient` is (R, d, k).
+    """
 
     value: Array
     gradient: Array
@@ -38,7 +41,11 @@ class Evaluation:
 
 
 def stacked_product(M: QuadraticForm, V: Array) -> Array:
-    """MV for a stack V (R, d, k) as one product with a d × Rk matrix."""
+    """MV for a stack V (R, d, k) as one product with a d × Rk matrix.
+
+    >>> stacked_product(QuadraticForm.of_matrix(np.diag([1.0, 2.0])), np.ones((3, 2, 1)))[0].ravel()
+    array([1., 2.])
+    """
     n_frames, d, k = V.shape
     flat = np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(d, n_frames * k)
     return (M @ flat).reshape(d, n_frames, k).transpose(1, 0, 2)
@@ -47,8 +54,10 @@ def stacked_product(M: QuadraticForm, V: Array) -> Array:
 class Objective:
     """f for given M (variance kept minus variance known), Z (rows to pull apart) and μ.
 
-    >>> objective = Objective(M, Z, mu=200.0)                 # doctest: +SKIP
-    >>> objective.evaluate(V).value                           # doctest: +SKIP
+    >>> from imapce.rows.dense import DenseRows
+    >>> Z = StandardizedRows(DenseRows(np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])))
+    >>> Objective(Z.second_moment, Z, mu=200.0).evaluate(np.eye(2)[None, :, :1]).value    # ‖X − XVVᵀ‖² = 4, κ = 1
+    array([204.])
     """
 
     def __init__(self, M: QuadraticForm, Z: StandardizedRows, mu: float):
@@ -150,6 +159,11 @@ def kurtosis_matrix(Z: StandardizedRows, basis: Array) -> Array:
     """Σ ‖u‖² uuᵀ of the rows in a whitening basis: its eigenvectors point at clusters (low) and outliers (high).
 
     It is the quartic reduction with one frame of all the basis vectors.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> Z = StandardizedRows(DenseRows(np.array([[1.0], [-1.0]])))
+    >>> kurtosis_matrix(Z, np.eye(1))
+    array([[2.]])
     """
     moved = np.matmul(transpose(basis), Z.quartic(basis[None])[0])
     return (moved + moved.T) / 2
@@ -168,7 +182,11 @@ def shares_of_kurtosis(Q: Array) -> Array:
 
 
 def reconstruction_error(M: QuadraticForm, V: Array) -> float:
-    """‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² = tr M − tr(VᵀMV), for one frame V (d, k)."""
+    """‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² = tr M − tr(VᵀMV), for one frame V (d, k).
+
+    >>> reconstruction_error(QuadraticForm.of_matrix(np.diag([3.0, 2.0])), np.array([[1.0], [0.0]]))
+    2.0
+    """
     return M.trace - float(np.sum(V * (M @ V)))
 
 
@@ -177,6 +195,10 @@ def paper_mu(M: QuadraticForm, C_X: QuadraticForm, V: Array) -> float:
 
     V is the cPCA solution. Where the prior outweighs the data the error is not positive and says nothing about
     scale; then the plain reconstruction error ‖X − XVVᵀ‖² takes its place.
+
+    >>> C_X = QuadraticForm.of_matrix(np.diag([3.0, 2.0]))
+    >>> round(paper_mu(C_X, C_X, np.array([[1.0], [0.0]])), 4)
+    0.0632
     """
     error = reconstruction_error(M, V)
     plain = reconstruction_error(C_X, V)

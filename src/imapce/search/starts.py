@@ -25,6 +25,12 @@ def kurtosis_frames(Z: StandardizedRows, n_components: int) -> list[Array]:
     """Frames from both ends of the kurtosis matrix of the whitened rows (Peña, Prieto and Viladomat 2010).
 
     Low eigenvalues point at balanced clusters, high ones at minorities and outliers.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> X[:, 1] = np.sign(X[:, 1])
+    >>> int(np.argmax(np.abs(kurtosis_frames(StandardizedRows(DenseRows(X)), 1)[0])))
+    1
     """
     k = n_components
     count = min(WHITENED_AXES, Z.n_features - 1 if Z.second_moment.matrix is None else Z.n_features)
@@ -45,7 +51,13 @@ def kurtosis_frames(Z: StandardizedRows, n_components: int) -> list[Array]:
 
 
 def starting_frames(axes: Array, Z: StandardizedRows, n_starts: int, rng: np.random.Generator) -> Array:
-    """`n_starts` frames (R, d, k): the cPCA `axes`, both ends of the kurtosis matrix, then uniform random ones."""
+    """`n_starts` frames (R, d, k): the cPCA `axes`, both ends of the kurtosis matrix, then uniform random ones.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> Z = StandardizedRows(DenseRows(np.random.default_rng(0).normal(size=(100, 3))))
+    >>> starting_frames(np.eye(3)[:, :2], Z, 10, np.random.default_rng(0)).shape
+    (10, 3, 2)
+    """
     k = axes.shape[1]
     closed = [axes]
     if n_starts > 1:

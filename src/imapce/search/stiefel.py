@@ -14,6 +14,11 @@ Array = NDArray[np.float64]
 
 
 def transpose(V: NDArray) -> Array:
+    """Vᵀ of every frame of a stack.
+
+    >>> transpose(np.zeros((4, 5, 2))).shape
+    (4, 2, 5)
+    """
     return np.swapaxes(V, -1, -2)
 
 
@@ -28,7 +33,11 @@ def tangent(V: Array, G: Array) -> Array:
 
 
 def orthonormalize(V: Array) -> Array:
-    """The retraction: V L⁻ᵀ with VᵀV = LLᵀ. For a tangent step VᵀV = I + t²PᵀP, so Cholesky is safe and cheap."""
+    """The retraction: V L⁻ᵀ with VᵀV = LLᵀ. For a tangent step VᵀV = I + t²PᵀP, so Cholesky is safe and cheap.
+
+    >>> orthonormalize(np.array([[[3.0], [4.0]]])).ravel()
+    array([0.6, 0.8])
+    """
     L = np.linalg.cholesky(np.matmul(transpose(V), V))
     return transpose(np.linalg.solve(L, transpose(V)))
 
@@ -40,7 +49,12 @@ def random_frames(
     rng: np.random.Generator,
     informative: NDArray[np.bool_] | None = None,
 ) -> Array:
-    """Uniform random frames, zero on columns without information, so that a constant column changes no draw."""
+    """Uniform random frames, zero on columns without information, so that a constant column changes no draw.
+
+    >>> V = random_frames(1, 4, 2, np.random.default_rng(0), np.array([True, False, True, True]))
+    >>> V.shape, V[0, 1].tolist()
+    ((1, 4, 2), [0.0, 0.0])
+    """
     width = n_features if informative is None else int(informative.sum())
     frames = np.zeros((n_frames, n_features, n_components))
     draw = np.linalg.qr(rng.standard_normal((n_frames, width, n_components)))[0]
@@ -63,7 +77,11 @@ def principal_angles(U: Array, V: Array) -> Array:
 
 
 def squared_distances(U: Array, V: Array) -> Array:
-    """k − ‖UᵀV‖² for all pairs of two stacks: the sum of squared sines of their principal angles."""
+    """k − ‖UᵀV‖² for all pairs of two stacks: the sum of squared sines of their principal angles.
+
+    >>> squared_distances(np.eye(3)[None, :, :2], np.eye(3)[None, :, 1:])
+    array([[1.]])
+    """
     k = U.shape[-1]
     overlaps = np.tensordot(U, V, axes=([1], [1]))  # (R, k, S, k)
     return k - np.einsum("rksl,rksl->rs", overlaps, overlaps)
@@ -73,6 +91,10 @@ def canonical_frame(V: Array, second_moment_of_V: Array) -> Array:
     """The same span with axes along the principal axes of the embedding, most variance first, signs fixed.
 
     Sign: in every axis the loading of largest size is positive. It depends on no row and on no row order.
+
+    >>> C = np.diag([1.0, 4.0])
+    >>> np.argmax(canonical_frame(-np.eye(2), C @ -np.eye(2)), axis=0)
+    array([1, 0])
     """
     covariance = V.T @ second_moment_of_V
     _, rotation = np.linalg.eigh((covariance + covariance.T) / 2)

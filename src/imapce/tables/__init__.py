@@ -1,6 +1,6 @@
 """The user's table becomes a matrix: names, types, categories and missing values of pandas, polars and Arrow.
 
->>> encoded = encode(frame({"size": [1.0, 2.0], "colour": ["red", "blue"]}))
+>>> encoded = encode(frame({"size": [1.0, 2.0, 3.0, 4.0, 5.0], "colour": ["red", "blue", "red", "red", "blue"]}))
 >>> encoded.encoding.feature_names
 ('size', 'colour=blue', 'colour=red')
 """

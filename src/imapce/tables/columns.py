@@ -1,7 +1,8 @@
 """What one column of a table becomes: a number, a boolean or a category, or a reason why it cannot be used.
 
-plan_of(series)  # a Plan, or "is free text with 90 distinct values in 100 rows (drop it, or ...)"
-follow(new_series, "category", ("blue", "red"))
+>>> colours = nw.from_native(pa.chunked_array([["red", "blue", "red", "red", "blue"]]), series_only=True)
+>>> plan_of(colours).categories
+('blue', 'red')
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ class Plan(NamedTuple):
 
 
 def plan_of(series: nw.Series[Any]) -> Plan | str:
-    """What a column becomes, or why it cannot become anything and the way out."""
+    """What a column becomes, or why it cannot become anything and the way out.
+
+    >>> plan_of(nw.from_native(pa.chunked_array([["what", "ever"]]), series_only=True))
+    'is free text with 2 distinct values in 2 rows (drop it, or make it categorical)'
+    """
     dtype = series.dtype
     if all_missing(series):
         return "has only missing values (drop it)"
@@ -57,7 +62,11 @@ def plan_of(series: nw.Series[Any]) -> Plan | str:
 
 
 def follow(series: nw.Series[Any], kind: Kind, categories: tuple[Category, ...]) -> Plan | str:
-    """How a column of new rows follows the kind that was learned, or why it cannot."""
+    """How a column of new rows follows the kind that was learned, or why it cannot.
+
+    >>> follow(nw.from_native(pa.chunked_array([["green"]]), series_only=True), "category", ("blue", "red"))
+    "has the unknown category 'green' (it was learned with 'blue', 'red'; drop those rows or learn again)"
+    """
     dtype = series.dtype
     if all_missing(series):
         # A single new row with a missing value is a column of nulls, whose type says nothing.
@@ -84,7 +93,11 @@ def follow(series: nw.Series[Any], kind: Kind, categories: tuple[Category, ...])
 
 
 def numbers(series: nw.Series[Any]) -> np.ndarray:
-    """The column as floats, NaN where it is missing."""
+    """The column as floats, NaN where it is missing.
+
+    >>> numbers(nw.from_native(pa.chunked_array([[1, None]]), series_only=True))
+    array([ 1., nan])
+    """
     if series.dtype in (nw.Float32, nw.Float64):
         return series.to_numpy()
     if series.dtype.is_integer() and not series.implementation.is_polars():
@@ -94,6 +107,11 @@ def numbers(series: nw.Series[Any]) -> np.ndarray:
 
 
 def all_missing(series: nw.Series[Any]) -> bool:
+    """Whether a column has no value at all, null and NaN alike.
+
+    >>> all_missing(nw.from_native(pa.chunked_array([[None, float("nan")]]), series_only=True))
+    True
+    """
     if series.null_count() == len(series):
         return True
     # polars and Arrow tell NaN from null; the first value settles it for nearly every column.

@@ -3,8 +3,9 @@
 A number column becomes one matrix column, a boolean column becomes 0/1 and a category column becomes one 0/1
 column per category; the ``Encoding`` remembers which is which, so that new rows get the same columns.
 
-    encoded = encode(table)
-    encode(new_rows, encoding=encoded.encoding).matrix
+>>> learned = encode(pa.table({"size": [1.0, 2.0], "new": [True, False]})).encoding
+>>> encode(pa.table({"new": [True], "size": [7.0]}), encoding=learned).matrix
+array([[7., 1.]])
 """
 
 from __future__ import annotations
@@ -126,12 +127,12 @@ def encode(
     matrix = _uniform_floats(X, positions, encoding)
     if matrix is not None:
         numeric: tuple[Kind, ...] = tuple("number" for _ in names)
-        learned = encoding or Encoding(tuple(names), numeric, ((),) * len(names), ())
+        learned = encoding or Encoding(tuple(names), numeric, ((),) * len(names), fill=())
     else:
         plans = _plans(X, positions, names, encoding, name)
         matrix = _filled(plans, rows)
         kinds, categories = tuple(plan.kind for plan in plans), tuple(plan.categories for plan in plans)
-        learned = encoding or Encoding(tuple(names), kinds, categories, ())
+        learned = encoding or Encoding(tuple(names), kinds, categories, fill=())
     if repeats := [feature for feature, count in Counter(learned.feature_names).items() if count > 1]:
         raise InvalidValueError(
             f"{name} must give each encoded column a name of its own, got {listing(map(repr, repeats))} "

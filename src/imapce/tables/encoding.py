@@ -1,13 +1,14 @@
 """How the columns of a table become the columns of a matrix, as plain data that can be stored and read back.
 
-encoding = Encoding(("size", "colour"), ("number", "category"), ((), ("blue", "red")), (3.5, 0.4, 0.6))
-encoding.feature_names  # ("size", "colour=blue", "colour=red")
+>>> encoding = Encoding(("size", "colour"), ("number", "category"), ((), ("blue", "red")), fill=(3.5, 0.4, 0.6))
+>>> encoding.feature_names
+('size', 'colour=blue', 'colour=red')
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -35,13 +36,14 @@ class Encoding:
     ``kinds`` and ``categories`` go along ``columns`` (no categories: an empty tuple); ``fill`` goes along the
     columns of the matrix and holds their learned means, which for a category are its shares.
 
-    >>> Encoding(("colour",), ("category",), (("blue", "red"),), (0.5, 0.5)).feature_names
+    >>> Encoding(("colour",), ("category",), (("blue", "red"),), fill=(0.5, 0.5)).feature_names
     ('colour=blue', 'colour=red')
     """
 
     columns: tuple[str, ...]
     kinds: tuple[Kind, ...]
     categories: tuple[tuple[Category, ...], ...]
+    _: KW_ONLY
     fill: tuple[float, ...]
 
     @cached_property
@@ -65,7 +67,7 @@ class Encoding:
     def columns_of(self, name_or_index: str | int) -> np.ndarray:
         """The positions of the matrix columns that one table column became.
 
-        >>> Encoding(("a", "b"), ("category", "number"), (("x", "y"), ()), (0.5, 0.5, 0.0)).columns_of("a")
+        >>> Encoding(("a", "b"), ("category", "number"), (("x", "y"), ()), fill=(0.5, 0.5, 0.0)).columns_of("a")
         array([0, 1])
         """
         if isinstance(name_or_index, str):
@@ -99,7 +101,7 @@ class Encoding:
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, text and numbers, one entry per table column.
 
-        >>> Encoding(("a",), ("number",), ((),), (2.0,)).to_json()
+        >>> Encoding(("a",), ("number",), ((),), fill=(2.0,)).to_json()
         {'columns': [{'name': 'a', 'kind': 'number', 'categories': [], 'fill': [2.0]}]}
         """
         return {
@@ -120,7 +122,7 @@ class Encoding:
     def from_json(cls, stored: Any) -> Encoding:
         """The encoding that ``to_json`` wrote; anything else, however built, is refused.
 
-        >>> Encoding.from_json(Encoding(("a",), ("number",), ((),), (2.0,)).to_json()).columns
+        >>> Encoding.from_json(Encoding(("a",), ("number",), ((),), fill=(2.0,)).to_json()).columns
         ('a',)
         """
         _must(isinstance(stored, dict) and set(stored) == {"columns"}, "be an object with columns only", stored)
@@ -140,7 +142,7 @@ class Encoding:
             tuple(entry["name"] for entry in entries),
             tuple(entry["kind"] for entry in entries),
             tuple(tuple(entry["categories"]) for entry in entries),
-            tuple(float(value) for entry in entries for value in entry["fill"]),
+            fill=tuple(float(value) for entry in entries for value in entry["fill"]),
         )
         for names in (encoding.columns, encoding.feature_names):
             _must(len(set(names)) == len(names), "not name a column twice", names)

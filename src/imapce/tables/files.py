@@ -1,7 +1,8 @@
 """Tables and matrices in files: read whole or refused in one sentence, written whole or not at all.
 
-write_table({"x": np.zeros(3)}, "points.parquet")
-read_table("points.parquet").column_names  # ["x"]
+>>> write_table({"x": np.zeros(3)}, "points.parquet")
+>>> read_table("points.parquet").column_names
+['x']
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ def read_table(path: str | os.PathLike[str], *, max_bytes: int | None = None) ->
     In .csv and .tsv files the first row holds the names, and empty cells, NA and NaN are missing values,
     quoted or not. ``max_bytes`` limits the file and what it unpacks to.
 
-    >>> read_table("points.csv").column_names  # doctest: +SKIP
-    ['x', 'y']
+    >>> _ = Path("points.csv").write_text("x,y\\n1,2\\n3,\\n")
+    >>> read_table("points.csv")["y"].to_pylist()
+    [2, None]
     """
     file = Path(path)
     suffix = _suffix(file, READ_SUFFIXES)
@@ -78,7 +80,9 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     A pandas index is not written. A .npy file holds the numbers alone, without names, and may also be given a
     2-D array.
 
-    >>> write_table({"x": np.zeros(3)}, "points.csv")  # doctest: +SKIP
+    >>> write_table({"x": [0.5, 1.5], "name": ["a", "b"]}, "points.csv")
+    >>> Path("points.csv").read_text().split()
+    ['"x","name"', '0.5,"a"', '1.5,"b"']
     """
     file = table_target(path)
     suffix = _suffix(file, WRITE_SUFFIXES)

@@ -1,4 +1,8 @@
-"""TODO-DOC."""
+"""Rows by what a column says: COLUMN=VALUE, as it is written on a command line, becomes a mask.
+
+>>> select(pa.table({"island": ["Dream", "Biscoe", "Dream"]}), "island", "Dream").tolist()
+[True, False, True]
+"""
 
 from __future__ import annotations
 

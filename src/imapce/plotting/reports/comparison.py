@@ -45,7 +45,13 @@ known has to give some of it up."""
 
 
 def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Header and cells of the table of scores, methods that worked only; scores nobody has are left out."""
+    """Header and cells of the table of scores, methods that worked only; scores nobody has are left out.
+
+    >>> from imapce.comparison import compare
+    >>> header, cells = score_rows(compare(np.random.default_rng(0).normal(size=(50, 4)), methods="PCA"))
+    >>> header[:2], cells[0][:2]
+    (['method', 'rows'], ['PCA', '50'])
+    """
     records = [record for record in comparison.to_records() if record["left_out"] is None]
     shown = [name for name in HEADER if any(record[name] is not None for record in records)]
     return [HEADER[name] for name in shown], [[_cell(name, record[name]) for name in shown] for record in records]
@@ -59,7 +65,13 @@ def write_comparison_report(
     title: str,
     facts: Mapping[str, object],
 ) -> Path:
-    """Write the comparison as one HTML page: the figure, the scores, who was left out and why, how to read it."""
+    """Write the comparison as one HTML page: the figure, the scores, who was left out and why, how to read it.
+
+    >>> from imapce.comparison import compare
+    >>> comparison = compare(np.random.default_rng(0).normal(size=(50, 4)), methods="PCA")
+    >>> write_comparison_report("page.html", comparison, Figure(), title="Noise", facts={"rows": 50}).name
+    'page.html'
+    """
     sections = [
         Section("Views", figures=[("Every panel shows the same rows.", figure)]),
         Section("Scores", "\n\n".join(comparison.notes), table=score_rows(comparison)),

@@ -1,7 +1,9 @@
 """The report of an exploration: a summary, one figure of all clusters, and every step with what set its clusters apart.
 
->>> write_exploration_report(exploration, "exploration.html", labels=species)
-PosixPath('exploration.html')
+>>> from imapce import Exploration
+>>> exploration = Exploration(np.random.default_rng(0).normal(size=(50, 4)))
+>>> write_exploration_report(exploration, "exploration.html").name
+'exploration.html'
 """
 
 from __future__ import annotations
@@ -42,8 +44,13 @@ def write_exploration_report(
     With `labels`, one per row and some possibly missing, the figures show them and the text says what each
     cluster is made of. The labels are shown only; the exploration never used them.
 
-    >>> write_exploration_report(exploration, "penguins.html", labels=table["species"], title="Penguins")
-    PosixPath('penguins.html')
+    >>> from imapce import Exploration
+    >>> from imapce.datasets import make_synthetic
+    >>> data = make_synthetic(100)
+    >>> exploration = Exploration(data.X, random_state=0)
+    >>> _ = exploration.accept()
+    >>> write_exploration_report(exploration, "cells.html", labels=data.labels["celltype"], title="Cells").name
+    'cells.html'
     """
     n_rows = len(exploration.row_ids)
     read = None if labels is None else Labels.read(labels, "labels", n_rows, most=n_rows + 1)
@@ -117,8 +124,8 @@ def _step(exploration: Exploration, index: int, labels: ArrayLike | None, read: 
 def _what_was_taken(step: AcceptedStep, index: int, n_rows: int) -> str:
     """Say how many clusters a step took, how large and how distinct they are and who chose them.
 
-    >>> _what_was_taken(exploration.steps[2], 2, 2310)
-    'Step 2 took one cluster of 338 rows (15 %), chosen automatically; distinctness 12.3; p = 0.01 for one Gaussian.'
+    Such as: Step 2 took one cluster of 338 rows (15 %), chosen automatically; distinctness 12.3; p = 0.01 for one
+    Gaussian.
     """
     clusters = step.clusters
     sizes = " and ".join(f"{_rows(cluster.size)} ({_percent(cluster.size, n_rows)})" for cluster in clusters)

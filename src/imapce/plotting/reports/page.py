@@ -1,7 +1,7 @@
 """One HTML page with figures and tables that needs nothing else: no server, no network, no other file.
 
->>> write_report("report.html", title="Penguins", sections=[Section("View", "Two groups.")])
-PosixPath('report.html')
+>>> write_report("report.html", title="Penguins", sections=[Section("View", "Two groups.")]).name
+'report.html'
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _REPORT_DPI = 150
 class Section:
     """A part of a report: a title, text (a blank line begins a paragraph), captioned figures and a table.
 
-    >>> Section("Fit", "It converged.", table=(["alpha", "objective"], [[1.0, 0.25]]))
+    >>> Section("Fit", "It converged.", table=(["alpha", "objective"], [[1.0, 0.25]])).figures
+    []
     """
 
     title: str
@@ -53,8 +54,9 @@ def write_report(
     nothing in a title, a caption or a table is taken for HTML. `dpi` is the resolution of the figures, which
     decides how large the page is.
 
-    >>> write_report("report.html", title="Penguins", sections=sections, summary={"rows": 344})
-    PosixPath('report.html')
+    >>> page = write_report("report.html", title="Penguins", sections=[Section("View")], summary={"rows": 344})
+    >>> "<dd>344</dd>" in page.read_text()
+    True
     """
     report_target(path)
     target = Path(path)

@@ -1,7 +1,6 @@
 """The report of one fitted view: the rows in it, why it was chosen, which features make it, how the search went.
 
->>> write_view_report(model, table, "view.html", color=species)                            # doctest: +SKIP
-PosixPath('view.html')
+It puts together what `plot_embedding`, `plot_path`, `plot_loadings` and `plot_trace` draw of one model.
 """
 
 from __future__ import annotations
@@ -41,8 +40,11 @@ def write_view_report(
     `color`, `color_name` and `known` are those of `plot_embedding`; `facts` are shown below the title. Where the fit
     chose α or μ itself, a section says why it chose this view.
 
-    >>> write_view_report(model, table, "penguins.html", color=table["species"])           # doctest: +SKIP
-    PosixPath('penguins.html')
+    >>> from imapce import IMAPCE
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> model = IMAPCE(alpha=0.0, mu=1.0, n_starts=1, random_state=0).fit(X)
+    >>> write_view_report(model, X, "view.html", color=np.arange(60) % 2).name
+    'view.html'
     """
     chosen = bool(read_path(model))
     # All views are read at once, as every reading of a table encodes it.

@@ -1,0 +1,52 @@
+"""The map in CONTRIBUTING.md shows the house as it is: every room is on it, and every file it names is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HOUSE = ROOT / "src" / "imapce"
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+ROOMS = sorted(folder.name for folder in HOUSE.iterdir() if (folder / "__init__.py").is_file())
+# `rows/dense.py` or `errors.py`; a name such as `rows/<engine>.py` stands for a file that is still to be written.
+FILES = sorted(set(re.findall(r"`((?:\w+/)*\w+\.py)`", TEXT)))
+TO_WRITE = sorted(set(re.findall(r"`((?:\w+/)+)<\w+>\.py`", TEXT)))
+FOLDERS = sorted(set(re.findall(r"`((?:\w+/)+)`", TEXT)))
+ADDITIONS = ("engine", "baseline", "prior kind", "score", "file format", "figure", "clustering method", "command")
+
+
+def table_rows(heading: str) -> list[list[str]]:
+    """The cells of the table below a heading, its own head left out."""
+    section = TEXT.split(f"## {heading}", 1)[1].split("\n## ", 1)[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
+    return rows[2:]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_is_on_the_map(room: str) -> None:
+    assert f"`{room}/`" in [row[0] for row in table_rows("The house")]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_file_on_the_map_is_there(file: str) -> None:
+    assert (HOUSE / file).is_file(), f"CONTRIBUTING.md names {file}, and src/imapce has no such file"
+
+
+@pytest.mark.parametrize("folder", [*TO_WRITE, *FOLDERS])
+def test_every_folder_on_the_map_is_there(folder: str) -> None:
+    assert (HOUSE / folder).is_dir() or (ROOT / folder).is_dir(), f"CONTRIBUTING.md names {folder}, which is not there"
+
+
+@pytest.mark.parametrize("addition", [*ADDITIONS, "μ rule"])
+def test_every_usual_addition_has_its_files(addition: str) -> None:
+    files = dict(table_rows("I want to add a …"))[addition]
+    assert re.search(r"`\w+/[\w<>]+\.py`", files), f"no file is named for a new {addition}"
+
+
+def test_the_map_stays_short() -> None:
+    assert len(TEXT.splitlines()) < 120
+    assert len(FILES) > 10
