@@ -1,4 +1,4 @@
-"""What a fit looks like in a terminal: its progress while it runs, its numbers in words when it is done.
+"""What a command shows in a terminal: progress while it works, its numbers in words when it is done.
 
 with fit_progress() as watch:
     model = IMAPCE(verbose=watch).fit(X)
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
-from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -43,6 +43,23 @@ def fit_progress() -> Iterator[Callable[[Progress], None] | bool]:
         def watch(progress: Progress) -> None:
             best = f"best objective {progress.best:.8g}"
             bar.update(task, description=f"round {progress.round}, {progress.running} starts running, {best}")
+
+        yield watch
+
+
+@contextmanager
+def exploration_progress() -> Iterator[Callable[[int, int, str], None] | None]:
+    """What an exploration calls with rows done, all rows and words: a bar on stderr; None where nobody watches."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows explored"))
+    with ProgressBar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("exploring", total=None)
+
+        def watch(done: int, total: int, words: str) -> None:
+            bar.update(task, completed=done, total=total, description=words)
 
         yield watch
 
