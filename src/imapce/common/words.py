@@ -1,4 +1,4 @@
-"""TODO-DOC."""
+"""Words that sentences to users share: lists that end in a count, and the near names of one that is not known."""
 
 from __future__ import annotations
 
@@ -34,5 +34,10 @@ def close_matches(wanted: str, known: Iterable[str]) -> str:
 
 
 def listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
+    """The chosen names in quotes, the tail beyond ``most`` as a count.
+
+    >>> listed(["a", "b", "c"], np.array([True, False, True]), most=1)
+    "'a' and 1 more"
+    """
     found = [repr(names[i]) for i in np.flatnonzero(chosen)]
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")

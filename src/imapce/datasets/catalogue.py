@@ -1,7 +1,7 @@
 """The data sets of `imapce.datasets` at a glance, told without loading or downloading any of them.
 
->>> next(entry for entry in CATALOGUE if entry.name == "mnist").is_on_disk()
-False
+>>> next(entry for entry in CATALOGUE if entry.name == "digits").is_on_disk()
+True
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""TODO-DOC."""
+"""One data set: rows, the labels that are known of them, and where they come from, checked to fit together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +19,8 @@ class Dataset:
     ``labels`` maps a label's name to one value per row. ``background`` holds rows of a prior that are not in
     ``X`` but have its columns, and ``background_labels`` what is known about those.
 
-    >>> digits = load_digits()
-    >>> digits.X.shape, digits.labels["class"][:3]
-    ((1797, 64), array([0, 1, 2]))
+    >>> Dataset("two points", np.eye(2), ("x", "y"), {"side": np.array([0, 1])}, "made up", "none")
+    Dataset(two points: 2 rows x 2 columns of float64; labels side (2))
     """
 
     name: str
@@ -55,6 +55,16 @@ class Dataset:
         if self.background is not None:
             parts.append(f"background of {len(self.background)} rows")
         return f"Dataset({'; '.join(parts)})"
+
+
+def class_labels(numbers: np.ndarray, names: Sequence[str] | np.ndarray) -> Labels:
+    """The labels of a set with classes, by number and by name.
+
+    >>> class_labels(np.array([1, 0]), ["cat", "dog"])["class_name"].tolist()
+    ['dog', 'cat']
+    """
+    numbers = np.asarray(numbers).astype(np.int64)
+    return {"class": numbers, "class_name": np.asarray(names, dtype=str)[numbers]}
 
 
 def _check_one_label_per_row(name: str, labels: Labels, n_rows: int) -> None:

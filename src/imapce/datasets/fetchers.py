@@ -1,22 +1,21 @@
-"""Data to try a view on: two sets that need no file, the benchmark sets of the paper, superimposed images.
+"""The benchmark sets of the paper, each read from its file: tables of people and regions, images.
 
-    >>> load_digits()
-    Dataset(digits: 1797 rows x 64 columns of float64; labels class (10), class_name (10))
+A file comes from the places of :mod:`imapce.datasets.downloads`: the folder ``IMAPCE_DATA``, then the user's cache,
+then a download, of which ``progress(name, bytes_done, bytes_total)`` tells.
 
-``make_synthetic`` and ``load_digits`` work anywhere. The others read the files of :mod:`imapce.data_files`:
-the folder ``IMAPCE_DATA``, then the user's cache, then a download.
+    >>> fetch_mnist().X.shape                                                               # doctest: +SKIP
+    (60000, 784)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from imapce.datasets import downloads as data_files
-from imapce.datasets.dataset import Dataset, Labels
-from imapce.datasets.downloads import DataFile, locate
+from imapce.datasets.dataset import Dataset, class_labels
+from imapce.datasets.downloads import DataFile, DownloadProgress, locate
 from imapce.datasets.formats import (
     ADULT_COLUMNS,
     ADULT_NUMERIC,
@@ -32,13 +31,13 @@ from imapce.datasets.formats import (
 from imapce.errors import InvalidValueError
 
 
-def load_synthetic_paper() -> Dataset:
+def load_synthetic_paper(*, progress: DownloadProgress | None = None) -> Dataset:
     """The synthetic set of the paper as its authors ship it: 1,500 rows, ten standardised columns.
 
-    >>> load_synthetic_paper().labels["batch"].sum()
+    >>> load_synthetic_paper().labels["batch"].sum()                                        # doctest: +SKIP
     np.int64(900)
     """
-    path = locate(data_files.SYNTHETIC_PAPER_FILE)
+    path = locate(data_files.SYNTHETIC_PAPER_FILE, progress=progress)
     features = tuple(f"d_{column}" for column in range(10))
     label_names = ("batch", "celltype", "combined_cluster")
     with reading(path):
@@ -53,21 +52,21 @@ def load_synthetic_paper() -> Dataset:
         )
 
 
-def fetch_adult(version: Literal["paper", "full"] = "paper") -> Dataset:
+def fetch_adult(version: Literal["paper", "full"] = "paper", *, progress: DownloadProgress | None = None) -> Dataset:
     """UCI Adult: the 1,000 standardised rows of the paper, or the full training part of 32,561 rows.
 
     ``"paper"``: six standardised columns; labels ethnicity (1 white, 0 other), gender, income and the
     combined ones. ``"full"``: the six numeric columns as they are, the nine text columns as labels; a missing
     value is ``"?"``.
 
-    >>> fetch_adult().feature_names
+    >>> fetch_adult().feature_names                                                         # doctest: +SKIP
     ('age', 'education', 'ethnicity', 'gender', 'hours_per_week', 'income')
     """
     if version not in ("paper", "full"):
         raise InvalidValueError(f"version must be 'paper' or 'full', got {version!r}: choose one of the two.")
     source = "Becker and Kohavi, UCI Machine Learning Repository, Adult (1996)"
     if version == "paper":
-        path = locate(data_files.ADULT_PAPER_FILE)
+        path = locate(data_files.ADULT_PAPER_FILE, progress=progress)
         with reading(path):
             table = read_csv(path)
             labels = {"ethnicity": table["ethnicity"].astype(int)}
@@ -81,7 +80,7 @@ def fetch_adult(version: Literal["paper", "full"] = "paper") -> Dataset:
                 source=source + ", preprocessed in github.com/StavGer/IMAPCE",
                 licence="CC BY 4.0 (Adult); the preprocessing repository states none",
             )
-    path = locate(data_files.ADULT_FULL_FILE)
+    path = locate(data_files.ADULT_FULL_FILE, progress=progress)
     with reading(path):
         table = read_csv(path, header=ADULT_COLUMNS)
         return Dataset(
@@ -100,7 +99,7 @@ def fetch_image_segmentation() -> Dataset:
     ``REGION.PIXEL.COUNT`` is 9 everywhere, and 224 rows repeat an earlier one. The download comes from OpenML
     (data set 36), where the rows may be in another order.
 
-    >>> fetch_image_segmentation()
+    >>> fetch_image_segmentation()                                                          # doctest: +SKIP
     Dataset(image_segmentation: 2310 rows x 19 columns of float64; labels class (7), class_name (7))
     """
     path = data_files.locate_image_segmentation()
@@ -111,26 +110,26 @@ def fetch_image_segmentation() -> Dataset:
             name="image_segmentation",
             X=np.column_stack([table[name].astype(float) for name in data_files.IMAGE_SEGMENTATION_COLUMNS]),
             feature_names=data_files.IMAGE_SEGMENTATION_COLUMNS,
-            labels=_class_labels(numbers, names),
+            labels=class_labels(numbers, names),
             source="UCI Machine Learning Repository, Image Segmentation (1990)",
             licence="CC BY 4.0",
         )
 
 
-def fetch_mnist() -> Dataset:
+def fetch_mnist(*, progress: DownloadProgress | None = None) -> Dataset:
     """MNIST, training part: 60,000 handwritten digits as rows of 784 grey values 0..255 (uint8).
 
-    >>> fetch_mnist().X.shape
+    >>> fetch_mnist().X.shape                                                               # doctest: +SKIP
     (60000, 784)
     """
     source = "LeCun, Cortes and Burges, The MNIST database of handwritten digits"
-    return _idx_images("mnist", data_files.MNIST_FILES, DIGIT_NAMES, source, "CC BY-SA 3.0")
+    return _idx_images("mnist", data_files.MNIST_FILES, DIGIT_NAMES, source, "CC BY-SA 3.0", progress)
 
 
-def fetch_fashion_mnist() -> Dataset:
+def fetch_fashion_mnist(*, progress: DownloadProgress | None = None) -> Dataset:
     """Fashion-MNIST, training part: 60,000 garments as rows of 784 grey values 0..255 (uint8).
 
-    >>> fetch_fashion_mnist().labels["class_name"][0]
+    >>> fetch_fashion_mnist().labels["class_name"][0]                                       # doctest: +SKIP
     np.str_('Ankle boot')
     """
     return _idx_images(
@@ -139,35 +138,31 @@ def fetch_fashion_mnist() -> Dataset:
         FASHION_NAMES,
         "Zalando Research, Fashion-MNIST",
         "MIT",
+        progress,
     )
 
 
-def fetch_cifar100() -> Dataset:
+def fetch_cifar100(*, progress: DownloadProgress | None = None) -> Dataset:
     """CIFAR-100, training part, grey and cropped to 28x28: rows of 784 values 0..255 (uint8), 100 classes.
 
     Grey is (19595 R + 38470 G + 7471 B + 32768) >> 16, the crop rows and columns 2 to 29. The converted file
     ``cifar100_gray28_train.npz`` (15,000 rows, shuffled) is read where it is found; the original archive
     gives all 50,000 rows in their original order, so "the first n rows" are not the same rows in the two.
 
-    >>> fetch_cifar100().X.shape[1]
+    >>> fetch_cifar100().X.shape[1]                                                         # doctest: +SKIP
     784
     """
-    path = locate(data_files.CIFAR100_FILE)
+    path = locate(data_files.CIFAR100_FILE, progress=progress)
     with reading(path):
         images, numbers, names = read_cifar100(path)
         return Dataset(
             name="cifar100_grey28",
             X=images,
             feature_names=_pixel_names(),
-            labels=_class_labels(numbers, names),
+            labels=class_labels(numbers, names),
             source="Krizhevsky, Learning Multiple Layers of Features from Tiny Images (2009), CIFAR-100",
             licence="none stated: cite the report",
         )
-
-
-def _class_labels(numbers: np.ndarray, names: Sequence[str] | np.ndarray) -> Labels:
-    numbers = np.asarray(numbers).astype(np.int64)
-    return {"class": numbers, "class_name": np.asarray(names, dtype=str)[numbers]}
 
 
 def _pixel_names() -> tuple[str, ...]:
@@ -175,9 +170,14 @@ def _pixel_names() -> tuple[str, ...]:
 
 
 def _idx_images(
-    name: str, files: tuple[DataFile, DataFile], class_names: tuple[str, ...], source: str, licence: str
+    name: str,
+    files: tuple[DataFile, DataFile],
+    class_names: tuple[str, ...],
+    source: str,
+    licence: str,
+    progress: DownloadProgress | None,
 ) -> Dataset:
-    images_path, labels_path = locate(files[0]), locate(files[1])
+    images_path, labels_path = (locate(file, progress=progress) for file in files)
     with reading(images_path):
         images = read_idx(images_path, n_dims=3)
     with reading(labels_path):
@@ -185,7 +185,7 @@ def _idx_images(
             name=name,
             X=images.reshape(len(images), -1),
             feature_names=_pixel_names(),
-            labels=_class_labels(read_idx(labels_path, n_dims=1), class_names),
+            labels=class_labels(read_idx(labels_path, n_dims=1), class_names),
             source=source,
             licence=licence,
         )

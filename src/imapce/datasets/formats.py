@@ -1,7 +1,7 @@
 """The formats the benchmark data come in: comma-separated text, IDX, CIFAR-100's archive; their columns.
 
-    >>> table = read_csv(Path("synthetic_dataset.csv"))
-    >>> table["batch"][:3]
+    >>> table = read_csv(Path("synthetic_dataset.csv"))                                     # doctest: +SKIP
+    >>> table["batch"][:3]                                                                  # doctest: +SKIP
     array(['0', '0', '0'], dtype='<U1')
 
 What a file must look like is checked here, since a file put into a folder by hand carries no promise; every
@@ -51,7 +51,7 @@ _UNREADABLE = (
 def reading(path: Path) -> Iterator[None]:
     """Turn whatever a damaged or foreign file makes the code inside raise into one sentence about that file.
 
-    >>> with reading(Path("cut.gz")):
+    >>> with reading(Path("cut.gz")):                                                       # doctest: +SKIP
     ...     read_idx(Path("cut.gz"), n_dims=3)
     Traceback (most recent call last):
     imapce.errors.FileFormatError: The data file cut.gz cannot be read ...
@@ -70,7 +70,7 @@ def read_csv(path: Path, header: tuple[str, ...] | None = None) -> dict[str, np.
 
     Blanks around a value and empty lines are dropped (Adult has both).
 
-    >>> read_csv(Path("adult.data.gz"), header=("age", "workclass", ...))["age"][:2]
+    >>> read_csv(Path("adult.data.gz"), header=("age", "workclass", ...))["age"][:2]        # doctest: +SKIP
     array(['39', '50'], dtype='<U2')
     """
     if path.suffix == ".gz":
@@ -90,7 +90,7 @@ def read_csv(path: Path, header: tuple[str, ...] | None = None) -> dict[str, np.
 def read_idx(path: Path, n_dims: int) -> np.ndarray:
     """Unsigned bytes in the IDX format: two zero bytes, the type, the number of sizes, the sizes, the data.
 
-    >>> read_idx(Path("train-images-idx3-ubyte.gz"), n_dims=3).shape
+    >>> read_idx(Path("train-images-idx3-ubyte.gz"), n_dims=3).shape                        # doctest: +SKIP
     (60000, 28, 28)
     """
     packed = path.read_bytes()
@@ -109,8 +109,8 @@ def read_cifar100(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Read from the original archive (``.tar.gz``, all 50,000 training rows) or from a converted ``.npz``.
 
-    >>> images, numbers, names = read_cifar100(Path("cifar-100-binary.tar.gz"))
-    >>> images.shape, str(names[0])
+    >>> images, numbers, names = read_cifar100(Path("cifar-100-binary.tar.gz"))             # doctest: +SKIP
+    >>> images.shape, str(names[0])                                                         # doctest: +SKIP
     ((50000, 784), 'apple')
     """
     if path.suffix == ".npz":
@@ -130,7 +130,7 @@ def read_cifar100(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def grey_crop(planes: np.ndarray) -> np.ndarray:
     """Grey (19595 R + 38470 G + 7471 B + 32768) >> 16 of rows and columns 2..29, one flat row per image.
 
-    >>> grey_crop(np.full((1, 3, 32, 32), 255, dtype=np.uint8))[0, :3]
+    >>> grey_crop(np.full((1, 3, 32, 32), 255, dtype=np.uint8))[0, :3]                      # doctest: +SKIP
     array([255, 255, 255], dtype=uint8)
     """
     red, green, blue = (planes[:, channel, 2:30, 2:30].astype(np.uint32) for channel in range(3))
