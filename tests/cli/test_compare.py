@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands import refusal, run, succeed
+from commands import FEATURES, refusal, run, succeed
 from imapce import datasets
 from imapce.cli.outputs import COMPARISON_FILES
 from imapce.comparison.methods import METHODS
 from imapce.comparison.scores import SCORES
 from imapce.tables.files import read_table, write_table
 from stand_ins import FirstColumns, fails, labelled, shows
-
-FEATURES = [f"d_{place}" for place in range(10)]
 
 compare = partial(succeed, "compare")
 refused = partial(refusal, "compare")
