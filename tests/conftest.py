@@ -16,8 +16,6 @@ import scipy.linalg  # noqa: F401
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from imapce.datasets.downloads import find
-
 threadpool_limits(1, user_api="blas")
 settings.register_profile("imapce", deadline=None, derandomize=True, max_examples=15, database=None)
 settings.load_profile("imapce")
@@ -33,6 +31,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    # Not above: SciPy silences the warning about np.matrix when it is first imported, and that must be while pytest
+    # collects with warnings as errors, or a module that makes an np.matrix cannot be collected.
+    from imapce.datasets.downloads import find
+
     for marker in item.iter_markers("data"):
         if find(marker.args) is None:
             pytest.skip(f"{marker.args[0]} is in neither IMAPCE_DATA nor the cache")
