@@ -5,6 +5,13 @@ UV := $(shell command -v uv 2>/dev/null)
 INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 QUICK ?=
 
+# The package reads data from IMAPCE_DATA alone; data beside the checkout is offered here. Empty is a choice: no data.
+ifeq ($(origin IMAPCE_DATA),undefined)
+ifneq ($(wildcard ../shared/data/.),)
+export IMAPCE_DATA := $(abspath ../shared/data)
+endif
+endif
+
 .PHONY: demo test lint bench reproduce nightly app clean
 
 .venv/installed: pyproject.toml

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from click.testing import Result
 from typer.testing import CliRunner
 
 from imapce.cli import app
+
+FEATURES = [f"d_{place}" for place in range(10)]
+QUICK = ("--starts", "3")
 
 
 def run(*words: Any) -> Result:
@@ -29,3 +33,7 @@ def refusal(*words: Any) -> str:
     assert result.stderr.startswith("imapce: ")
     assert result.stderr.count("\n") == 1
     return result.stderr
+
+
+def files_beside(path: Path) -> list[str]:
+    return sorted(entry.name for entry in path.parent.iterdir())

@@ -1,11 +1,17 @@
-"""Puts this folder on the import path, so that tests in subfolders share `helpers`; property tests repeat exactly.
+"""What holds for all tests: which data they may use, one BLAS thread, property tests that repeat exactly.
 
-BLAS gets one thread: the arrays are small, and parallel workers with several threads each get in one another's way.
+A test of a published file is marked with the file, `@pytest.mark.data("adult.data", "adult.data.gz")`, any of the names
+will do, and is skipped where that is not on disk; no test downloads. BLAS gets one thread: the arrays are small, and
+parallel workers with several threads each get in one another's way.
 """
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy  # noqa: F401 - loads the BLAS libraries that are limited below
+import pytest
 import scipy.linalg  # noqa: F401
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
@@ -13,3 +19,22 @@ from threadpoolctl import threadpool_limits
 threadpool_limits(1, user_api="blas")
 settings.register_profile("imapce", deadline=None, derandomize=True, max_examples=15, database=None)
 settings.load_profile("imapce")
+
+BESIDE = Path(__file__).parents[2] / "shared" / "data"
+# An IMAPCE_DATA that is empty is a choice too: no data folder.
+if "IMAPCE_DATA" not in os.environ and BESIDE.is_dir():
+    os.environ["IMAPCE_DATA"] = str(BESIDE)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "data(*paths): needs one of these files in IMAPCE_DATA or the cache")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    # Not above: SciPy silences the warning about np.matrix when it is first imported, and that must be while pytest
+    # collects with warnings as errors, or a module that makes an np.matrix cannot be collected.
+    from imapce.datasets.downloads import find
+
+    for marker in item.iter_markers("data"):
+        if find(marker.args) is None:
+            pytest.skip(f"{marker.args[0]} is in neither IMAPCE_DATA nor the cache")

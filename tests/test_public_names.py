@@ -26,11 +26,6 @@ ROOMS = (
 )
 MOST_POSITIONAL = 3
 
-# Constructors that may take more by position, each with its reason.
-POSITIONAL_BY_NATURE = {
-    "imapce.plotting.reports.page.Section": "the parts of a section in the order in which they stand on the page",
-}
-
 
 def public_names() -> dict[str, Any]:
     """Every public class, function and room by its address; data such as METHODS has no docstring of its own."""
@@ -128,9 +123,6 @@ def test_a_public_call_takes_at_most_three_by_position(address: str) -> None:
     if isinstance(call, classmethod | staticmethod):
         call = call.__func__
     given = positional(call)
-    if address in POSITIONAL_BY_NATURE:
-        assert len(given) > MOST_POSITIONAL, f"{address} needs no exception: {POSITIONAL_BY_NATURE[address]}"
-        return
     assert len(given) <= MOST_POSITIONAL, f"{address} takes {', '.join(given)} by position: put a * before the fourth"
 
 

@@ -1,4 +1,10 @@
-"""imapce: see what else is in your data."""
+"""imapce: see what else is in your data.
+
+>>> import imapce
+>>> view = imapce.IMAPCE(random_state=0).fit_transform(imapce.datasets.load_digits().X)
+>>> view.shape
+(1797, 2)
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from imapce import baselines as baselines
+    from imapce import datasets as datasets
+    from imapce import metrics as metrics
+    from imapce import plotting as plotting
+    from imapce import tables as tables
     from imapce.errors import ImapceError
     from imapce.estimators.imapce import IMAPCE
     from imapce.estimators.model_file import load_model
@@ -38,9 +49,12 @@ _HOME = {
     "Subset": "imapce.priors.kinds",
     "load_model": "imapce.estimators.model_file",
 }
+_SUBMODULES = ("baselines", "datasets", "metrics", "plotting", "tables")
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"imapce.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'imapce' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)
@@ -49,4 +63,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SUBMODULES})

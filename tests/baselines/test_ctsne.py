@@ -205,8 +205,8 @@ def test_repeated_rows_part_in_a_tree() -> None:
     assert np.isfinite(view).all()
 
 
-def test_revised_ct_sne_shows_the_cell_types_of_the_paper_s_set_without_its_batches() -> None:
-    data = datasets.load_synthetic_paper()
+def test_revised_ct_sne_shows_the_cell_types_of_the_synthetic_set_without_its_batches() -> None:
+    data = datasets.make_synthetic()
     model = RevisedCTSNE(perplexity=50, alpha=1e-10, n_iter=500, random_state=0)
     view = model.fit_transform(data.X, prior=data.labels["batch"])
     assert metrics.normalized_laplacian_score(view, data.labels["batch"]) > 0.45

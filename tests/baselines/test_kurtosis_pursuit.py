@@ -82,7 +82,7 @@ def test_every_start_ends_where_the_gradient_has_no_tangent_part_and_never_rises
 
 
 def test_kurtosis_is_no_higher_than_what_imapce_reaches_with_a_huge_weight() -> None:
-    rows = datasets.load_synthetic_paper().X
+    rows = datasets.make_synthetic().X
     ours = KurtosisPursuit(random_state=0).fit(rows)
     theirs = IMAPCE(mu=1e9, random_state=0).fit(rows)
     assert ours.kurtosis_ <= theirs.kurtosis_ * (1 + 1e-6)

@@ -21,7 +21,6 @@ from imapce.baselines import SIDE
 from imapce.baselines.embedding import MapProgress
 from imapce.baselines.side import kl_scores, log_cosh_scores
 from imapce.baselines.side_background import Background, quadratic_multiplier
-from imapce.datasets import downloads as data_files
 
 DATA = grouped()
 
@@ -278,9 +277,8 @@ def test_a_known_grouping_makes_room_for_the_hidden_one() -> None:
     assert accuracy(model.whiten(DATA.X) @ model.components_.T, DATA.batch) < 0.65
 
 
+@pytest.mark.data("uci_adult_data.csv")
 def test_the_label_column_of_adult_is_left_out_of_the_view() -> None:
-    if data_files.find(("uci_adult_data.csv",)) is None:
-        pytest.skip("uci_adult_data.csv is in neither IMAPCE_DATA nor the cache")
     adult = datasets.fetch_adult()
     model = SIDE(random_state=0).fit(adult.X, prior=adult.labels["ethnicity"])
     assert np.abs(model.components_[:, adult.feature_names.index("ethnicity")]).max() < 1e-6

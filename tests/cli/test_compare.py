@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands import refusal, run, succeed
+from commands import FEATURES, refusal, run, succeed
 from imapce import datasets
-from imapce.cli.compare import FILES
+from imapce.cli.outputs import COMPARISON_FILES
 from imapce.comparison.methods import METHODS
 from imapce.comparison.scores import SCORES
 from imapce.tables.files import read_table, write_table
 from stand_ins import FirstColumns, fails, labelled, shows
-
-FEATURES = [f"d_{place}" for place in range(10)]
 
 compare = partial(succeed, "compare")
 refused = partial(refusal, "compare")
@@ -60,7 +58,7 @@ KNOWN = ("--attributes", "d_0,d_1,d_2,d_3", "--known-labels", "batch", "--labels
 def test_it_writes_figure_scores_embeddings_and_report(rows: Path, tmp_path: Path) -> None:
     out = tmp_path / "comparison"
     told = " ".join(compare(rows, *KNOWN, "-o", out, "--mu", 200).split())
-    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in out.iterdir()) == sorted(COMPARISON_FILES)
     assert (out / "comparison.png").read_bytes().startswith(b"\x89PNG")
     assert (out / "comparison.pdf").read_bytes().startswith(b"%PDF")
     for words in ("4 columns are known", "Broken is left out", "no luck", "same 100 of 240 rows", "fewer rows"):

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commands import refusal, succeed
+from commands import FEATURES, refusal, succeed
 from imapce import IMAPCE, Exploration, Subset, datasets
 from imapce.tables.files import read_table, write_table
 
-FEATURES = [f"d_{place}" for place in range(10)]
 QUICK = ("--labels", "celltype", "--drop", "batch", "--starts", "4", "--mu", "1000", "--min-cluster-size", "40")
 
 

@@ -26,13 +26,6 @@ from imapce.datasets.generators import make_superimposed, make_synthetic
 from imapce.errors import DataNotFoundError, FileFormatError, InvalidTypeError, InvalidValueError
 
 
-def needs(*relative_paths: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(
-        data_files.find(relative_paths) is None,
-        reason=f"{relative_paths[0]} is in neither IMAPCE_DATA nor the cache",
-    )
-
-
 def counts(values: np.ndarray) -> dict[object, int]:
     names, numbers = np.unique(values, return_counts=True)
     return dict(zip(names.tolist(), numbers.tolist(), strict=True))
@@ -98,7 +91,7 @@ def test_digits_and_repr() -> None:
         Dataset("x", np.zeros((2, 1)), ("a",), labels={}, source="", licence="", background=np.zeros((2, 2)))
 
 
-@needs("synthetic_dataset.csv")
+@pytest.mark.data("synthetic_dataset.csv")
 def test_synthetic_of_the_paper() -> None:
     data = datasets.load_synthetic_paper()
     assert data.X.shape == (1500, 10)
@@ -107,7 +100,7 @@ def test_synthetic_of_the_paper() -> None:
     assert sorted(counts(data.labels["combined_cluster"]).values()) == [200] * 3 + [300] * 3
 
 
-@needs("uci_adult_data.csv")
+@pytest.mark.data("uci_adult_data.csv")
 def test_adult_of_the_paper_names_each_column_rightly() -> None:
     data = datasets.fetch_adult()
     assert data.X.shape == (1000, 6)
@@ -125,7 +118,7 @@ def test_adult_of_the_paper_names_each_column_rightly() -> None:
         assert abs(np.corrcoef(values, data.X[:, column])[0, 1]) == pytest.approx(1.0), name
 
 
-@needs("adult.data", "adult.data.gz")
+@pytest.mark.data("adult.data", "adult.data.gz")
 def test_full_adult() -> None:
     data = datasets.fetch_adult("full")
     assert data.X.shape == (32561, 6)
@@ -137,7 +130,7 @@ def test_full_adult() -> None:
         datasets.fetch_adult("half")  # type: ignore[arg-type]
 
 
-@needs("image_segmentation.csv")
+@pytest.mark.data("image_segmentation.csv")
 def test_image_segmentation() -> None:
     data = datasets.fetch_image_segmentation()
     assert data.X.shape == (2310, 19)
@@ -147,8 +140,8 @@ def test_image_segmentation() -> None:
     assert len(everything) - len(np.unique(everything, axis=0)) == 224
 
 
-@needs("mnist/train-images-idx3-ubyte.gz")
-@needs("fashion-mnist/train-images-idx3-ubyte.gz")
+@pytest.mark.data("mnist/train-images-idx3-ubyte.gz")
+@pytest.mark.data("fashion-mnist/train-images-idx3-ubyte.gz")
 def test_image_sets_and_their_sums() -> None:
     mnist, fashion = datasets.fetch_mnist(), datasets.fetch_fashion_mnist()
     digits = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
@@ -165,7 +158,7 @@ def test_image_sets_and_their_sums() -> None:
     assert summed.background.shape == (1000, 784)
 
 
-@needs("cifar100_gray28_train.npz", "cifar-100-binary.tar.gz")
+@pytest.mark.data("cifar100_gray28_train.npz", "cifar-100-binary.tar.gz")
 def test_cifar100() -> None:
     data = datasets.fetch_cifar100()
     assert data.X.shape[0] in (15000, 50000)
@@ -287,6 +280,27 @@ def test_a_download_lands_in_the_cache_and_is_made_once(folders: tuple[Path, Pat
     assert data_files.locate(remote("http://127.0.0.1:9/never-asked")) == path
 
 
+@pytest.mark.usefixtures("folders")
+def test_a_download_tells_its_progress_from_nothing_to_all(server: str) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    data_files.locate(remote(server + "/good"), progress=lambda *news: told.append(news))
+    assert {name for name, _, _ in told} == {"sub/table.csv"}
+    assert {total for _, _, total in told} == {len(CONTENT)}
+    received = [done for _, done, _ in told]
+    assert (received[0], received[-1]) == (0, len(CONTENT))
+    assert received == sorted(set(received))
+
+
+@pytest.mark.usefixtures("folders")
+@pytest.mark.parametrize(("terminal", "line"), [(True, "downloading sub/table.csv, 0.3 MB\n"), (False, "")])
+def test_a_download_nobody_follows_is_one_line_in_a_terminal(
+    server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], terminal: bool, line: str
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    data_files.locate(remote(server + "/good"))
+    assert capsys.readouterr() == ("", line)
+
+
 @pytest.mark.parametrize(
     ("where", "content", "reason"),
     [
@@ -349,7 +363,9 @@ def test_default_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     assert data_files.cache_folder() == tmp_path / "xdg" / "imapce"
     assert data_files.data_folder() is None
     (tmp_path / "shared" / "data").mkdir(parents=True)
-    assert data_files.data_folder() == (tmp_path / "shared" / "data").resolve()
+    assert data_files.data_folder() is None
+    monkeypatch.setenv("IMAPCE_DATA", "")
+    assert data_files.data_folder() is None
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("LOCALAPPDATA", raising=False)
@@ -378,7 +394,7 @@ def test_cifar_archive_is_read_in_place(folders: tuple[Path, Path]) -> None:
     assert files_under(data) == [data / "cifar-100-binary.tar.gz"]
 
 
-@needs("image_segmentation.csv")
+@pytest.mark.data("image_segmentation.csv")
 def test_image_segmentation_is_converted_from_openml(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from imapce import datasets
-from imapce.datasets import downloads as data_files
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.metrics.readback import residual_predictability
 from imapce.metrics.scores import (
@@ -96,10 +95,8 @@ def test_ceiling_is_the_mean_under_permuted_labels(sizes: tuple[int, int], ceili
     assert np.mean(scores) == pytest.approx(ceiling, abs=0.002)
 
 
-@pytest.mark.skipif(
-    data_files.find(("synthetic_dataset.csv",)) is None or data_files.find(("uci_adult_data.csv",)) is None,
-    reason="the paper's synthetic and Adult files are in neither IMAPCE_DATA nor the cache",
-)
+@pytest.mark.data("synthetic_dataset.csv")
+@pytest.mark.data("uci_adult_data.csv")
 def test_ceilings_of_the_papers_sets() -> None:
     assert nls_ceiling(datasets.load_synthetic_paper().labels["batch"]) == pytest.approx(0.4803, abs=5e-5)
     adult = datasets.fetch_adult()

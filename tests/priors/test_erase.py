@@ -18,7 +18,6 @@ from commands import refusal, succeed
 from helpers import angle_between, grouped, literal_objective, standardised
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset, datasets, load_model
 from imapce.baselines import CPCA, GCPCA, PCA
-from imapce.datasets import downloads as data_files
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.metrics.readback import residual_predictability
 from imapce.rows import dense
@@ -68,13 +67,7 @@ def test_the_automatic_setting_erases_as_well() -> None:
     assert share_read_back(model.transform(data), data[:, :2]) <= 1e-10
 
 
-needs_adult = pytest.mark.skipif(
-    data_files.find(("uci_adult_data.csv",)) is None,
-    reason="the paper's Adult file is in neither IMAPCE_DATA nor cache",
-)
-
-
-@needs_adult
+@pytest.mark.data("uci_adult_data.csv")
 @pytest.mark.parametrize(
     ("columns", "label", "most"),
     [

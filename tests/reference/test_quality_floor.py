@@ -11,15 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from helpers import standardised
 from imapce import IMAPCE, Attributes, datasets
-from imapce.datasets import downloads as data_files
 from imapce.metrics.scores import normalized_laplacian_score, normalized_mutual_information
-
-
-def needs(file: data_files.DataFile) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(
-        data_files.find((file.relative_path,)) is None,
-        reason=f"{file.relative_path} is in neither IMAPCE_DATA nor the cache",
-    )
 
 
 def neighbour_accuracy(view: np.ndarray, labels: np.ndarray) -> float:
@@ -48,7 +40,7 @@ def test_the_quiet_grouping_is_hidden_before_and_plain_after(seed: int) -> None:
     assert normalized_laplacian_score(after, batch) > 0.43
 
 
-@needs(data_files.SYNTHETIC_PAPER_FILE)
+@pytest.mark.data("synthetic_dataset.csv")
 def test_the_paper_s_synthetic_data_reach_the_lowest_objective_known_from_every_seed() -> None:
     data = datasets.load_synthetic_paper()
     for seed in range(20):
@@ -58,7 +50,7 @@ def test_the_paper_s_synthetic_data_reach_the_lowest_objective_known_from_every_
     assert neighbour_accuracy(model.transform(data.X), data.labels["celltype"]) > 0.94
 
 
-@needs(data_files.ADULT_PAPER_FILE)
+@pytest.mark.data("uci_adult_data.csv")
 def test_the_paper_s_adult_data_reach_the_lowest_objective_known() -> None:
     data = datasets.fetch_adult()
     for seed in range(5):

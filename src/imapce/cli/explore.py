@@ -7,38 +7,14 @@ from typing import Annotated
 
 import typer
 
-from imapce.cli.options import (
-    AlphaOrRule,
-    Background,
-    CenterOnly,
-    Components,
-    Data,
-    Drop,
-    ErasedColumns,
-    KnownColumns,
-    KnownRows,
-    LabelColumn,
-    Missing,
-    MissingValues,
-    Mu,
-    Output,
-    Report,
-    Seed,
-    Starts,
-    in_one_sentence,
-    number_or_rule,
-    warnings_in_one_line,
-)
+from imapce.cli.messages import warnings_in_one_line
+from imapce.cli.options import DataOptions, Output, Report, ViewOptions
 from imapce.errors import InvalidValueError
 
 
-@in_one_sentence
 def explore(
-    data: Data,
-    attributes: KnownColumns = None,
-    erase: ErasedColumns = None,
-    background: Background = None,
-    known: KnownRows = None,
+    asked: DataOptions,
+    *,
     output: Output = None,
     report: Report = None,
     session: Annotated[
@@ -60,15 +36,7 @@ def explore(
     refine: Annotated[
         bool, typer.Option("--refine/--no-refine", help="Carry the clusters of a view into all directions.")
     ] = True,
-    components: Components = 2,
-    alpha: AlphaOrRule = "auto",
-    mu: Mu = "auto",
-    center_only: CenterOnly = False,
-    starts: Starts = 10,
-    seed: Seed = 0,
-    labels: LabelColumn = None,
-    drop: Drop = None,
-    missing: MissingValues = Missing.error,
+    fit: ViewOptions,
 ) -> None:
     """Explore DATA step by step: take the most distinct cluster into the known, look again, until nothing is left.
 
@@ -80,52 +48,41 @@ def explore(
     """
     from rich.console import Console
 
-    from imapce.cli.outputs import check_targets, cluster_table
+    from imapce.cli.outputs import check_targets, write_clusters
     from imapce.cli.request import Request, prepare
-    from imapce.cli.screen import print_exploration, print_written
-    from imapce.estimators.imapce import IMAPCE
+    from imapce.cli.screen import exploration_progress, print_exploration, print_written
     from imapce.exploration.session import Exploration
-    from imapce.tables.files import write_table
 
     if output is not None and output.lower().endswith(".npy"):
         raise InvalidValueError(
             f"-o must be a table with columns for explore, got {output!r}: use .parquet, .csv, .tsv or .arrow."
         )
-    check_targets(table=output, report=report, others={"--session": session}, inputs=(data, background))
+    check_targets(table=output, report=report, others={"--session": session}, inputs=(asked.data, asked.background))
     if resume and session is None:
         raise InvalidValueError("--resume goes on with a session; name its file with --session FILE.")
     if session is not None and not resume and Path(session).exists():
         raise InvalidValueError(
             f"--session must be a new file, and {session!r} exists; add --resume to go on, or choose another name."
         )
-    prepared = prepare(Request.of_options(data, attributes, background, known, labels, drop, erase=erase))
+    prepared = prepare(Request.of_options(asked))
     if resume and session is not None:
         exploration = Exploration.load(session, prepared.features)
     else:
-        model = IMAPCE(
-            components,
-            alpha=number_or_rule(alpha),
-            mu=number_or_rule(mu),
-            standardize=not center_only,
-            n_starts=starts,
-            outliers="keep",
-            missing=missing.value,
-        )
         exploration = Exploration(
             prepared.features,
             prior=prepared.priors,
-            estimator=model,
+            estimator=fit.estimator(outliers="keep"),
             min_cluster_size="auto" if min_cluster_size is None else min_cluster_size,
             max_clusters=max_clusters,
-            random_state=seed,
+            random_state=fit.seed,
             clusterer=clusterer,
             refine=refine,
             path=session,
         )
     console = Console()
     try:
-        with warnings_in_one_line():
-            exploration.run(max_steps, significance=significance)
+        with warnings_in_one_line(), exploration_progress() as progress:
+            exploration.run(max_steps, significance=significance, progress=progress)
     except KeyboardInterrupt:
         kept = (
             f"it is in {session}; add --resume to go on" if session is not None else "nothing is kept without --session"
@@ -134,10 +91,10 @@ def explore(
         raise
     written: dict[str, str] = {}
     if output is not None:
-        write_table(cluster_table(prepared.carried, exploration), output)
+        write_clusters(exploration, prepared.carried, output)
         written["table"] = output
     if report is not None:
-        exploration.report(report, labels=prepared.labels, title=f"Exploration of {Path(data).name}")
+        exploration.report(report, labels=prepared.labels, title=f"Exploration of {Path(asked.data).name}")
         written["report"] = report
     if session is not None:
         written["session"] = session

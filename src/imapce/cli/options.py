@@ -1,39 +1,24 @@
-"""Options and manners that commands share: what a prior is called, how errors and warnings are told."""
+"""Every option that more than one command has, declared once: singly, or as a group that a command takes whole.
+
+def embed(asked: DataOptions, fit: ViewOptions, output: Output = None) -> None: ...
+
+app.command()(with_option_groups(embed))      # imapce embed DATA --attributes ... --alpha ... --output ...
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from imapce.errors import ImapceError
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-USER_ERROR = 2
-INTERRUPTED = 130
-
-
-class Missing(StrEnum):
-    """What to do with missing values."""
-
-    error = "error"
-    mean = "mean"
-
-
-class Outliers(StrEnum):
-    """What to do with gross outliers."""
-
-    auto = "auto"
-    keep = "keep"
-    trim = "trim"
-
+if TYPE_CHECKING:
+    from imapce.estimators.imapce import IMAPCE
 
 Output = Annotated[
     str | None,
@@ -46,83 +31,147 @@ Output = Annotated[
 ]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]
 Report = Annotated[str | None, typer.Option("--report", metavar="FILE", help="HTML page to write.")]
-Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="Rows: .csv, .tsv, .parquet, .arrow, .feather, .npy or .npz.")
-]
-KnownColumns = Annotated[
-    str | None,
-    typer.Option("--attributes", metavar="A,B", help="Columns that are known (positions from 0 for .npy and .npz)."),
-]
-ErasedColumns = Annotated[
-    str | None,
-    typer.Option(
-        "--erase",
-        metavar="A,B",
-        help="Columns that are known and of which nothing linear may be left in the view, whatever --alpha.",
-    ),
-]
-Background = Annotated[
-    str | None, typer.Option("--background", metavar="FILE", help="Rows that are known, with the columns of DATA.")
-]
-KnownRows = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--known", metavar="COLUMN=VALUE", help="Rows of DATA that are known; repeatable. COLUMN is no feature."
-    ),
-]
-Components = Annotated[int, typer.Option("--components", min=2, max=3, help="Axes of the view.")]
-AlphaOrRule = Annotated[
-    str,
-    typer.Option(
-        "--alpha",
-        metavar="auto|ratio|NUMBER",
-        help="Weight of what is known; 0 ignores it, 1 is the paper's. ratio: the least at which no view keeps more of "
-        "DATA than of the known.",
-    ),
-]
-Mu = Annotated[str, typer.Option("--mu", metavar="auto|paper|NUMBER", help="Weight of pulling clusters apart.")]
-CenterOnly = Annotated[bool, typer.Option("--center-only", help="Keep the columns' own scales.")]
-Starts = Annotated[int, typer.Option("--starts", help="Starting points of the search.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of everything random.")]
-LabelColumn = Annotated[
-    str | None, typer.Option("--labels", metavar="COLUMN", help="Column that colours the pictures. It is no feature.")
-]
-Drop = Annotated[str | None, typer.Option("--drop", metavar="A,B", help="Columns to leave out.")]
-OutlyingRows = Annotated[
-    Outliers,
-    typer.Option("--outliers", help="Use gross outliers, or set them aside; auto does where alpha or mu is automatic."),
-]
-MissingValues = Annotated[Missing, typer.Option("--missing", help="Refuse missing values, or fill them with means.")]
+ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file written by `imapce embed --save`.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
-def in_one_sentence(command: Callable[P, R]) -> Callable[P, R]:
-    """Tell the errors meant for users as one line on stderr, and end on Ctrl-C as shells expect."""
+class Missing(StrEnum):
+    """What to do with missing values."""
+
+    error = "error"
+    mean = "mean"
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """A file of rows, what of it is known, and which of its columns are no features."""
+
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="Rows: .csv, .tsv, .parquet, .arrow, .feather, .npy or .npz.")
+    ]
+    attributes: Annotated[
+        str | None,
+        typer.Option(
+            "--attributes", metavar="A,B", help="Columns that are known (positions from 0 for .npy and .npz)."
+        ),
+    ] = None
+    erase: Annotated[
+        str | None,
+        typer.Option(
+            "--erase",
+            metavar="A,B",
+            help="Columns that are known and of which nothing linear may be left in the view, whatever --alpha.",
+        ),
+    ] = None
+    background: Annotated[
+        str | None, typer.Option("--background", metavar="FILE", help="Rows that are known, with the columns of DATA.")
+    ] = None
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known", metavar="COLUMN=VALUE", help="Rows of DATA that are known; repeatable. COLUMN is no feature."
+        ),
+    ] = None
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", metavar="COLUMN", help="Column that colours the pictures. It is no feature."),
+    ] = None
+    drop: Annotated[str | None, typer.Option("--drop", metavar="A,B", help="Columns to leave out.")] = None
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What IMAPCE is told besides the data, wherever it is fitted."""
+
+    alpha: Annotated[
+        str,
+        typer.Option(
+            "--alpha",
+            metavar="auto|ratio|NUMBER",
+            help="Weight of what is known; 0 ignores it, 1 is the paper's. ratio: the least at which no view keeps "
+            "more of DATA than of the known.",
+        ),
+    ] = "auto"
+    mu: Annotated[str, typer.Option("--mu", metavar="auto|paper|NUMBER", help="Weight of pulling clusters apart.")] = (
+        "auto"
+    )
+    center_only: Annotated[bool, typer.Option("--center-only", help="Keep the columns' own scales.")] = False
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of everything random.")] = 0
+    missing: Annotated[Missing, typer.Option("--missing", help="Refuse missing values, or fill them with means.")] = (
+        Missing.error
+    )
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """Alpha and mu as the estimator takes them: numbers, or the names of rules."""
+        return {"alpha": _number_or_rule(self.alpha), "mu": _number_or_rule(self.mu)}
+
+
+@dataclass(frozen=True)
+class ViewOptions(FitOptions):
+    """What the one IMAPCE of a command is told, where no other method stands beside it."""
+
+    components: Annotated[int, typer.Option("--components", min=2, max=3, help="Axes of the view.")] = 2
+    starts: Annotated[int, typer.Option("--starts", help="Starting points of the search.")] = 10
+
+    def estimator(self, **parameters: Any) -> IMAPCE:
+        """The estimator that these options describe; `parameters` are those that the command decides itself."""
+        from imapce.estimators.imapce import IMAPCE
+
+        return IMAPCE(
+            self.components,
+            standardize=not self.center_only,
+            n_starts=self.starts,
+            missing=self.missing.value,
+            **self.weights,
+            **parameters,
+        )
+
+
+def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with each parameter that is a group of options spelled out, option by option.
+
+    Typer knows no groups and reads the signature of a function, so it is shown one without them.
+    """
+    types = get_type_hints(command, include_extras=True)
+    parameters = inspect.signature(command).parameters
+    groups = {name: types[name] for name in parameters if dataclasses.is_dataclass(types[name])}
+    shown: list[inspect.Parameter] = []
+    for name, parameter in parameters.items():
+        if name in groups:
+            shown += _options_of(groups[name])
+        else:
+            shown.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=types[name]))
 
     @functools.wraps(command)
-    def told(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except ImapceError as problem:
-            typer.echo(f"imapce: {' '.join(str(problem).split())}", err=True)
-            raise typer.Exit(USER_ERROR) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
+    def spelled_out(**values: Any) -> None:
+        gathered = {
+            name: group(**{option.name: values.pop(option.name) for option in dataclasses.fields(group)})
+            for name, group in groups.items()
+        }
+        command(**gathered, **values)
 
-    return told
+    spelled_out.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    # Typer looks here as well, and would meet the types of the groups.
+    spelled_out.__annotations__ = {option.name: option.annotation for option in shown}
+    return spelled_out
 
 
-def number_or_rule(text: str) -> float | str:
+def _options_of(group: type) -> list[inspect.Parameter]:
+    types = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if option.default is dataclasses.MISSING else option.default,
+            annotation=types[option.name],
+        )
+        for option in dataclasses.fields(group)
+    ]
+
+
+def _number_or_rule(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
-
-
-@contextmanager
-def warnings_in_one_line() -> Iterator[None]:
-    """Print what the library warns of as lines like those of errors, without the place in the code."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        typer.echo(f"imapce: warning: {' '.join(str(warning.message).split())}", err=True)

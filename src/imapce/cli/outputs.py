@@ -1,47 +1,36 @@
-"""TODO-DOC."""
+"""What a command writes and where: views, clusters and comparisons, refused before any work where they could not be.
+
+check_targets(table="view.parquet", plot="view.png", inputs=("rows.csv",))
+write_view(view, carried, output="view.parquet", plot="view.png")   # {"table": "view.parquet", "plot": "view.png"}
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.common.whole_files import writable_target
+from imapce.cli.request import Prepared
+from imapce.common.whole_files import whole_file, whole_folder, writable_target
+from imapce.comparison.compare import Comparison
 from imapce.errors import InvalidValueError
 from imapce.exploration.session import Exploration
 from imapce.tables.encode import column_names
-from imapce.tables.files import table_target
+from imapce.tables.files import table_target, write_table
 
-
-def output_table(carried: pa.Table, view: NDArray[np.float64]) -> pa.Table:
-    """The columns that go along, the row number and the axes; a name that is taken gets _1, _2, ... appended.
-
-    >>> output_table(pa.table({"row": ["a"]}), np.zeros((1, 2))).column_names
-    ['row', 'row_1', 'imapce0', 'imapce1']
-    """
-    axes = {f"imapce{axis}": view[:, axis] for axis in range(view.shape[1])}
-    return beside(carried, {"row": np.arange(len(view))} | axes)
-
-
-def cluster_table(carried: pa.Table, exploration: Exploration) -> pa.Table:
-    """The columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, coordinates."""
-    frame = exploration.to_frame()
-    names = column_names(frame, "the result")
-    return beside(carried, {name: np.asarray(frame[name]) for name in names})
-
-
-def beside(carried: pa.Table, added: Mapping[str, NDArray]) -> pa.Table:
-    columns = dict(zip(carried.column_names, carried.columns, strict=True))
-    for name, values in added.items():
-        free, number = name, 0
-        while free in columns:
-            number += 1
-            free = f"{name}_{number}"
-        columns[free] = pa.array(values)
-    return pa.table(columns)
+COMPARISON_FILES = (
+    "comparison.png",
+    "comparison.pdf",
+    "scores.csv",
+    "scores.json",
+    "embeddings.parquet",
+    "report.html",
+)
 
 
 def check_targets(
@@ -72,3 +61,109 @@ def check_targets(
             raise InvalidValueError(f"{option} must not replace a file that is read, got {target.name!r}: rename it.")
     if len(set(targets.values())) < len(targets):
         raise InvalidValueError(f"{' and '.join(targets)} must name different files: rename one of them.")
+
+
+def write_view(
+    view: NDArray[np.float64],
+    carried: pa.Table,
+    *,
+    output: str | None,
+    plot: str | None,
+    color: NDArray[Any] | None = None,
+    color_name: str | None = None,
+    known: NDArray[Any] | None = None,
+    aside: NDArray[Any] | None = None,
+) -> dict[str, str]:
+    """Write the table and the plot that were asked for and tell where; the plot is drawn before either is written.
+
+    Rows set aside are in the table and not in the plot, where the others would shrink to a spot.
+    """
+    written: dict[str, str] = {}
+    figure = None
+    if plot is not None:
+        from imapce.plotting import plot_embedding
+
+        names = [f"imapce{axis}" for axis in range(view.shape[1])]
+        shown = np.ones(len(view), dtype=bool)
+        shown[aside if aside is not None else []] = False
+        color, known = (None if values is None else np.asarray(values)[shown] for values in (color, known))
+        figure = plot_embedding(view[shown], color=color, color_name=color_name, known=known, axis_names=names)
+    if output is not None:
+        # An .npy file holds one kind of number and no names, so the axes alone.
+        write_table(view if output.lower().endswith(".npy") else output_table(carried, view), output)
+        written["table"] = output
+    if plot is not None and figure is not None:
+        from imapce.plotting import save_figure
+
+        save_figure(figure, plot)
+        written["plot"] = plot
+    return written
+
+
+def write_clusters(exploration: Exploration, carried: pa.Table, output: str) -> None:
+    """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes."""
+    frame = exploration.to_frame()
+    names = column_names(frame, "the result")
+    write_table(_beside(carried, {name: np.asarray(frame[name]) for name in names}), output)
+
+
+def write_comparison(
+    comparison: Comparison,
+    prepared: Prepared,
+    output: str,
+    *,
+    title: str,
+    facts: dict[str, str],
+    color_name: str | None = None,
+) -> dict[str, str]:
+    """Write every file of the folder `output`, or none; what was written and where."""
+    from imapce.plotting import plot_methods, save_figure, write_comparison_report
+
+    figure = plot_methods(comparison, color=prepared.labels, color_name=color_name)
+    told = {**facts, "notes": comparison.notes, "scored_rows": len(comparison.scored_rows)}
+    records = comparison.to_records()
+    remarks = {one.method.title: list(one.remarks) for one in comparison.results if one.remarks}
+    with whole_folder(output, COMPARISON_FILES) as folder:
+        for file in ("comparison.png", "comparison.pdf"):
+            save_figure(figure, folder / file)
+        write_table({key: [record[key] for record in records] for key in records[0]}, folder / "scores.csv")
+        text = json.dumps({**told, "methods": records, "remarks": remarks}, indent=2, ensure_ascii=False)
+        with whole_file(folder / "scores.json") as stream:
+            stream.write(f"{text}\n".encode())
+        write_table(_embeddings(comparison, prepared.carried), folder / "embeddings.parquet")
+        write_comparison_report(folder / "report.html", comparison, figure, title=title, facts=facts)
+    return {"report": str(Path(output) / "report.html"), f"{len(COMPARISON_FILES) - 1} more files": output}
+
+
+def output_table(carried: pa.Table, view: NDArray[np.float64]) -> pa.Table:
+    """The columns that go along, the row number and the axes; a name that is taken gets _1, _2, ... appended.
+
+    >>> output_table(pa.table({"row": ["a"]}), np.zeros((1, 2))).column_names
+    ['row', 'row_1', 'imapce0', 'imapce1']
+    """
+    axes = {f"imapce{axis}": view[:, axis] for axis in range(view.shape[1])}
+    return _beside(carried, {"row": np.arange(len(view))} | axes)
+
+
+def _embeddings(comparison: Comparison, carried: pa.Table) -> pa.Table:
+    """The columns that go along, the row number, and every method's axes, empty where it got no row."""
+    axes: dict[str, Any] = {"row": np.arange(comparison.n_rows)}
+    for result in comparison.worked:
+        if result.embedding is None or result.rows is None:
+            continue
+        for axis, values in enumerate(result.embedding.T):
+            column = np.full(comparison.n_rows, np.nan)
+            column[result.rows] = values
+            axes[f"{result.method.title}_{axis}"] = pa.array(column, from_pandas=True)
+    return _beside(carried, axes)
+
+
+def _beside(carried: pa.Table, added: Mapping[str, NDArray]) -> pa.Table:
+    columns = dict(zip(carried.column_names, carried.columns, strict=True))
+    for name, values in added.items():
+        free, number = name, 0
+        while free in columns:
+            number += 1
+            free = f"{name}_{number}"
+        columns[free] = pa.array(values)
+    return pa.table(columns)

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from imapce.cli.options import DataOptions
 from imapce.common.words import close_matches, listing
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
@@ -41,27 +42,17 @@ class Request:
     erase: tuple[str, ...] = ()
 
     @classmethod
-    def of_options(
-        cls,
-        data: str,
-        attributes: str | None,
-        background: str | None,
-        known: list[str] | None,
-        labels: str | None,
-        drop: str | None,
-        known_labels: str | None = None,
-        erase: str | None = None,
-    ) -> Request:
+    def of_options(cls, options: DataOptions, known_labels: str | None = None) -> Request:
         """The request as the options of a command spell it, with names in comma-separated texts."""
         return cls(
-            data,
-            listed_names(attributes),
-            background,
-            tuple(known or ()),
-            labels,
-            listed_names(drop),
-            known_labels,
-            listed_names(erase),
+            options.data,
+            attributes=listed_names(options.attributes),
+            background=options.background,
+            known=tuple(options.known or ()),
+            labels=options.labels,
+            drop=listed_names(options.drop),
+            known_labels=known_labels,
+            erase=listed_names(options.erase),
         )
 
     @property

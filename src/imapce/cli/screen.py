@@ -1,4 +1,4 @@
-"""What a fit looks like in a terminal: its progress while it runs, its numbers in words when it is done.
+"""What a command shows in a terminal: progress while it works, its numbers in words when it is done.
 
 with fit_progress() as watch:
     model = IMAPCE(verbose=watch).fit(X)
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
-from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -43,6 +43,23 @@ def fit_progress() -> Iterator[Callable[[Progress], None] | bool]:
         def watch(progress: Progress) -> None:
             best = f"best objective {progress.best:.8g}"
             bar.update(task, description=f"round {progress.round}, {progress.running} starts running, {best}")
+
+        yield watch
+
+
+@contextmanager
+def exploration_progress() -> Iterator[Callable[[str, float | None], None] | None]:
+    """Told the words of an exploration and the share of rows explored: a bar on stderr; None where nobody watches."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("of the rows explored; {task.description}"))
+    with ProgressBar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("exploring", total=1.0)
+
+        def watch(words: str, share: float | None) -> None:
+            bar.update(task, completed=share or 0.0, description=words)
 
         yield watch
 

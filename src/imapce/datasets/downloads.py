@@ -1,12 +1,10 @@
 """Where a data file is: the data folder, the user's cache, or, failing both, the data's home on the net.
 
-A file is looked for in the folder named by the environment variable ``IMAPCE_DATA`` (without it:
-``../shared/data`` seen from the current directory, where that exists), then in the user's cache, and is
-downloaded into that cache last. A download goes to a temporary file, is checked against the known checksum
-and only then takes its name, so a cut connection leaves nothing behind.
+A file is looked for in the folder named by the environment variable ``IMAPCE_DATA`` (unset or empty: no folder),
+then in the user's cache, and is downloaded into that cache last. A download goes to a temporary file, is checked
+against the known checksum and only then takes its name, so a cut connection leaves nothing behind.
 
-    >>> path = locate(SYNTHETIC_PAPER_FILE)
-    >>> path.read_text()[:5]
+    >>> locate(SYNTHETIC_PAPER_FILE).read_text()[:5]                                        # doctest: +SKIP
     'batch'
 """
 
@@ -26,11 +24,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import sklearn.datasets
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from imapce.common.whole_files import whole_file
 from imapce.errors import DataNotFoundError
+
+# Called with the name of the file, the bytes received and the bytes promised (None where the server does not say):
+# once before the first byte, then after every piece.
+DownloadProgress = Callable[[str, int, int | None], None]
 
 BYTES_PER_READ = 1 << 16
 SECONDS_WITHOUT_AN_ANSWER = 30.0
@@ -123,24 +123,21 @@ IMAGE_SEGMENTATION_COLUMNS = (
 
 
 def data_folder() -> Path | None:
-    """The user's folder of data files: ``IMAPCE_DATA``, else an existing ``../shared/data``, else None.
+    """The user's folder of data files: ``IMAPCE_DATA``; None where that is unset or empty.
 
-    >>> os.environ["IMAPCE_DATA"] = "/data"
-    >>> data_folder()
+    >>> os.environ["IMAPCE_DATA"] = "/data"                                                 # doctest: +SKIP
+    >>> data_folder()                                                                       # doctest: +SKIP
     PosixPath('/data')
     """
     named = os.environ.get("IMAPCE_DATA")
-    if named:
-        return Path(named).expanduser()
-    beside = Path("..") / "shared" / "data"
-    return beside.resolve() if beside.is_dir() else None
+    return Path(named).expanduser() if named else None
 
 
 def cache_folder() -> Path:
     """The user's cache: ``IMAPCE_CACHE``, else ``$XDG_CACHE_HOME/imapce``, else the habit of the system.
 
-    >>> os.environ["IMAPCE_CACHE"] = "/tmp/mine"
-    >>> cache_folder()
+    >>> os.environ["IMAPCE_CACHE"] = "/tmp/mine"                                        # doctest: +SKIP
+    >>> cache_folder()                                                                  # doctest: +SKIP
     PosixPath('/tmp/mine')
     """
     named = os.environ.get("IMAPCE_CACHE")
@@ -160,7 +157,7 @@ def cache_folder() -> Path:
 def find(relative_paths: tuple[str, ...]) -> Path | None:
     """The first of these paths that exists, the data folder before the cache; None when there is none.
 
-    >>> find(("adult.data", "adult.data.gz"))
+    >>> find(("adult.data", "adult.data.gz"))                                           # doctest: +SKIP
     PosixPath('/data/adult.data.gz')
     """
     for folder in (data_folder(), cache_folder()):
@@ -173,20 +170,20 @@ def find(relative_paths: tuple[str, ...]) -> Path | None:
     return None
 
 
-def locate(file: DataFile) -> Path:
+def locate(file: DataFile, *, progress: DownloadProgress | None = None) -> Path:
     """The path of a data file, downloaded into the cache when it is in neither folder.
 
-    >>> locate(ADULT_FULL_FILE)
+    >>> locate(ADULT_FULL_FILE)                                                         # doctest: +SKIP
     PosixPath('/home/me/.cache/imapce/adult.data')
     """
     found = find((file.relative_path, *file.also_accepted))
-    return found if found is not None else download(file)
+    return found if found is not None else download(file, progress=progress)
 
 
 def locate_image_segmentation() -> Path:
     """The path of Image Segmentation as comma-separated text, converted from OpenML where it is missing.
 
-    >>> locate_image_segmentation()
+    >>> locate_image_segmentation()                                                     # doctest: +SKIP
     PosixPath('/home/me/.cache/imapce/image_segmentation.csv')
     """
     found = find((IMAGE_SEGMENTATION_FILE,))
@@ -214,16 +211,18 @@ def locate_image_segmentation() -> Path:
         raise not_found(IMAGE_SEGMENTATION_FILE, home, reason) from reason
 
 
-def download(file: DataFile) -> Path:
+def download(file: DataFile, *, progress: DownloadProgress | None = None) -> Path:
     """Fetch a file into the cache, whole and with the right checksum or not at all.
 
-    >>> download(ADULT_FULL_FILE)
+    Without a ``progress`` a terminal gets one line, since a large file takes minutes; anything else gets none.
+
+    >>> download(ADULT_FULL_FILE)                                                       # doctest: +SKIP
     PosixPath('/home/me/.cache/imapce/adult.data')
     """
 
     def fetch(target: BinaryIO) -> None:
         digest = hashlib.new(file.algorithm, usedforsecurity=False)
-        received, promised = _copy_from_url(file.url, target, digest.update, Path(file.relative_path).name)
+        received, promised = _copy_from_url(file, target, digest.update, progress or _tell_a_terminal)
         if promised is not None and received != promised:
             raise _DownloadFailed(f"the transfer ended after {received} of {promised} bytes")
         if digest.hexdigest() != file.checksum:
@@ -238,7 +237,7 @@ def download(file: DataFile) -> Path:
 def write_to_cache(relative_path: str, write: Callable[[BinaryIO], None]) -> Path:
     """Let ``write`` fill a temporary file of the cache, which then takes its name; on error nothing stays.
 
-    >>> write_to_cache("notes.txt", lambda target: None)
+    >>> write_to_cache("notes.txt", lambda target: None)                                # doctest: +SKIP
     PosixPath('/home/me/.cache/imapce/notes.txt')
     """
     destination = cache_folder() / relative_path
@@ -251,9 +250,8 @@ def write_to_cache(relative_path: str, write: Callable[[BinaryIO], None]) -> Pat
 def not_found(relative_path: str, home: str, reason: object) -> DataNotFoundError:
     """The error for a file that is nowhere: which file, why the download failed, and both places to put it.
 
-    >>> raise not_found("adult.data", "https://...", "no network")
-    Traceback (most recent call last):
-    imapce.errors.DataNotFoundError: The data file adult.data is not on disk ...
+    >>> str(not_found("adult.data", "https://example.org", "no network"))[:43]
+    'The data file adult.data is not on disk and'
     """
     folder = data_folder()
     in_cache = cache_folder() / relative_path
@@ -271,24 +269,28 @@ class _DownloadFailed(Exception):
     """The server answered, and what it sent is not the file."""
 
 
-def _copy_from_url(url: str, target: BinaryIO, observe: Callable[[bytes], None], title: str) -> tuple[int, int | None]:
+def _copy_from_url(
+    file: DataFile, target: BinaryIO, observe: Callable[[bytes], None], progress: DownloadProgress
+) -> tuple[int, int | None]:
     """Bytes received and bytes promised by the server (None when it does not say)."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    # On stderr, so that what a command prints on stdout stays clean when piped.
-    with (
-        urllib.request.urlopen(url, timeout=SECONDS_WITHOUT_AN_ANSWER) as response,
-        Progress(*columns, console=Console(stderr=True), transient=True) as progress,
-    ):
+    with urllib.request.urlopen(file.url, timeout=SECONDS_WITHOUT_AN_ANSWER) as response:
         length = response.headers.get("Content-Length")
         promised = int(length) if length is not None and length.isdigit() else None
-        task = progress.add_task(title, total=promised)
         received = 0
+        progress(file.relative_path, received, promised)
         while piece := response.read(BYTES_PER_READ):
             target.write(piece)
             observe(piece)
             received += len(piece)
-            progress.update(task, completed=received)
+            progress(file.relative_path, received, promised)
     return received, promised
+
+
+def _tell_a_terminal(name: str, done: int, total: int | None) -> None:
+    # On stderr, so that what a command prints on stdout stays clean when piped.
+    if done == 0 and sys.stderr.isatty():
+        size = "" if total is None else f", {total / 1e6:.1f} MB"
+        print(f"downloading {name}{size}", file=sys.stderr)
 
 
 def _image_segmentation_csv(attributes: Any, classes: Any) -> str:

@@ -1,6 +1,7 @@
 """The benchmark sets of the paper, read from the files that :mod:`imapce.datasets.downloads` finds or fetches.
 
-Each is looked for in the folder ``IMAPCE_DATA``, then in the user's cache, then it is downloaded.
+Each is looked for in the folder ``IMAPCE_DATA``, then in the user's cache, then it is downloaded, of which
+``progress(name, bytes_done, bytes_total)`` tells.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 
 from imapce.datasets import downloads as data_files
 from imapce.datasets.dataset import Dataset, numbered_classes
-from imapce.datasets.downloads import DataFile, locate
+from imapce.datasets.downloads import DataFile, DownloadProgress, locate
 from imapce.datasets.formats import (
     ADULT_COLUMNS,
     ADULT_NUMERIC,
@@ -27,13 +28,13 @@ from imapce.datasets.formats import (
 from imapce.errors import InvalidValueError
 
 
-def load_synthetic_paper() -> Dataset:
+def load_synthetic_paper(*, progress: DownloadProgress | None = None) -> Dataset:
     """The synthetic set of the paper as its authors ship it: 1,500 rows, ten standardised columns.
 
     >>> load_synthetic_paper().labels["batch"].sum()
     np.int64(900)
     """
-    path = locate(data_files.SYNTHETIC_PAPER_FILE)
+    path = locate(data_files.SYNTHETIC_PAPER_FILE, progress=progress)
     features = tuple(f"d_{column}" for column in range(10))
     label_names = ("batch", "celltype", "combined_cluster")
     with reading(path):
@@ -48,7 +49,7 @@ def load_synthetic_paper() -> Dataset:
         )
 
 
-def fetch_adult(version: Literal["paper", "full"] = "paper") -> Dataset:
+def fetch_adult(version: Literal["paper", "full"] = "paper", *, progress: DownloadProgress | None = None) -> Dataset:
     """UCI Adult: the 1,000 standardised rows of the paper, or the full training part of 32,561 rows.
 
     ``"paper"``: six standardised columns; labels ethnicity (1 white, 0 other), gender, income and the
@@ -62,7 +63,7 @@ def fetch_adult(version: Literal["paper", "full"] = "paper") -> Dataset:
         raise InvalidValueError(f"version must be 'paper' or 'full', got {version!r}: choose one of the two.")
     source = "Becker and Kohavi, UCI Machine Learning Repository, Adult (1996)"
     if version == "paper":
-        path = locate(data_files.ADULT_PAPER_FILE)
+        path = locate(data_files.ADULT_PAPER_FILE, progress=progress)
         with reading(path):
             table = read_csv(path)
             labels = {"ethnicity": table["ethnicity"].astype(int)}
@@ -76,7 +77,7 @@ def fetch_adult(version: Literal["paper", "full"] = "paper") -> Dataset:
                 source=source + ", preprocessed in github.com/StavGer/IMAPCE",
                 licence="CC BY 4.0 (Adult); the preprocessing repository states none",
             )
-    path = locate(data_files.ADULT_FULL_FILE)
+    path = locate(data_files.ADULT_FULL_FILE, progress=progress)
     with reading(path):
         table = read_csv(path, header=ADULT_COLUMNS)
         return Dataset(
@@ -112,17 +113,17 @@ def fetch_image_segmentation() -> Dataset:
         )
 
 
-def fetch_mnist() -> Dataset:
+def fetch_mnist(*, progress: DownloadProgress | None = None) -> Dataset:
     """MNIST, training part: 60,000 handwritten digits as rows of 784 grey values 0..255 (uint8).
 
     >>> fetch_mnist().X.shape
     (60000, 784)
     """
     source = "LeCun, Cortes and Burges, The MNIST database of handwritten digits"
-    return _idx_images("mnist", data_files.MNIST_FILES, DIGIT_NAMES, source, "CC BY-SA 3.0")
+    return _idx_images("mnist", data_files.MNIST_FILES, DIGIT_NAMES, source, "CC BY-SA 3.0", progress)
 
 
-def fetch_fashion_mnist() -> Dataset:
+def fetch_fashion_mnist(*, progress: DownloadProgress | None = None) -> Dataset:
     """Fashion-MNIST, training part: 60,000 garments as rows of 784 grey values 0..255 (uint8).
 
     >>> fetch_fashion_mnist().labels["class_name"][0]
@@ -134,10 +135,11 @@ def fetch_fashion_mnist() -> Dataset:
         FASHION_NAMES,
         "Zalando Research, Fashion-MNIST",
         "MIT",
+        progress,
     )
 
 
-def fetch_cifar100() -> Dataset:
+def fetch_cifar100(*, progress: DownloadProgress | None = None) -> Dataset:
     """CIFAR-100, training part, grey and cropped to 28x28: rows of 784 values 0..255 (uint8), 100 classes.
 
     Grey is (19595 R + 38470 G + 7471 B + 32768) >> 16, the crop rows and columns 2 to 29. The converted file
@@ -147,7 +149,7 @@ def fetch_cifar100() -> Dataset:
     >>> fetch_cifar100().X.shape[1]
     784
     """
-    path = locate(data_files.CIFAR100_FILE)
+    path = locate(data_files.CIFAR100_FILE, progress=progress)
     with reading(path):
         images, numbers, names = read_cifar100(path)
         return Dataset(
@@ -165,9 +167,14 @@ def _pixel_names() -> tuple[str, ...]:
 
 
 def _idx_images(
-    name: str, files: tuple[DataFile, DataFile], class_names: tuple[str, ...], source: str, licence: str
+    name: str,
+    files: tuple[DataFile, DataFile],
+    class_names: tuple[str, ...],
+    source: str,
+    licence: str,
+    progress: DownloadProgress | None,
 ) -> Dataset:
-    images_path, labels_path = locate(files[0]), locate(files[1])
+    images_path, labels_path = (locate(file, progress=progress) for file in files)
     with reading(images_path):
         images = read_idx(images_path, n_dims=3)
     with reading(labels_path):

@@ -61,8 +61,8 @@ class Exploration(Session):
     >>> step = exploration.propose()
     >>> exploration.accept().clusters[0].size
     50
-    >>> exploration.run().labels_.max() + 1
-    3
+    >>> exploration.undo().steps
+    []
     """
 
     # --- looking ------------------------------------------------------------------------------------------------------

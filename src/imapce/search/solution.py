@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,7 @@ class Optimum(Comparable):
     components: Array
     objective: float
     kurtosis: float = np.nan
+    _: KW_ONLY
     starts: int = 1
     alpha: float = np.nan
     mu: float = np.nan

@@ -117,7 +117,7 @@ def _step(exploration: Exploration, index: int, labels: ArrayLike | None, read: 
         f"Step {index}: cluster{'s' if len(numbered) > 1 else ''} {which}, {_rows(size)}",
         text,
         [(caption, plot_step(exploration, index, labels=labels))],
-        _features(numbered),
+        table=_features(numbered),
     )
 
 

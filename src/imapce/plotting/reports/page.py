@@ -11,7 +11,7 @@ import html
 import numbers
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,7 @@ class Section:
     title: str
     text: str = ""
     figures: list[tuple[str, Figure]] = field(default_factory=list)
+    _: KW_ONLY
     table: Table | None = None
 
 

@@ -1,0 +1,109 @@
+"""`imapce embed`: one view of a file, to a table, a plot, a report and a model for new rows."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from imapce.cli.messages import warnings_in_one_line
+from imapce.cli.options import DataOptions, Output, Plot, Report, ViewOptions
+
+if TYPE_CHECKING:
+    from imapce.cli.request import Prepared
+    from imapce.estimators.imapce import IMAPCE
+
+
+class Outliers(StrEnum):
+    """What to do with gross outliers."""
+
+    auto = "auto"
+    keep = "keep"
+    trim = "trim"
+
+
+def embed(
+    asked: DataOptions,
+    *,
+    output: Output = None,
+    plot: Plot = None,
+    report: Report = None,
+    save: Annotated[str | None, typer.Option(metavar="FILE", help="Model to write, for `imapce transform`.")] = None,
+    fit: ViewOptions,
+    outliers: Annotated[
+        Outliers,
+        typer.Option(
+            "--outliers", help="Use gross outliers, or set them aside; auto does where alpha or mu is automatic."
+        ),
+    ] = Outliers.auto,
+) -> None:
+    """Find a view of DATA that drops what is known and shows what else is there.
+
+    The kinds of knowledge (--attributes, --erase, --background, --known) may be combined.
+
+    Example:
+
+        imapce embed penguins.csv --known species=Adelie -o view.parquet --plot view.png
+    """
+    from rich.console import Console
+
+    from imapce.cli.outputs import check_targets, write_view
+    from imapce.cli.request import Request, prepare
+    from imapce.cli.screen import facts_table, fit_facts, fit_progress, print_model, print_written
+
+    check_targets(
+        table=output, plot=plot, report=report, others={"--save": save}, inputs=(asked.data, asked.background)
+    )
+    prepared = prepare(Request.of_options(asked))
+    model = fit.estimator(outliers=outliers.value, random_state=fit.seed)
+    with warnings_in_one_line(), fit_progress() as watch:
+        model.set_params(verbose=watch)
+        view = model.fit_transform(prepared.features, prior=prepared.priors)
+    # The saved model is for later use, where nobody watches this terminal.
+    model.set_params(verbose=False)
+    written = write_view(
+        view,
+        prepared.carried,
+        output=output,
+        plot=plot,
+        color=prepared.labels,
+        color_name=asked.labels,
+        known=prepared.known,
+        aside=model.outliers_,
+    )
+    if save is not None:
+        model.save(save)
+        written["model"] = save
+    facts = _table_facts(model, prepared) | fit_facts(model)
+    if report is not None:
+        from imapce.plotting import write_view_report
+
+        write_view_report(
+            model,
+            prepared.features,
+            report,
+            color=prepared.labels,
+            color_name=asked.labels,
+            known=prepared.known,
+            title=f"View of {Path(asked.data).name}",
+            # How the search ended is a sentence, and the page has a section for it.
+            facts={name: value for name, value in facts.items() if name != "search"},
+        )
+        written["report"] = report
+    console = Console()
+    console.print(facts_table(facts))
+    print_model(console, model)
+    print_written(console, written)
+
+
+def _table_facts(model: IMAPCE, prepared: Prepared) -> dict[str, str]:
+    rows, columns = prepared.features.shape
+    encoded = len(model.encoded_feature_names_)
+    widened = f", {encoded} after encoding categories" if encoded != columns else ""
+    return {
+        "rows": f"{rows:,}",
+        "columns": f"{columns:,}{widened}",
+        "known": "; ".join(prepared.words) or "nothing, the view shows the strongest clusters",
+    }
