@@ -41,10 +41,10 @@ def whole_exploration() -> None:
         fit = cluster = 0.0
         while not exploration.done:
             begun = time.perf_counter()
-            step = exploration.propose()
+            exploration.propose(clusters=False)
             fit += time.perf_counter() - begun
             begun = time.perf_counter()
-            found = step.most_distinct
+            found = exploration.cluster().most_distinct
             cluster += time.perf_counter() - begun
             if found:
                 exploration.accept()
@@ -68,10 +68,10 @@ def one_step() -> None:
     }
     for name, options in ways.items():
         exploration = Exploration(X, random_state=0, **options)
-        fit = seconds_of(exploration.propose)
-        cluster = seconds_of(lambda session=exploration: session.propose().most_distinct)
+        fit = seconds_of(lambda session=exploration: session.propose(clusters=False))
+        cluster = seconds_of(exploration.cluster)
         first = seconds_of(exploration.accept)
-        second = seconds_of(lambda session=exploration: session.propose().most_distinct)
+        second = seconds_of(exploration.propose)
         print(
             f"100,000 x 50, {name}: first step {fit + cluster:.2f} s (fit {fit:.2f}, clusters {cluster:.2f}), "
             f"accept {first:.2f} s, second step {second:.2f} s (claim 2 s each)",

@@ -17,7 +17,7 @@ from pymanopt.manifolds import Stiefel
 from pymanopt.optimizers import SteepestDescent
 
 from benchmarks.problems import Problem, image_segmentation, superimposed_digits, synthetic
-from imapce.common.threads import single_thread_if
+from imapce.common.threads import one_thread
 from imapce.search.closed_form import contrastive_axes
 from imapce.search.objective import Objective
 from imapce.search.race import minimize
@@ -53,7 +53,7 @@ def ours(problem: Problem, seed: int) -> tuple[float, float, int]:
     axes = contrastive_axes(problem.M, K)
     frames = objective.within_range(starting_frames(axes, problem.Z, N_STARTS, np.random.default_rng(seed)))
     folded = problem.Z.rows.folded
-    with single_thread_if(folded):
+    with one_thread() if folded else contextlib.nullcontext():
         solution = minimize(objective, frames, preconditioner=objective.preconditioner(K), newton=folded)
     return time.perf_counter() - start, solution.optima[0].objective, objective.n_evaluations
 
@@ -76,7 +76,7 @@ def steepest_descent(problem: Problem, target: float, digits: int, seed: int) ->
 
         task = pymanopt.Problem(manifold, value, euclidean_gradient=gradient)
         start = time.perf_counter()
-        with contextlib.suppress(Reached), single_thread_if(problem.Z.rows.folded):
+        with contextlib.suppress(Reached), one_thread() if problem.Z.rows.folded else contextlib.nullcontext():
             SteepestDescent(verbosity=0).run(task, initial_point=frame)
         seconds += time.perf_counter() - start
         lowest = min(lowest, cost.lowest)

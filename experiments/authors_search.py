@@ -6,6 +6,7 @@ ends far above the lowest objective, and the views differ from those of ten star
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pymanopt.optimizers import SteepestDescent
 
 from imapce import IMAPCE
 from imapce.common.checks import random_generator
-from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.priors.problem import Problem
 from imapce.search.objective import Objective
 from imapce.search.race import minimize
 from imapce.search.solution import Solution
@@ -25,9 +26,10 @@ from imapce.search.stiefel import random_frames
 class SteepestIMAPCE(IMAPCE):
     """IMAPCE with one random start and pymanopt's steepest descent in place of our solver."""
 
-    def _solve(self, M: QuadraticForm, C_X: QuadraticForm, Z: StandardizedRows) -> Solution:
-        self.mu_ = float(self.mu)
-        objective = Objective(M, Z, self.mu_)
+    def _solution(self, problem: Problem, callback: Any) -> Solution:
+        alpha, mu = float(self.alpha) if problem.Y.any_known else 0.0, float(self.mu)
+        Z = problem.Z
+        objective = Objective(problem.contrast(alpha), Z, mu)
         manifold = Stiefel(Z.n_features, self.n_components)
         seen: dict[str, Any] = {}
 
@@ -51,6 +53,7 @@ class SteepestIMAPCE(IMAPCE):
         V = SteepestDescent(verbosity=0).run(task, initial_point=start).point
         # Our solver only words the result: from V it may not move.
         solution = minimize(objective, V[None], max_iter=1, tol=np.inf)
-        self._kurtoses = objective.kurtosis(np.stack([optimum.V for optimum in solution.optima]))
-        self.n_evaluations_ = objective.n_evaluations
-        return solution
+        best = solution.optima[0]
+        kurtosis = float(objective.kurtosis(best.V[None])[0])
+        best = replace(best, alpha=alpha, mu=mu, kurtosis=kurtosis)
+        return replace(solution, optima=[best], n_evaluations=objective.n_evaluations)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import shutil
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,10 @@ import imapce
 from imapce import metrics
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "imapce"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+LONGEST_MODULE = 400
+MOST_LAYERS = 8
 
 
 def test_the_public_names_exist() -> None:
@@ -108,3 +115,71 @@ def test_imports_go_one_way() -> None:
         pytest.skip("import-linter is not installed")
     done = subprocess.run([script, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_layers_are_few_and_every_room_is_in_one() -> None:
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    assert len(contract["layers"]) <= MOST_LAYERS
+    assert contract["exhaustive"] is True
+    assert contract["exhaustive_ignores"] == ["__main__"]
+
+
+def test_the_corridor_is_empty() -> None:
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py", "errors.py"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_is_one_concept(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= LONGEST_MODULE
+
+
+def private_names_of_others(source: str) -> Iterator[str]:
+    """`x._name` where neither x is the object itself nor the module defines the name, and private names imported."""
+    tree = ast.parse(source)
+    own = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            own.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_itself(node.value):
+            own.add(node.attr)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
+            if not is_itself(node.value):
+                yield ast.unparse(node)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("imapce"):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if is_private(alias.name))
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def is_itself(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id == "super"
+    return isinstance(value, ast.Name) and value.id in ("self", "cls")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_module_touches_a_private_name_of_another_s_object(path: Path) -> None:
+    assert list(private_names_of_others(path.read_text())) == []
+
+
+def test_the_rule_of_private_names_finds_what_breaks_it() -> None:
+    broken = """
+from imapce.rows.dense import _chosen
+class Mine:
+    _own = 1
+    def method(self, model, other):
+        self._kept = model._encoding
+        return other._own, other._kept, super()._above, self._model._open()
+"""
+    expected = ["imapce.rows.dense._chosen", "model._encoding", "self._model._open"]
+    assert sorted(private_names_of_others(broken)) == expected
+
+
+def test_only_the_command_line_draws_on_a_terminal() -> None:
+    users = {path.relative_to(PACKAGE).parts[0] for path in MODULES if "from rich" in path.read_text()}
+    assert users == {"cli"}

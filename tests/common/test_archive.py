@@ -73,7 +73,7 @@ def test_a_saved_model_comes_back_to_the_bit(kind: str, tmp_path: Path) -> None:
         assert getattr(again, name).tobytes() == getattr(model, name).tobytes(), name
     for name in (
         *("alpha_", "mu_", "objective_", "kurtosis_", "n_iter_", "n_evaluations_", "stop_reason_", "n_features_in_"),
-        *("encoded_feature_names_", "_encoding", "_n_features_out"),
+        *("encoded_feature_names_", "reader_", "optima_", "path_", "trace_"),
     ):
         assert getattr(again, name) == getattr(model, name), name
     assert np.array_equal(again.trace_.objectives, model.trace_.objectives, equal_nan=True)

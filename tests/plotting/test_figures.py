@@ -337,7 +337,7 @@ HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 def hostile_report(path: Path) -> Path:
     table = ([HOSTILE, "score"], [[HOSTILE, 0.123456], ["half \ud83d", 12345]])
     sections = [
-        Section(HOSTILE, f"{HOSTILE}\n\nsecond", [(HOSTILE, plot_embedding(IRIS_VIEW, title=HOSTILE))], table),
+        Section(HOSTILE, f"{HOSTILE}\n\nsecond", [(HOSTILE, plot_embedding(IRIS_VIEW, title=HOSTILE))], table=table),
         *(Section(f"part {number}") for number in range(4)),
     ]
     return write_report(path, title=HOSTILE, sections=sections, summary={HOSTILE: HOSTILE})

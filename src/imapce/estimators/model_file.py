@@ -19,7 +19,8 @@ Array = NDArray[np.float64]
 
 MODEL_VERSION = 1
 # What a file tells of an optimum besides its axes; files written before a name was known lack it.
-OPTIMUM_FIELDS = ("objective", "kurtosis", "starts", "alpha", "mu", "separation", "leakage")
+OPTIMUM_NUMBERS = ("objective", "kurtosis", "alpha", "mu", "separation", "leakage", "relative_gradient")
+OPTIMUM_FIELDS = (*OPTIMUM_NUMBERS, "starts", "converged")
 
 
 def write_model(path: str | os.PathLike[str], model: IMAPCE) -> None:
@@ -118,8 +119,9 @@ def _optima(stored: list[dict[str, Any]], components: Array, what: str) -> list[
     for one, axes in zip(stored, components, strict=True):
         if strangers := set(one) - set(OPTIMUM_FIELDS):
             raise ValueError(f"{sorted(strangers)[0]!r} is no part of an optimum")
-        numbers: dict[str, Any] = {name: float(value) for name, value in one.items() if name != "starts"}
-        optima.append(Optimum(axes, starts=int(one["starts"]), **numbers))
+        numbers: dict[str, Any] = {name: float(one[name]) for name in OPTIMUM_NUMBERS if name in one}
+        counted = {"starts": int(one["starts"]), "converged": bool(one.get("converged", True))}
+        optima.append(Optimum(axes, **numbers, **counted))
     return optima
 
 
