@@ -120,8 +120,8 @@ def _optima(stored: list[dict[str, Any]], components: Array, what: str) -> list[
         if strangers := set(one) - set(OPTIMUM_FIELDS):
             raise ValueError(f"{sorted(strangers)[0]!r} is no part of an optimum")
         numbers: dict[str, Any] = {name: float(one[name]) for name in OPTIMUM_NUMBERS if name in one}
-        counted = {"starts": int(one["starts"]), "converged": bool(one.get("converged", True))}
-        optima.append(Optimum(axes, **numbers, **counted))
+        converged = bool(one.get("converged", True))
+        optima.append(Optimum(axes, starts=int(one["starts"]), converged=converged, **numbers))
     return optima
 
 
