@@ -1,8 +1,8 @@
 """Claims: one Gaussian is taken for structure in 5 % ± 2 % of the runs, heavy tails hardly more often, clusters always.
 
-`python -m benchmarks.stopping [RUNS]` (300 unless told) prints how often `Exploration.test` is at most
-0.05. The step's own fit is the closed form (μ = 0), since the test does not depend on it. A test that is exactly right leaves ± 2 % of 300
-runs in one of nine sets of seeds.
+`python -m benchmarks.stopping [RUNS]` (300 unless told) prints how often `Exploration.test` is at most 0.05. The step's
+own fit is the closed form (μ = 0), since the test does not depend on it. A test that is exactly right leaves ± 2 % of
+300 runs in one of nine sets of seeds.
 """
 
 from __future__ import annotations
