@@ -22,8 +22,8 @@ from scipy import sparse
 from imapce.baselines.embedding import Embedding, MapProgress
 from imapce.baselines.tsne_affinities import conditional_affinities, gaussian_affinities, principal_axes
 from imapce.baselines.tsne_descent import Layout, Method, layout, starting_map
-from imapce.common.checks import require_count, require_number
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.common.checks import require_choice, require_count, require_number, require_truth
+from imapce.errors import InvalidValueError
 from imapce.priors.classes import Codes
 
 Array = NDArray[np.float64]
@@ -89,8 +89,8 @@ class _ConditionalTSNE(Embedding):
             require_count("exaggeration_iter", self.exaggeration_iter)
         if self.n_pca is not None:
             require_count("n_pca", self.n_pca)
-        _require_one_of("method", self.method, ("auto", "exact", "barnes_hut", "fft"))
-        _require_one_of("initialization", self.initialization, ("pca", "random"))
+        require_choice("method", self.method, ("auto", "exact", "barnes_hut", "fft"))
+        require_choice("initialization", self.initialization, ("pca", "random"))
         if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
             require_number("learning_rate", self.learning_rate)
 
@@ -250,13 +250,7 @@ class RevisedCTSNE(_ConditionalTSNE):
         """Refuse constructor arguments that cannot be used."""
         super().check_parameters()
         _require_share("alpha", self.alpha)
-        if not isinstance(self.fixed_perplexity, (bool, np.bool_)):
-            raise InvalidTypeError(f"fixed_perplexity must be True or False; got {self.fixed_perplexity!r}.")
-
-
-def _require_one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InvalidValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+        require_truth("fixed_perplexity", self.fixed_perplexity)
 
 
 def _require_share(name: str, value: Any) -> None:

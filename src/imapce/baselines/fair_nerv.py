@@ -22,8 +22,8 @@ from sklearn.decomposition import PCA
 
 from imapce.baselines.embedding import Array, Embedding, MapProgress
 from imapce.baselines.fair_nerv_kernel import evaluate, neighbourhoods
-from imapce.common.checks import is_whole, require_number
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.common.checks import is_whole, require_number, require_verbose
+from imapce.errors import InvalidValueError
 from imapce.priors.classes import Codes
 
 # log P of this many rows takes 6 GiB in single precision.
@@ -357,8 +357,7 @@ class FairNeRV(Embedding):
                 raise InvalidValueError(
                     f'{name} must be "{choices[0]}" or "{choices[1]}"; got {getattr(self, name)!r}.'
                 )
-        if not (callable(self.verbose) or isinstance(self.verbose, (bool, np.bool_, int))):
-            raise InvalidTypeError(f"verbose must be True, False or a function; got {self.verbose!r}.")
+        require_verbose(self.verbose)
 
 
 class FairTNeRV(FairNeRV):

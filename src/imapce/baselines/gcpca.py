@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from imapce.choice.trace_ratio import with_ridge
-from imapce.common.checks import require_flag, require_number
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.common.checks import require_choice, require_flag, require_number, require_truth
+from imapce.errors import InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.priors.kinds import Prior
 from imapce.rows.base import Rows
@@ -114,10 +114,8 @@ class GCPCA(LinearView):
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
         self._check_common()
-        if self.version not in VERSIONS:
-            raise InvalidValueError(f"version must be one of {', '.join(map(repr, VERSIONS))}; got {self.version!r}.")
-        if not isinstance(self.orthogonal, (bool, np.bool_)):
-            raise InvalidTypeError(f"orthogonal must be True or False; got {self.orthogonal!r}.")
+        require_choice("version", self.version, VERSIONS)
+        require_truth("orthogonal", self.orthogonal)
         require_number("shrinkage", self.shrinkage)
         require_flag("verbose", self.verbose)
 

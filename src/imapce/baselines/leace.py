@@ -18,11 +18,11 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.common.checks import require_flag, require_number
+from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.priors.classes import is_prior, label_codes
 from imapce.priors.kinds import Attributes, Prior, Samples, known_columns, known_rows
-from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.stiefel import with_fixed_signs
@@ -85,10 +85,10 @@ class LEACE(LinearView):
         if is_prior(prior):
             return super()._fit(X, prior)
         self.check_parameters()
-        matrix = self._learn(X)
-        require_shape(matrix.shape, self.n_components)
-        rows = self._open(matrix)
-        self._erase_and_keep(rows, [label_codes(prior, rows.n_rows)], np.zeros(rows.n_features, dtype=bool))
+        matrix = self._learned(X)
+        with threads_for(np.prod(matrix.shape)):
+            rows = self._open(matrix)
+            self._erase_and_keep(rows, [label_codes(prior, rows.n_rows)], np.zeros(rows.n_features, dtype=bool))
         return matrix
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:

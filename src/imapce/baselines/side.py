@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from imapce.baselines.embedding import MapProgress
 from imapce.baselines.side_background import FLOOR, Background, principal_axes
 from imapce.common.checks import require_number, require_truth, require_verbose
+from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.priors.classes import is_prior, label_codes, prior_codes
@@ -126,9 +127,10 @@ class SIDE(LinearView):
         # Without standardisation the start is N(0, σ̄²I), σ̄² the mean variance: the unit of measurement says nothing.
         self._unit = 1.0 if self.standardize else float(np.sqrt(Xs.variance[Xs.informative].mean()))
         Z = self._varying(matrix)
-        self.background_ = self._background(Z, clusters)
-        self.residual_, self.n_iter_ = self.background_.residual, self.background_.n_sweeps
-        axes = self._axes(Z, generator)
+        with threads_for(np.prod(matrix.shape)):
+            self.background_ = self._background(Z, clusters)
+            self.residual_, self.n_iter_ = self.background_.residual, self.background_.n_sweeps
+            axes = self._axes(Z, generator)
         components = np.zeros((self.n_components, Xs.n_features))
         components[:, Xs.informative] = axes.T
         self._keep_view(components, Xs)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import sklearn.datasets
 
+from imapce.common.checks import is_whole
 from imapce.datasets.dataset import Dataset, numbered_classes
 from imapce.datasets.formats import DIGIT_NAMES
 from imapce.errors import InvalidTypeError, InvalidValueError
@@ -181,7 +182,7 @@ def _generator(random_state: RandomState) -> np.random.Generator:
 
 
 def _check_count(name: str, value: int, *, at_least: int, reason: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < at_least:
+    if not is_whole(value) or value < at_least:
         raise InvalidValueError(
             f"{name} must be a whole number of at least {at_least} ({reason}), got {value!r}: "
             "give a larger whole number."

@@ -44,10 +44,15 @@ class LinearView(TableEstimator):
         for one in priors:
             if isinstance(one, Subset):
                 require_same_index(one, X)
-        matrix = self._learn(X)
-        require_shape(matrix.shape, self.n_components)
+        matrix = self._learned(X)
         with threads_for(np.prod(matrix.shape)):
             self._fit_rows(self._open(matrix), priors)
+        return matrix
+
+    def _learned(self, X: Any) -> Any:
+        """X as it was read, large enough for a view."""
+        matrix = self._learn(X)
+        require_shape(matrix.shape, self.n_components)
         return matrix
 
     @abstractmethod

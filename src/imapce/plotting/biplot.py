@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
+from imapce.common.checks import is_whole
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.scatter import point_look, read_embedding
 from imapce.plotting.style import (
@@ -61,7 +62,7 @@ def plot_loadings(
     <Figure size 760x640 with 1 Axes>
     """
     weights, names = _read_weights(model, axes)
-    if isinstance(max_labels, bool) or not isinstance(max_labels, int | np.integer) or max_labels < 0:
+    if not is_whole(max_labels) or max_labels < 0:
         raise InvalidValueError(f"max_labels must be a whole number of at least 0, got {max_labels!r}.")
     if ax is None:
         _, panel = new_figure(7.6, 6.4)

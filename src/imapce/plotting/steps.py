@@ -18,6 +18,7 @@ from matplotlib.patches import Ellipse
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
+from imapce.common.checks import is_whole
 from imapce.errors import InvalidValueError
 from imapce.plotting.key import Key
 from imapce.plotting.labels import Labels
@@ -137,7 +138,7 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     >>> plot_proposal(Exploration(make_synthetic(100).X, random_state=0).propose(), view=0)
     <Figure size 840x540 with 1 Axes>
     """
-    if isinstance(view, bool) or not isinstance(view, (int, np.integer)) or not 0 <= view < len(step.views):
+    if not is_whole(view) or not 0 <= view < len(step.views):
         raise InvalidValueError(f"view must be from 0 to {len(step.views) - 1} in this step; got {view!r}.")
     seen = step.views[view]
     points, names = _flat(seen.embedding)
@@ -169,7 +170,7 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
 def step_at(exploration: Exploration, index: int) -> AcceptedStep:
     """Give an accepted step by its number, or say which numbers there are."""
     steps = exploration.steps
-    if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not 0 <= index < len(steps):
+    if not is_whole(index) or not 0 <= index < len(steps):
         there = f"from 0 to {len(steps) - 1}" if steps else "that of an accepted step, and none is accepted yet"
         raise InvalidValueError(f"index must be {there}; got {index!r}.")
     return steps[index]

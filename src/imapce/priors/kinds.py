@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.checks import require_weight
+from imapce.common.checks import require_truth, require_weight
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.reader import Reader
 
@@ -42,8 +42,7 @@ class Attributes:
 
     def __post_init__(self) -> None:
         require_weight("Attributes", self.weight)
-        if not isinstance(self.erase, (bool, np.bool_)):
-            raise InvalidTypeError(f"Attributes(erase=...) must be True or False; got {self.erase!r}.")
+        require_truth("Attributes(erase=...)", self.erase)
 
 
 @dataclass(frozen=True, eq=False)
