@@ -7,6 +7,7 @@ import hashlib
 import http.server
 import io
 import shutil
+import socket
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
@@ -238,7 +239,22 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
 
 
 @pytest.fixture
-def server() -> Iterator[str]:
+def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine as its own server, past any proxy; a machine without even that network cannot run the test."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    try:
+        socket.create_connection(listener.getsockname(), timeout=5).close()
+    except OSError as error:
+        pytest.skip(f"the loopback network is down ({error})")
+    finally:
+        listener.close()
+
+
+@pytest.fixture
+def server(loopback: None) -> Iterator[str]:
     """A local home of data: /good whole, /cut ends early, anything else is 404."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -322,6 +338,7 @@ def test_a_failed_download_says_where_to_put_the_file_and_leaves_nothing(
     assert files_under(cache) == []
 
 
+@pytest.mark.usefixtures("loopback")
 def test_no_server_and_no_data_folder(
     folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
