@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg import subspace_angles
 
 from benchmarks import ctsne, fair_nerv
-from benchmarks.problems import median_seconds
-from imapce import Samples, datasets
+from benchmarks.problems import median_seconds, sandals_and_sneakers
+from imapce import Samples
 from imapce.baselines import CPCA
 
 
@@ -25,14 +25,7 @@ def cpca() -> None:
 
     The peer is asked for two weights: it counts α = 0 among them, so that one is left, as with ours.
     """
-    data = datasets.make_superimposed(
-        datasets.fetch_fashion_mnist(),
-        datasets.fetch_mnist(),
-        ("Sandal", "Sneaker"),
-        n=6000,
-        n_background=1000,
-        random_state=0,
-    )
+    data = sandals_and_sneakers()
     model = CPCA(random_state=0)
     with warnings.catch_warnings():
         # Ours: pixels that are constant in the background. The peer's: 0/0 in these columns, complex eigenvectors.

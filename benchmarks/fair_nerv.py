@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.problems import median_seconds
+from benchmarks.problems import median_seconds, sandals_and_sneakers
 from imapce import datasets
 from imapce.baselines import FairNeRV, FairTNeRV
 from imapce.baselines.fair_nerv import FairCost, Weights
@@ -52,14 +52,7 @@ def synthetic() -> tuple[str, Any, Any]:
 
 
 def superimposed_digits() -> tuple[str, Any, Any]:
-    data = datasets.make_superimposed(
-        datasets.fetch_fashion_mnist(),
-        datasets.fetch_mnist(),
-        ("Sandal", "Sneaker"),
-        n=6000,
-        n_background=1000,
-        random_state=0,
-    )
+    data = sandals_and_sneakers()
     return "MNIST+Fashion-MNIST, digit known", data.X, data.labels["background_class"]
 
 

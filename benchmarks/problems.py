@@ -37,8 +37,9 @@ def image_segmentation() -> Problem:
     return Problem("Image Segmentation, mu = 1e5", X.second_moment, X, 1e5)
 
 
-def superimposed_digits() -> Problem:
-    data = datasets.make_superimposed(
+def sandals_and_sneakers() -> datasets.Dataset:
+    """Sandals and sneakers over digits, 6,000 images, and 1,000 digits alone."""
+    return datasets.make_superimposed(
         datasets.fetch_fashion_mnist(),
         datasets.fetch_mnist(),
         ("Sandal", "Sneaker"),
@@ -46,6 +47,10 @@ def superimposed_digits() -> Problem:
         n_background=1000,
         random_state=0,
     )
+
+
+def superimposed_digits() -> Problem:
+    data = sandals_and_sneakers()
     X = StandardizedRows(open_rows(data.X))
     Y = StandardizedRows(open_rows(data.background))
     M = QuadraticForm.combine([(1.0, X.second_moment), (-1.0, Y.second_moment)])

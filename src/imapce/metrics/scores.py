@@ -30,19 +30,7 @@ from sklearn.svm import SVC
 
 from imapce.common.checks import as_classes, as_codes, as_matrix, check_splits, is_whole
 from imapce.errors import InvalidValueError
-from imapce.metrics.readback import residual_predictability, stratified_folds
-
-__all__ = [
-    "classifier_scores",
-    "cluster_jaccard",
-    "kmeans_nmi",
-    "knn_accuracy",
-    "nls_ceiling",
-    "normalized_laplacian_score",
-    "normalized_mutual_information",
-    "residual_predictability",
-    "trustworthiness",
-]
+from imapce.metrics.readback import stratified_folds
 
 NOT_TAKEN = -1
 TRUSTWORTHINESS_SAMPLE = 5000
