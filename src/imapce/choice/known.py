@@ -2,7 +2,7 @@
 
     read back   by the 15 nearest rows in the view, each row left out: balanced accuracy where the known columns have at
                 most 20 different rows (chance 1/classes), else the best R² of the neighbours' means (chance 0)
-    leak        = max(read back − chance, max ρ²),     ρ the canonical correlations of the view and the known columns
+    leak        = (read back − chance)₊ + max ρ²,      ρ the canonical correlations of the view and the known columns
     worth       = kept·(1 − (read back − chance)₊/(1 − chance))·(1 − max ρ²)
 
 More is given up, stage by stage (`choice/planes.py`), only while no view has leak ≤ 0.06: to be uncorrelated with the
@@ -119,8 +119,8 @@ class Judged:
 
     @property
     def leak(self) -> float:
-        """What a reader sees, by neighbours or by a line."""
-        return max(self.read_back.beyond, self.correlation)
+        """What readers see, by neighbours and by a line."""
+        return self.read_back.beyond + self.correlation
 
     @property
     def worth(self) -> float:
