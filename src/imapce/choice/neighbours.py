@@ -132,15 +132,16 @@ def searched_width(n_rows: int) -> int:
     return max(FEWEST_AXES, min(MOST_AXES, n_rows // ROWS_PER_AXIS))
 
 
-def beyond_noise(eigenvalues: Array, n_rows: int, *, trace: float, n_columns: int, fewest: int) -> int:
+def beyond_noise(eigenvalues: Array, n_rows: int, *, trace: float, n_columns: int) -> int:
     """How many leading eigenvalues of ZᵀZ are above what independent columns give, tr/d·(1 + √(d/n))² (Marchenko and
-    Pastur); at least `fewest`. Where columns are many a plane of more axes fits the noise.
+    Pastur). Where columns are many a plane of more axes fits the noise.
 
-    >>> beyond_noise(np.array([900.0, 600.0, 300.0]), 100, trace=20_000.0, n_columns=200, fewest=1)
+    >>> beyond_noise(np.array([900.0, 600.0, 300.0]), 100, trace=20_000.0, n_columns=200)
     2
     """
     edge = trace / n_columns * (1 + np.sqrt(n_columns / n_rows)) ** 2
-    return max(fewest, int(np.count_nonzero(eigenvalues > edge)))
+    # The largest of noise lies beyond it by about n^(-2/3) (Tracy and Widom).
+    return int(np.count_nonzero(eigenvalues > edge * (1 + min(n_rows, n_columns) ** (-2 / 3))))
 
 
 def reference_axes(second_moment: Array, weights: Array, n_rows: int) -> Array:

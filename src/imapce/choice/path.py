@@ -150,7 +150,7 @@ class PathSearch:
         rest = [replace(one, kept=float(planes.kept(one.V).mean())) for one in optima if id(one) not in judged]
         others = sorted([*scored[1:], *rest], key=lambda one: -one.kept)
         _, *others = distinct([scored[0], *others])
-        reason = f"Converged: of {len(path)} views {said(views, how)}."
+        reason = f"Converged: of {len(path)} views {said(views, how)}.{planes.remark}"
         if views[0].optimum is None:
             n_iterations = max(1, len(clearest.trace.evaluations))
             optima = self._on_all_rows([scored[0], *others])

@@ -107,14 +107,32 @@ class Planes:
         if not self.wide:
             return searched_axes(self.problem, excluded, searched_width(Z.n_rows))
         axes = self._basis if not excluded.shape[1] else searched_axes(self.problem, excluded)
-        sizes = np.sum(Z.project(axes, self.sample) ** 2, axis=0) * Z.n_rows / max(1, int(self.sample.sum()))
-        varying = int(Z.informative.sum())
-        trace = Z.second_moment.trace
-        return axes[:, : beyond_noise(sizes, Z.n_rows, trace=trace, n_columns=varying, fewest=self.k)]
+        return axes[:, : max(self.k, self._beyond_noise(axes))]
+
+    def _beyond_noise(self, axes: Array) -> int:
+        """How many of the leading axes (d, q) vary more than columns that share nothing would make them."""
+        Z = self.problem.Z
+        sizes = np.sum(Z.project(axes, self.sample) ** 2, axis=0) * Z.n_rows / int(self.sample.sum())
+        return beyond_noise(sizes, Z.n_rows, trace=Z.second_moment.trace, n_columns=int(Z.informative.sum()))
+
+    @cached_property
+    def remark(self) -> str:
+        """What is to be said of the neighbourhoods: by how much they are told, and where by nothing but chance."""
+        if self.wide:
+            count = self._beyond_noise(searched_axes(self.problem, self._shared) if self.known.any() else self._basis)
+            if count:
+                axes = "axis that varies" if count == 1 else f"{count} axes that vary"
+                return f" Columns are many: who is near is told by the {axes} more than unrelated columns would."
+            return " No direction varies more than unrelated columns would make it: no structure beyond chance."
+        if len(self.weights) > 1 and (self.weights == self.weights.max(initial=0.0)).all():
+            return " No two columns share anything beyond chance."
+        return ""
 
     @cached_property
     def _shared(self) -> Array:
         """C_X[:, K]: a direction free of it is uncorrelated with the known."""
+        if not self.known.any():
+            return units_of(self.known)
         return self.problem.X.second_moment.columns(self.known)
 
     @cached_property
