@@ -67,9 +67,14 @@ def test_columns_too_few_to_leave_the_known_out_are_weighed_instead() -> None:
     X = table()[:, :4]
     model = automatic().fit(X, prior=Attributes([0, 1, 2]))
     assert 0 < model.alpha_ < np.inf
-    only_columns = automatic().fit(X, prior=Attributes([0, 1]))
+    only_columns = automatic(rank="separation").fit(X, prior=Attributes([0, 1]))
     assert only_columns.alpha_ == np.inf
     assert np.allclose(only_columns.components_[:, :2], 0, atol=1e-9)
+    # The plane of the two others shows the known, so by default it is taken out of them: uncorrelated, and said.
+    erased = automatic().fit(X, prior=Attributes([0, 1]))
+    assert erased.alpha_ == np.inf
+    assert np.abs(np.corrcoef(np.column_stack([erased.transform(X), X[:, :2]]).T)[:2, 2:]).max() < 1e-6
+    assert "with the known columns erased" in erased.stop_reason_
 
 
 def test_a_split_of_the_background_is_not_what_is_shown() -> None:
@@ -98,7 +103,7 @@ def test_without_a_prior_only_mu_is_chosen() -> None:
 
 
 def test_the_chosen_view_leads_the_optima_and_has_the_best_score() -> None:
-    model = automatic().fit(table(), prior=Attributes([0, 1]))
+    model = automatic(rank="separation").fit(table(), prior=Attributes([0, 1]))
     best = max(model.path_, key=lambda one: one.score)
     assert (model.alpha_, model.mu_) == (best.alpha, best.mu)
     assert angle_between(model.components_, best.components) < 1e-3
@@ -237,7 +242,7 @@ def test_files_from_before_the_path_keep_the_meaning_of_their_mu(tmp_path: Path)
 def test_the_trace_is_that_of_the_starts_that_found_the_view() -> None:
     from imapce.plotting import plot_trace
 
-    model = automatic().fit(table(), prior=Attributes([0, 1]))
+    model = automatic(rank="separation").fit(table(), prior=Attributes([0, 1]))
     assert np.isfinite(model.trace_.objectives).any(axis=0).all()
     assert len(model.trace_.outcomes) > 1
     assert plot_trace(model) is not None

@@ -138,7 +138,7 @@ def test_known_columns_reach_the_bound_of_the_ridge_and_leave_the_view() -> None
     most = np.linalg.eigvalsh(A.T @ A)[-2:].mean() / (RIDGE * len(X) * 2 / 8)
     assert 0.2 * most < model.alpha_ < most
     assert np.abs(model.components_[:, :2]).max() < 0.05
-    assert model.stop_reason_.endswith("alpha is as large as its ridge allows.")
+    assert "alpha is as large as its ridge allows." in model.stop_reason_
 
 
 @pytest.mark.parametrize("prior", [None, Attributes([0], erase=True), Samples(np.ones((20, 8)))])

@@ -1,5 +1,8 @@
 """The search over (α, μ) that `alpha="auto"` and `mu="auto"` stand for: few points, all optima kept, one choice.
 
+The view shown is the one that keeps most of the neighbourhoods (`choice/neighbours.py`), of the clearest optima, the
+paper's view, PCA's plane and the plane of neighbours; with a background, the optimum that falls apart most clearly.
+
 μ runs over 1, 10 and 100 times the paper's scale and α over multiples of tr XᵀX / tr YᵀY, at which the known weighs as
 much as the data. Known columns need no such weight: α = ∞ leaves them out of the view, and where what is left still
 shows them clearly, also every direction that is correlated with them.
@@ -16,6 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.choice.known import FEWEST_ROWS, Judged, hidden, keeping, said
+from imapce.choice.planes import Planes, seeded_sample
 from imapce.choice.point import Callback, optima_at
 from imapce.choice.score import Leakage, distinct, separation
 from imapce.choice.spaces import Space, spaces_without_columns
@@ -32,6 +37,8 @@ Mask = NDArray[np.bool_]
 
 ALPHAS = (0.5, 1.0, 2.0, 5.0)
 MUS = (1.0, 10.0, 100.0)
+# Where neighbours decide, optima are challengers of planes that need no search: the paper's setting and one beyond it.
+CHALLENGER_ALPHAS, CHALLENGER_MUS, CHALLENGER_STARTS = (1.0,), (1.0, 10.0), 6
 MINORITY_MUS = (-1.0, -10.0)  # a high kurtosis shows parts of less than 21 %, which a low one cannot
 CLEAR = 0.15  # the score beyond chance from which a split is clear; Gaussian rows reached 0.07 (12 tables, μ = "paper")
 STARTS = 8  # for each point, the random ones drawn anew: its neighbours on the path reach what it misses
@@ -39,6 +46,7 @@ SKETCH, SKETCH_ITERATIONS = 1e-3, 100
 KEPT = 4  # optima of a point that are scored, best objective first
 NOTICEABLE = 0.1  # leakage of the clearest view, above which what is correlated with the known goes as well
 SEARCHED_ROWS = 20_000
+CHALLENGERS = 3  # optima, clearest first, that may be shown; of more the one that keeps most does so by luck
 
 
 @dataclass(frozen=True)
@@ -73,47 +81,106 @@ class PathSearch:
         n_starts: int = 10,
         tol: float = 1e-6,
         max_iter: int = 500,
-        every_optimum: bool = True,
+        rank: str = "separation",
         callback: Callback = None,
     ):
         self.problem, self.k = problem, problem.n_components
         self.alpha, self.mu = alpha, mu
-        self.n_starts, self.tol, self.max_iter = min(STARTS, n_starts), tol, max_iter
-        self.kept = KEPT if every_optimum else 1
+        self.tol, self.max_iter = tol, max_iter
+        few = rank == "neighbours"
+        self.n_starts = min(CHALLENGER_STARTS if few else STARTS, n_starts)
+        self._alpha_factors = CHALLENGER_ALPHAS if few else ALPHAS
+        self._mu_factors = CHALLENGER_MUS if few else MUS
+        self.rank = rank
+        self.kept = 1 if rank == "objective" else KEPT
         self.callback = callback
         self.leakage = Leakage(problem.X.second_moment, problem.known_columns)
         self.n_evaluations = 0
 
     def run(self, rng: np.random.Generator) -> Solution:
-        """The distinct views, best score first, the chosen one brought to the tolerance; `path` is all of them."""
+        """The distinct views, the chosen one first and brought to the tolerance; `path` is all of them."""
         found = self._search(rng)
+        if self.rank == "neighbours" and self.problem.Z.n_rows >= FEWEST_ROWS:
+            return self._by_neighbours(found)
         best = max(found, key=lambda one: one.optimum.score)
+        path = tuple(one.optimum for one in found)
+        _, *others = distinct(sorted(path, key=lambda one: -one.score))
+        reason = (
+            f"Converged: the clearest of {len(path)} views on a path over alpha and mu; "
+            f"alpha {best.optimum.alpha:.4g}, mu {best.optimum.mu:.4g}."
+        )
+        return self._polished(best, others, reason, path)
+
+    def _polished(self, best: Found, others: list[Optimum], reason: str, path: tuple[Optimum, ...]) -> Solution:
+        """The chosen optimum brought to the tolerance, the others after it, all evaluated on all rows."""
         M = best.space.contrast(best.optimum.alpha)
         solution = self._minimize(M, best.space, best.optimum.mu, best.V[None], self.tol, self.max_iter)
         if not np.isfinite(solution.optima[0].kurtosis):
             raise FlatRowsError.of_views(self.k)
-        path = tuple(one.optimum for one in found)
-        chosen, *others = distinct(sorted(path, key=lambda one: -one.score))
         polished = solution.optima[0]
         chosen = replace(
-            chosen,
+            best.optimum,
             components=(best.space.basis @ polished.V).T,
             relative_gradient=polished.relative_gradient,
             converged=polished.converged,
         )
-        reason = solution.stop_reason
-        if solution.converged:
-            reason = (
-                f"Converged: the clearest of {len(path)} views on a path over alpha and mu; "
-                f"alpha {chosen.alpha:.4g}, mu {chosen.mu:.4g}."
-            )
         return Solution(
             self._on_all_rows([chosen, *others]),
             solution.n_iterations,
             self.n_evaluations,
-            reason,
+            reason if solution.converged else solution.stop_reason,
             best.trace,
             path,
+        )
+
+    def _by_neighbours(self, found: list[Found]) -> Solution:
+        """The view that keeps most of the neighbourhoods, or with known columns most among those that hide them."""
+        clearest = max(found, key=lambda one: one.optimum.score)
+        planes = Planes(self.problem, clearest.space.basis)
+        optima = distinct(sorted((one.optimum for one in found), key=lambda one: -one.score))
+        asked = optima[:CHALLENGERS]
+        if planes.known.any():
+            views, how = hidden(planes, asked)
+        else:
+            views, how = keeping(planes, [*asked, *self._paper_s_view(found, asked)])
+        scored = [self._scored(one, clearest.space) for one in views]
+        judged = {id(one.optimum): now for one, now in zip(views, scored, strict=True) if one.optimum is not None}
+        path = tuple(judged.get(id(one.optimum), one.optimum) for one in found)
+        path += tuple(now for one, now in zip(views, scored, strict=True) if one.optimum is None)
+        rest = [replace(one, kept=float(planes.kept(one.V).mean())) for one in optima if id(one) not in judged]
+        others = sorted([*scored[1:], *rest], key=lambda one: -one.kept)
+        _, *others = distinct([scored[0], *others])
+        reason = f"Converged: of {len(path)} views {said(views, how)}.{planes.remark}"
+        if views[0].optimum is None:
+            n_iterations = max(1, len(clearest.trace.evaluations))
+            optima = self._on_all_rows([scored[0], *others])
+            return Solution(optima, n_iterations, self.n_evaluations, reason, clearest.trace, path)
+        best = next(one for one in found if one.optimum is views[0].optimum)
+        return self._polished(replace(best, optimum=scored[0]), others, reason, path)
+
+    def _paper_s_view(self, found: list[Found], beside: list[Optimum]) -> list[Optimum]:
+        """The lowest objective at the paper's μ, where nothing is known; none where it is asked about already."""
+        if self.problem.Y.any_known or self.mu != "auto":
+            return []
+        scale = min(abs(one.optimum.mu) for one in found)
+        paper_s = min((one.optimum for one in found if one.optimum.mu == scale), key=lambda one: one.objective)
+        return [] if any(one is paper_s for one in beside) else [paper_s]
+
+    def _scored(self, one: Judged, space: Space) -> Optimum:
+        """A judged view as an optimum; a plane stands at the paper's μ and the α that says who had no part in it."""
+        if one.optimum is not None:
+            return replace(one.optimum, kept=one.mean)
+        Z, sample = self.problem.Z, seeded_sample(self.problem.Z.n_rows, SEARCHED_ROWS)
+        shown = [Y.project(one.V) for Y in self.problem.Y.backgrounds]
+        return Optimum(
+            one.V.T.copy(),
+            np.nan,
+            starts=0,
+            alpha=np.inf if self.problem.known_columns.any() else 0.0,
+            mu=self._mus(space)[0],
+            separation=separation(Z.project(one.V, sample), shown, chance=space.chance),
+            leakage=self.leakage.of(one.V),
+            kept=one.mean,
         )
 
     def _search(self, rng: np.random.Generator) -> list[Found]:
@@ -206,16 +273,16 @@ class PathSearch:
             return [np.inf if space.without_columns else 0.0]
         # A prior whose rows vary in nothing the view could show weighs nothing, whatever α.
         weight = sum(w * form.trace for w, form in space.known)
-        return [a * space.X.trace / weight for a in ALPHAS] if weight > 0 else [0.0]
+        return [a * space.X.trace / weight for a in self._alpha_factors] if weight > 0 else [0.0]
 
     def _mus(self, space: Space) -> list[float]:
-        if self.mu != "auto":
+        if not isinstance(self.mu, str):
             return [float(self.mu)]
         # A space of k directions has one view, and no error to take a scale from.
         if space.X.size == self.k:
             return [0.0]
         scale = paper_mu(space.X, space.X, contrastive_axes(space.X, self.k))
-        return [scale * factor for factor in MUS]
+        return [scale * factor for factor in self._mu_factors]
 
     def _minimize(
         self, M: QuadraticForm, space: Space, mu: float, starts: Array, tol: float, max_iter: int

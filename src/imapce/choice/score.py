@@ -198,8 +198,18 @@ class Leakage:
 
     def of(self, V: Array) -> float:
         """Σρ² for a frame V (d, k); 0 where no column is known."""
+        return float(np.sum(self._correlations(V)))
+
+    def largest(self, V: Array) -> float:
+        """max ρ², what the best linear reader of the view sees of the known; 0 where no column is known."""
+        return float(np.max(self._correlations(V), initial=0.0))
+
+    def _correlations(self, V: Array) -> Array:
+        """ρ² (k,): the eigenvalues of (VᵀCV)⁻¹·seen seenᵀ."""
         seen = V.T @ self._cross
-        return float(np.trace(np.linalg.pinv(V.T @ (self._second_moment @ V), hermitian=True) @ (seen @ seen.T)))
+        values, vectors = np.linalg.eigh(V.T @ (self._second_moment @ V))
+        varying = values > 1e-12 * max(float(values[-1]), 0.0)
+        return np.linalg.svd((vectors[:, varying] / np.sqrt(values[varying])).T @ seen, compute_uv=False) ** 2
 
 
 def distinct(ranked: Sequence[Optimum]) -> list[Optimum]:

@@ -85,14 +85,26 @@ def spaces_without_columns(problem: Problem, sample: Mask | None = None) -> Iter
 
 def known_units(problem: Problem) -> Array:
     """The unit vectors (d, c) of the known columns."""
-    columns = np.flatnonzero(problem.known_columns)
-    unit = np.zeros((problem.X.n_features, len(columns)))
+    return units_of(problem.known_columns)
+
+
+def units_of(chosen: Mask) -> Array:
+    """The unit vectors (d, c) of the chosen columns.
+
+    >>> units_of(np.array([False, True])).tolist()
+    [[0.0], [1.0]]
+    """
+    columns = np.flatnonzero(chosen)
+    unit = np.zeros((len(chosen), len(columns)))
     unit[columns, np.arange(len(columns))] = 1.0
     return unit
 
 
-def searched_axes(problem: Problem, excluded: Array) -> Array:
-    """B (d, q): the leading principal axes of the rows to explore, free of `excluded` directions and what is erased."""
+def searched_axes(problem: Problem, excluded: Array, most: int | None = None) -> Array:
+    """B (d, q): the leading principal axes of the rows to explore, free of `excluded` directions and what is erased.
+
+    At most `most` of them, or what a kurtosis may be searched in.
+    """
     Z = problem.Z
     inside = problem.directions_left(excluded)
     if not inside.n_erased:
@@ -101,7 +113,8 @@ def searched_axes(problem: Problem, excluded: Array) -> Array:
     # Where nothing is left, the largest eigenvalue is rounding and nothing would look small beside it.
     if inside.size < 1:
         return np.zeros((Z.n_features, 0))
-    most = max(FEWEST_AXES, problem.n_components + 1, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
+    if most is None:
+        most = max(FEWEST_AXES, problem.n_components + 1, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
     form = inside.form(Z.second_moment)
     values, axes = leading_eigenvectors(form, min(most, form.size))
     varying = values > Z.rows.resolution * max(values[0], 0.0)

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 MODEL_VERSION = 1
 # What a file tells of an optimum besides its axes; files written before a name was known lack it.
-OPTIMUM_NUMBERS = ("objective", "kurtosis", "alpha", "mu", "separation", "leakage", "relative_gradient")
+OPTIMUM_NUMBERS = ("objective", "kurtosis", "alpha", "mu", "separation", "leakage", "kept", "relative_gradient")
 OPTIMUM_FIELDS = (*OPTIMUM_NUMBERS, "starts", "converged")
 
 
@@ -33,6 +33,7 @@ def write_model(path: str | os.PathLike[str], model: IMAPCE) -> None:
         "n_iter_": model.n_iter_,
         "n_evaluations_": model.n_evaluations_,
         "stop_reason_": model.stop_reason_,
+        "read_back_": model.read_back_,
         "n_features_in_": model.n_features_in_,
         "feature_names_in_": None if names is None else [str(name) for name in names],
         "encoding": None if encoding is None else encoding.to_json(),
@@ -158,6 +159,9 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     model.explained_variance_ratio_ = arrays["explained_variance_ratio"]
     model.n_iter_, model.n_evaluations_ = int(header["n_iter_"]), int(header["n_evaluations_"])
     model.stop_reason_ = str(header["stop_reason_"])
+    # Files written before the known was read back do not tell.
+    told = header.get("read_back_")
+    model.read_back_ = None if told is None else {"score": float(told["score"]), "chance": float(told["chance"])}
     objectives = np.where(arrays["trace_running"], arrays["trace_objectives"], np.nan)
     model.trace_ = Trace([int(e) for e in header["evaluations"]], objectives, [str(o) for o in header["outcomes"]])
     if objectives.shape != (len(model.trace_.evaluations), len(model.trace_.outcomes)):

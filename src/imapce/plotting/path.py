@@ -58,9 +58,10 @@ def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = 
     """Draw every view that an automatic fit tried at its (α, μ) and return the figure.
 
     Each setting has a place, ordered by α and then by μ; a line joins the best view of every μ at one α. The height is
-    the score, separation·(1 − leakage)₊, by which the view is chosen; below it, where columns are known, the leakage
-    Σρ². A score of zero is that of one Gaussian cloud from a side chosen beforehand; the best side of pure noise has a
-    little more (0.17 was seen for 300 rows of 6 columns at the paper's μ).
+    the score, separation·(1 − leakage)₊, by which views are compared where neighbourhoods do not decide; the star is
+    the view that was chosen. Below it, where columns are known, the leakage Σρ². A score of zero is that
+    of one Gaussian cloud from a side chosen beforehand; the best side of pure noise has a little more (0.17 was seen
+    for 300 rows of 6 columns at the paper's μ).
 
     With `X`, the rows that the model was fitted to or others with their columns, the chosen view and the next of
     `optima_` that look different from it are drawn small and numbered. `views` (m, n, k), as `transform_all` gives
@@ -73,7 +74,10 @@ def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = 
     <Figure size 860x... with ... Axes>
     """
     path = _scored(model)
-    ranked = distinct(sorted(path, key=lambda one: -one.score))
+    ranked = model.optima_
+    if not np.isfinite([one.score for one in ranked]).all():
+        # A file written before optima told their scores.
+        ranked = distinct(sorted(path, key=lambda one: -one.score))
     if X is not None and views is None:
         views = model.transform_all(X, most=most_compared(X))
     different = [] if views is None else _different_views(views, ranked)
@@ -107,16 +111,24 @@ def path_caption(model: Any) -> str:
     >>> from imapce import IMAPCE
     >>> from imapce.datasets import make_synthetic
     >>> path_caption(IMAPCE(n_starts=2, random_state=0).fit(make_synthetic(60).X[:, :6]))
-    'Of ... views at ... settings of α and μ the one with the highest score was chosen: ... at α = 0 and μ = ...'
+    'Of ... views one that keeps most of who is near whom was chosen (0... of the neighbourhoods, 0 being chance)...'
     """
     path = _scored(model)
-    best = max(path, key=lambda one: one.score)
+    best = model.optima_[0] if np.isfinite(model.optima_[0].score) else max(path, key=lambda one: one.score)
     where = f"{_signed(best.score)} at α = {_short(best.alpha)} and μ = {_short(best.mu)}"
+    if np.isfinite(best.kept):
+        kept = f"{_signed(best.kept)} of the neighbourhoods, 0 being chance"
+        told = f"Of {_count(len(path), 'view')} one that keeps most of who is near whom was chosen ({kept})"
+        return f"{told}; its score is {where}. {_meaning(path)}"
     if len(path) == 1:
         why = f"Only one view was found, so there was no choice: its score is {where}."
     else:
         at = _count(len(_places(path)), "setting")
         why = f"Of {len(path)} views at {at} of α and μ the one with the highest score was chosen: {where}."
+    return f"{why} {_meaning(path)}"
+
+
+def _meaning(path: list[Optimum]) -> str:
     meaning = (
         "The score is how much more of the variance one cut along each axis explains than it would of a Gaussian cloud "
         "or of a known background"
@@ -124,7 +136,7 @@ def path_caption(model: Any) -> str:
     if any(one.leakage > 0 for one in path):
         meaning += ", less the share of the view that the known columns explain (leakage)"
     doubt = "; here no view falls apart more clearly than these, so take no group in it for granted"
-    return f"{why} {meaning}{doubt if best.score <= 0 else ''}."
+    return f"{meaning}{doubt if max(one.score for one in path) <= 0 else ''}."
 
 
 def read_path(model: Any) -> list[Optimum]:

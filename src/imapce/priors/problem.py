@@ -60,11 +60,23 @@ class Problem:
     n_components: int
     set_aside: Mask
     remarks: tuple[str, ...] = ()
+    groups: NDArray[np.intp] | None = None
 
     @property
     def known_columns(self) -> Mask:
         """The columns of X that are known and vary."""
         return self.Y.known_columns(self.X.n_features)
+
+    @property
+    def hidden_columns(self) -> Mask:
+        """The columns of X that a view is not to show: known or erased, and varying."""
+        known = self.known_columns
+        return known if self.Y.erased_columns is None else known | (self.Y.erased_columns & self.X.informative)
+
+    @property
+    def sources(self) -> NDArray[np.intp]:
+        """For each column of X the column of the table it came from."""
+        return np.arange(self.X.n_features) if self.groups is None else self.groups
 
     def contrast(self, alpha: float) -> QuadraticForm:
         """M = XᵀX − α Σ wⱼYⱼᵀYⱼ."""
@@ -139,9 +151,11 @@ def pose(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
             f"{n_components + 1} are needed for this many components; name fewer rows as known."
         )
-    terms = PriorTerms(tuple(parts), known, X.second_moment.columns(erased) if erased.any() else None)
+    terms = PriorTerms(tuple(parts), known)
+    if erased.any():
+        terms = PriorTerms(tuple(parts), known, X.second_moment.columns(erased), erased)
     Z = X if known is None else standardized(rows.subset(~known))
-    return Problem(X, terms, Z, n_components, outlying, tuple(remarks))
+    return Problem(X, terms, Z, n_components, outlying, tuple(remarks), reader.groups)
 
 
 def require_shape(shape: tuple[int, ...], n_components: int) -> None:

@@ -37,7 +37,7 @@ class PriorTerms:
     """The priors as the objective needs them: one Y for each, the rows known, and what is erased.
 
     `known` masks the rows of X that a subset covers, None where there is no subset. `erased` is C_X[:, A] (d, q), to
-    which every axis must be orthogonal; None where nothing is to be erased.
+    which every axis must be orthogonal, `erased_columns` masks A; None where nothing is to be erased.
 
     >>> PriorTerms((), None).any_known
     False
@@ -46,6 +46,7 @@ class PriorTerms:
     parts: tuple[Known, ...]
     known: Mask | None
     erased: Array | None = None
+    erased_columns: Mask | None = None
 
     @property
     def any_known(self) -> bool:

@@ -34,7 +34,7 @@ SAMPLE_BYTES = 64 << 20
 # Rows that deviate, among those sampled, from which a column's quantiles mean something.
 FEWEST_DEVIATING = 20
 SMALLEST_CLUSTER, FEWEST_IN_CLUSTER = 0.01, 10
-MOST_FAR, MOST_OUTLYING = 0.1, 0.05
+MOST_FAR, MOST_OUTLYING = 0.1, 0.02
 # A neighbour is a row within this share of the excess: scattered rows are farther apart than they are out.
 CLOSE = 0.5
 COMPARED_ROWS = 2000

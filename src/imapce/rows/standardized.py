@@ -153,9 +153,15 @@ class StandardizedRows:
 
     def project(self, V: Array, sample: NDArray[np.bool_] | None = None) -> Array:
         """ZV (n, c), or of the rows in `sample` alone; scaled as Z is, whatever rows are asked for."""
-        rows = self.rows if sample is None else self.rows.subset(sample)
+        # Folding a sample would cost more than the one pass over it.
+        rows = self.rows if sample is None else self.rows.unfolded.subset(sample)
         scaled = self._inverse[:, None] * V
         return rows.project(scaled, self._mean @ scaled)
+
+    def sampled(self, sample: NDArray[np.bool_]) -> Array:
+        """The rows in `sample` themselves (m, d), for what no reduction can tell; a few thousand at most."""
+        chosen = self.rows.unfolded.subset(sample)
+        return np.concatenate([(block - self._mean) * self._inverse for block in chosen.blocks()])
 
     def quartic(self, W: Array) -> Array:
         """Zᵀ diag(s) U (R, d, k) with U = ZW and s its squared row norms."""

@@ -43,7 +43,8 @@ class Trace(Comparable):
 class Optimum(Comparable):
     """A distinct view: its axes (k, d), where it was found (α, μ), f, κ, how many starts reached it, and its scores.
 
-    α = ∞ says that the known columns had no part in the view at all. A number that nobody asked for is NaN: a search at
+    α = ∞ says that the known columns had no part in the view at all. `kept` is the share of each row's neighbourhood
+    that the view keeps, beyond chance (`choice/neighbours.py`). A number that nobody asked for is NaN: a search at
     one setting scores nothing, and `minimize` itself knows neither α nor κ.
 
     >>> Optimum(np.eye(2, 5), objective=3.0, separation=0.5, leakage=0.2).score
@@ -59,6 +60,7 @@ class Optimum(Comparable):
     mu: float = np.nan
     separation: float = np.nan
     leakage: float = np.nan
+    kept: float = np.nan
     relative_gradient: float = np.nan
     converged: bool = True
 
