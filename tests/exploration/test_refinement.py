@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score, normalized_mutual_info_score
 
 from imapce import IMAPCE, Attributes, Exploration, Subset
 from imapce.errors import InvalidTypeError
-from imapce.exploration.clustering import Clustering, cluster_view
+from imapce.exploration.clustering import cluster_view
 from imapce.exploration.refinement import nearest_distance, numbered, student_mixture
 
 RNG = np.random.default_rng(0)
@@ -57,14 +59,9 @@ def test_identical_rows_are_no_obstacle() -> None:
     np.testing.assert_array_equal(student_mixture(X, labels, np.arange(100)), labels)
 
 
-def bare(labels: np.ndarray) -> Clustering:
-    empty = np.zeros(0)
-    return Clustering(labels, empty, empty, empty.astype(np.intp), empty, len(labels), ())
-
-
 def test_clusters_are_numbered_by_size_and_small_ones_are_outliers() -> None:
     labels = np.repeat([5, 2, 9], [10, 40, 3])
-    found = numbered(labels, RNG.standard_normal((53, 2)), 5, bare(labels))
+    found = numbered(labels, RNG.standard_normal((53, 2)), 5, sampled=len(labels))
     assert found.sizes.tolist() == [40, 10]
     np.testing.assert_array_equal(found.labels, np.repeat([1, 0, -1], [10, 40, 3]))
 
@@ -72,11 +69,11 @@ def test_clusters_are_numbered_by_size_and_small_ones_are_outliers() -> None:
 def test_of_two_clusters_the_smaller_is_set_apart_and_of_more_the_one_apart_from_all() -> None:
     rng = np.random.default_rng(2)
     two = np.repeat([0, 1], [80, 20])
-    assert numbered(two, rng.standard_normal((100, 2)) + 9 * two[:, None], 5, bare(two)).most_distinct == (1,)
+    assert numbered(two, rng.standard_normal((100, 2)) + 9 * two[:, None], 5, sampled=len(two)).most_distinct == (1,)
     # Two neighbours far away have the larger sum of distances, the third has the larger distance to its nearest.
     three = np.repeat([0, 1, 2], [60, 50, 40])
     place = np.array([[0.0, 0.0], [30.0, 0.0], [33.0, 0.0]])[three]
-    assert numbered(three, rng.standard_normal((150, 2)) + place, 5, bare(three)).most_distinct == (0,)
+    assert numbered(three, rng.standard_normal((150, 2)) + place, 5, sampled=len(three)).most_distinct == (0,)
 
 
 @pytest.mark.parametrize("count", [0, 1])
@@ -88,8 +85,8 @@ def test_an_exploration_puts_right_what_its_views_mix_up() -> None:
     rng = np.random.default_rng(4)
     truth = np.arange(900) % 6
     X = rng.standard_normal((900, 10)) + 5 * np.eye(10)[truth]
-    step = Exploration(X, estimator=IMAPCE(n_starts=4), random_state=0).propose()
-    plain = Exploration(X, estimator=IMAPCE(n_starts=4), random_state=0, refine=False).propose()
+    options: dict[str, Any] = {"estimator": IMAPCE(n_starts=4), "random_state": 0, "clusterer": "dpgmm"}
+    step, plain = Exploration(X, **options).propose(), Exploration(X, refine=False, **options).propose()
     np.testing.assert_array_equal(step.embedding, plain.embedding)
 
     def mixed(clusters: np.ndarray) -> float:
@@ -124,10 +121,13 @@ def test_refine_is_saved_and_must_be_true_or_false(tmp_path) -> None:
         Exploration(X, refine="x")
 
 
+@pytest.mark.parametrize("clusterer", ["joint", "dpgmm"])
 @pytest.mark.parametrize("unit", [1e-13, 1e9])
-def test_refined_clusters_do_not_depend_on_units(unit: float) -> None:
+def test_clusters_do_not_depend_on_units(unit: float, clusterer: str) -> None:
     X, _ = three_groups(240, 4, 8.0)
     estimator = IMAPCE(standardize=False, outliers="keep", n_starts=3)
-    whole, scaled = (Exploration(data, estimator=estimator, random_state=0).propose() for data in (X, X * unit))
+    whole, scaled = (
+        Exploration(data, estimator=estimator, random_state=0, clusterer=clusterer).propose() for data in (X, X * unit)
+    )
     np.testing.assert_array_equal(scaled.clusters, whole.clusters)
     np.testing.assert_allclose(scaled.distinctness, whole.distinctness, rtol=1e-6)

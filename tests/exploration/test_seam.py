@@ -28,7 +28,8 @@ def test_steps_and_views_are_plain_and_compare_by_value() -> None:
     step = session().propose()
     assert step == session().propose()
     assert pickle.loads(pickle.dumps(step)) == step
-    assert step != session(random_state=1).propose()
+    step = session(clusterer="dpgmm").propose()
+    assert step != session(clusterer="dpgmm", random_state=1).propose()
     assert step != "step"
     with pytest.raises(TypeError, match="unhashable"):
         hash(step)
@@ -107,17 +108,24 @@ def test_a_cancelled_run_keeps_what_was_accepted() -> None:
     np.testing.assert_array_equal(exploration.run().labels_, session().run().labels_)
 
 
-def test_what_is_told_names_every_phase() -> None:
+@pytest.mark.parametrize(
+    ("clusterer", "phases"),
+    [
+        ("joint", ("looking for clusters in all directions", "merging")),
+        ("dpgmm", ("clustering the view", "carrying the clusters")),
+    ],
+)
+def test_what_is_told_names_every_phase(clusterer: str, phases: tuple[str, ...]) -> None:
     told: list[str] = []
-    exploration = session()
+    exploration = session(clusterer=clusterer)
 
     def progress(words: str, share: float | None) -> None:
         told.append(words)
         assert share is None or 0 <= share <= 1
 
-    exploration.accept(progress=progress)
     exploration.test(progress=progress)
-    for phase in ("looking for a view", "clustering the view", "carrying the clusters", "describing", "testing"):
+    exploration.accept(progress=progress)
+    for phase in ("looking for a view", *phases, "describing", "testing"):
         assert any(phase in words for words in told), phase
     with pytest.raises(InvalidTypeError, match="cancel must be None or a function; got 3"):
         exploration.propose(cancel=3)

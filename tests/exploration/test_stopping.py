@@ -184,15 +184,15 @@ def test_nothing_is_tested_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None
         raise AssertionError("the test was run")
 
     monkeypatch.setattr(StructureTest, "of_step", asked)
-    exploration = quick(blob()).run()
+    exploration = quick(blob(), clusterer="dpgmm").run()
     assert exploration.steps
     assert {step.p_value for step in exploration.steps} == {None}
     with pytest.raises(AssertionError, match="the test was run"):
-        quick(blob()).run(significance=0.05)
+        quick(blob(), clusterer="dpgmm").run(significance=0.05)
 
 
 def test_a_run_ends_where_one_gaussian_is_left() -> None:
-    exploration = quick(blob()).run(significance=0.05)
+    exploration = quick(blob(), clusterer="dpgmm").run(significance=0.05)
     p = exploration.test()
     assert p > 0.05
     sentence = f"No structure is left that one Gaussian would not show (p = {p:.2g}); the 200 rows left are not split"
@@ -203,7 +203,7 @@ def test_a_run_ends_where_one_gaussian_is_left() -> None:
 
 
 def test_the_end_belongs_to_the_proposal_and_not_to_the_session() -> None:
-    stopped = quick(blob()).run(significance=0.05)
+    stopped = quick(blob(), clusterer="dpgmm").run(significance=0.05)
     accepted = stopped.accept()
     assert accepted.p_value is not None
     assert accepted.p_value > 0.05
@@ -211,7 +211,7 @@ def test_the_end_belongs_to_the_proposal_and_not_to_the_session() -> None:
     assert stopped.run(significance=0.05).done
     assert stopped.steps == []
     by_default = stopped.run()
-    np.testing.assert_array_equal(by_default.labels_, quick(blob()).run().labels_)
+    np.testing.assert_array_equal(by_default.labels_, quick(blob(), clusterer="dpgmm").run().labels_)
 
 
 def test_clear_clusters_are_taken_as_without_the_test() -> None:
@@ -271,7 +271,9 @@ def test_the_report_says_it_where_it_is_known(tested: Exploration, tmp_path: Pat
 def test_the_command_stops_by_it_and_prints_it(tmp_path: Path) -> None:
     X = blob()
     write_table({f"c{j}": column for j, column in enumerate(X.T)}, tmp_path / "blob.csv")
-    stopped = " ".join(succeed("explore", tmp_path / "blob.csv", "--starts", 3, "--significance", 0.05).split())
+    quickly = ("explore", tmp_path / "blob.csv", "--starts", 3)
+    assert "No structure beyond chance: " in " ".join(succeed(*quickly).split())
+    stopped = " ".join(succeed(*quickly, "--clusterer", "dpgmm", "--significance", 0.05).split())
     assert "No structure is left that one Gaussian would not show (p =" in stopped
     assert "0 rows in 0 clusters" in stopped
     X[:100, 0] += 8

@@ -22,19 +22,27 @@ def explore(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the session instead of starting anew.")] = False,
     min_cluster_size: Annotated[
-        int | None, typer.Option("--min-cluster-size", min=1, help="Least rows of a cluster; default 2 % of the rows.")
+        int | None, typer.Option("--min-cluster-size", min=1, help="Least rows of a cluster; default 1 % of the rows.")
     ] = None,
     max_clusters: Annotated[
-        int, typer.Option("--max-clusters", min=1, help="Most clusters looked for in one view.")
+        int, typer.Option("--max-clusters", min=1, help="Most clusters of one view, for dpgmm and hdbscan.")
     ] = 5,
     max_steps: Annotated[int | None, typer.Option("--max-steps", min=1, help="Stop after this many steps.")] = None,
     significance: Annotated[
         float | None,
         typer.Option("--significance", metavar="P", help="Stop where one Gaussian would look as split, as 0.05."),
     ] = None,
-    clusterer: Annotated[str, typer.Option("--clusterer", metavar="dpgmm|hdbscan", help="How to cluster.")] = "dpgmm",
+    clusterer: Annotated[
+        str,
+        typer.Option(
+            "--clusterer",
+            metavar="auto|joint|dpgmm|hdbscan",
+            help="Clusters once in all directions (joint), or view by view; auto is joint, or dpgmm with a background.",
+        ),
+    ] = "auto",
     refine: Annotated[
-        bool, typer.Option("--refine/--no-refine", help="Carry the clusters of a view into all directions.")
+        bool,
+        typer.Option("--refine/--no-refine", help="Carry clusters found view by view into all directions."),
     ] = True,
     fit: ViewOptions,
 ) -> None:

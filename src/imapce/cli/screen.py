@@ -177,8 +177,10 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
         "known at the start": "; ".join(words) or (f"{start:,} rows" if start else "nothing"),
         "taken": f"{taken:,} rows in {len(exploration.clusters_)} clusters, {len(exploration.steps)} steps",
         "not taken": f"{len(labels) - taken - start:,} rows",
-        "end": exploration.stop_reason or "not finished; go on with more steps",
     }
+    if exploration.structure is not None and exploration.structure.clear:
+        facts["structure"] = exploration.structure.words
+    facts["end"] = exploration.stop_reason or "not finished; go on with more steps"
     console.print(facts_table(facts))
     if not exploration.clusters_:
         return

@@ -20,7 +20,10 @@ def named_clusters(clusters: int | Sequence[int] | None, view: View) -> list[int
     n_clusters = len(view.distinctness)
     if clusters is None:
         if not view.most_distinct:
-            raise InvalidValueError("no cluster of this view is large enough; lower min_cluster_size or pass a mask.")
+            raise InvalidValueError(
+                "no cluster of this view can be taken: the rows are one group or none is large enough; pass a mask or "
+                "lower min_cluster_size."
+            )
         return list(view.most_distinct)
     numbers = list(clusters) if isinstance(clusters, Iterable) else [clusters]
     for number in numbers:
@@ -67,8 +70,8 @@ def names_of_rows(row_ids: Any, X: Any, n_rows: int) -> NDArray:
     return ids
 
 
-def size_of_clusters(value: int | str, n_rows: int) -> int:
-    """The s of the paper; "auto" is 2 % of the rows, at least 10.
+def size_of_clusters(value: int | str, n_rows: int, *, share: float = 0.02, least: int = 10) -> int:
+    """The s of the paper; "auto" is a share of the rows, and not less than `least`.
 
     >>> size_of_clusters("auto", 2310)
     47
@@ -76,5 +79,5 @@ def size_of_clusters(value: int | str, n_rows: int) -> int:
     if isinstance(value, str):
         if value != "auto":
             raise InvalidValueError(f'min_cluster_size must be a whole number or "auto"; got {value!r}.')
-        return max(10, int(np.ceil(0.02 * n_rows)))
+        return max(least, int(np.ceil(share * n_rows)))
     return require_count("min_cluster_size", value)

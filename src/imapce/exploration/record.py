@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from imapce.common.records import Comparable
 from imapce.errors import InvalidValueError
+from imapce.exploration.structure import Structure
 from imapce.priors.kinds import Attributes, Samples
 from imapce.rows.base import Rows
 
@@ -73,6 +74,7 @@ class AcceptedStep(Comparable):
     kurtosis: float
     view: int = 0
     p_value: float | None = None
+    structure: Structure | None = None
 
 
 @dataclass(frozen=True, eq=False)

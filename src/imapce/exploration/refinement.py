@@ -15,8 +15,6 @@ far from most to one apart from all.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
@@ -64,7 +62,7 @@ def refined(
             chosen = np.sort(np.random.default_rng(seed).choice(len(points), SAMPLE, replace=False))
         with one_thread():
             labels = student_mixture(points, labels, chosen, watch)
-    return numbered(labels, view, min_cluster_size, clustering)
+    return numbered(labels, view, min_cluster_size, sampled=clustering.sampled)
 
 
 def student_mixture(points: Array, labels: Labels, chosen: Labels, watch: Watch = UNWATCHED) -> Labels:
@@ -118,7 +116,7 @@ def _log_densities(points: Array, parts: list[tuple[Array, Array, float]]) -> tu
     return logs, weights
 
 
-def numbered(labels: Labels, view: Array, min_cluster_size: int, like: Clustering) -> Clustering:
+def numbered(labels: Labels, view: Array, min_cluster_size: int, *, sampled: int) -> Clustering:
     """The clusters that are large enough, largest first, each as it lies in the view."""
     found, counts = np.unique(labels[labels != OUTLIER], return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -136,13 +134,13 @@ def numbered(labels: Labels, view: Array, min_cluster_size: int, like: Clusterin
     # Of two clusters equally far from each other the smaller is the one that is set apart; the other is the rest.
     apart = np.flatnonzero(distinctness >= distinctness.max(initial=0.0) * (1 - 1e-9))
     most = (int(apart[np.argmin(sizes[apart])]),) if len(apart) else ()
-    return replace(
-        like,
+    return Clustering(
         labels=numbers,
         means=means,
         covariances=scaled * unit**2,
         sizes=sizes,
         distinctness=distinctness,
+        sampled=sampled,
         most_distinct=most,
     )
 

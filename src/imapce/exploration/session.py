@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from imapce.common.checks import is_whole
+from imapce.common.threads import threads_for
 from imapce.common.watch import Tell, Watch
 from imapce.errors import InvalidValueError
 from imapce.exploration.choices import named_clusters, named_rows
+from imapce.exploration.partition import Partition, partition_of
 from imapce.exploration.record import AcceptedStep, Feature, TakenCluster
 from imapce.exploration.state import Session
 from imapce.exploration.steps import Look, Step, View, features_apart
@@ -43,14 +45,18 @@ class Exploration(Session):
         (R² of 0.006 at most on the synthetic set).
     estimator : the IMAPCE to fit at every step (its parameters are copied); default
         IMAPCE(outliers="keep"), all automatic: a row that is set aside could never be taken.
-    min_cluster_size : the s of the paper; "auto" is 2 % of the rows, at least 10.
-    max_clusters : most clusters looked for in one view.
+    min_cluster_size : the s of the paper; "auto" is 1 % of the rows, at least 5, and 2 %, at least 10, where clusters
+        are found view by view.
+    max_clusters : most clusters looked for in one view, where they are found view by view.
     random_state : seed of everything random.
     row_ids : names of the rows in results; default the table's index or 0, 1, ...
-    clusterer : "dpgmm" (the paper's Dirichlet-process mixture) or "hdbscan".
-    refine : True carries the clusters of a view into all directions and takes the one farthest from its nearest
-        neighbour; False takes the view's own, the farthest from all others together (two clusters: both), which with
-        IMAPCE(alpha=1.0, mu="paper") is the paper's algorithm.
+    clusterer : "joint" finds clusters once, in all directions that are free of what is known at the start, and every
+        step shows those that are left; they do not depend on random_state, and where they are no more than chance
+        there are none (`structure`). "dpgmm" (the paper's Dirichlet-process mixture) and "hdbscan" look for them view
+        by view. "auto" is "joint", beside a background (Samples) "dpgmm".
+    refine : for "dpgmm" and "hdbscan": True carries the clusters of a view into all directions and takes the one
+        farthest from its nearest neighbour; False takes the view's own, the farthest from all others together (two
+        clusters: both), which with clusterer="dpgmm" and IMAPCE(alpha=1.0, mu="paper") is the paper's algorithm.
     path : a new file for the session, rewritten after every accept and undo.
 
     Examples
@@ -172,6 +178,7 @@ class Exploration(Session):
             kurtosis=seen.kurtosis,
             view=int(view),
             p_value=step.p_value,
+            structure=self.structure if self.is_joint else None,
         )
         watch.tell("keeping what was taken")
         self._commit([*self._accepted, accepted], [])
@@ -226,20 +233,21 @@ class Exploration(Session):
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
+    def _priors(self, known: Mask) -> list[Prior]:
+        subset: list[Prior] = [Subset(known, weight=self._subset_weight)] if known.any() else []
+        return [*self._other_priors, *subset]
+
     def _looked(self, watch: Watch) -> tuple[Look, Step]:
         """The next look and its step, as they always are after what was accepted."""
         known, number = self.known, len(self._accepted)
         left = len(known) - int(known.sum())
         if left <= self._model.n_components:
             raise InvalidValueError(f"nothing can be proposed: {left} rows are unexplored. Use undo() to go back.")
-        priors: list[Prior] = list(self._other_priors)
-        if known.any():
-            priors.append(Subset(known, weight=self._subset_weight))
         return Look.at(
             self._rows,
             self._reader,
             clone(self._model),
-            priors=priors,
+            priors=self._priors(known),
             known=known,
             number=number,
             seed=int(np.random.SeedSequence([self.random_state, number]).generate_state(1)[0] % 2**31),
@@ -251,6 +259,25 @@ class Exploration(Session):
             self._look = self._looked(watch)[0]
         return self._look
 
+    def _parted(self, watch: Watch) -> Partition:
+        """The clusters of the rows that were unexplored at the start, found once."""
+        if self._partition is None:
+            start = self._known_at_start
+            if self._accepted:
+                with threads_for(self._rows.n_rows * self._rows.n_features):
+                    problem = clone(self._model).pose(self._rows, self._priors(start), self._reader)
+            else:
+                problem = self._current_look(watch).problem
+            self._partition = partition_of(
+                problem,
+                ~start,
+                self._rows,
+                known_columns=self._model.alpha != 0,
+                min_cluster_size=self.min_cluster_size,
+                watch=watch,
+            )
+        return self._partition
+
     @staticmethod
     def _view(step: Step, view: Any) -> View:
         if not isinstance(view, (int, np.integer)) or not 0 <= view < len(step.views):
@@ -261,12 +288,21 @@ class Exploration(Session):
         """A view of the proposal with its clusters, which it keeps."""
         assert self._proposal is not None
         seen = self._proposal.views[place]
-        if not seen.looked_at:
+        if not seen.looked_at and self.is_joint:
+            found = self._parted(watch)
+            nobody = np.zeros(self._rows.n_rows, dtype=bool)
+            left = seen.clustered if found.structure.clear else nobody
+            labels = found.among(left, self._rows, min_cluster_size=self.min_cluster_size)
+            seen = self._current_look(watch).showing(
+                seen, labels, min_cluster_size=self.min_cluster_size, sample=found.sample
+            )
+            self._proposal = replace(self._proposal.with_view(place, seen), structure=found.structure)
+        elif not seen.looked_at:
             seen = self._current_look(watch).clustered(
                 seen,
                 min_cluster_size=self.min_cluster_size,
                 max_clusters=self.max_clusters,
-                clusterer=self.clusterer,
+                clusterer="dpgmm" if self.clusterer == "auto" else self.clusterer,
                 refine=self.refine,
                 watch=watch,
             )

@@ -7,6 +7,7 @@ column and a hash over all values in order. On loading, what differs is named.
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from imapce.common.archive import read_archive, write_archive
 from imapce.errors import FileFormatError, InvalidValueError
 from imapce.exploration.record import AcceptedStep, DataPrint, Feature, Record, TakenCluster
+from imapce.exploration.structure import Structure
 from imapce.priors.kinds import Attributes, Samples
 
 Arrays = dict[str, NDArray]
@@ -62,6 +64,8 @@ def _told_step(i: int, step: AcceptedStep, arrays: Arrays) -> dict[str, Any]:
             }
         )
     told = {"objective": step.objective, "kurtosis": step.kurtosis, "view": step.view, "clusters": clusters}
+    if step.structure is not None:
+        told["structure"] = asdict(step.structure)
     return told if step.p_value is None else {**told, "p_value": step.p_value}
 
 
@@ -153,7 +157,16 @@ def _step(i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray, shape:
         kurtosis=float(stored["kurtosis"]),
         view=int(stored["view"]),
         p_value=_probability(stored.get("p_value"), i),
+        structure=_structure(stored.get("structure")),
     )
+
+
+def _structure(stored: Any) -> Structure | None:
+    """Sessions of clusters found view by view have none."""
+    if stored is None:
+        return None
+    valley, dependence = (None if stored[z] is None else float(stored[z]) for z in ("valley", "dependence"))
+    return Structure(bool(stored["clear"]), valley, dependence, str(stored["words"]))
 
 
 def _probability(stored: Any, step: int) -> float | None:

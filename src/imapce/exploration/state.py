@@ -20,11 +20,13 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import parameters_of_file, plain_parameters
 from imapce.exploration.choices import names_of_rows, size_of_clusters
-from imapce.exploration.clustering import METHODS
+from imapce.exploration.clustering import CLUSTERERS
+from imapce.exploration.partition import Partition
 from imapce.exploration.record import AcceptedStep, DataPrint, Record, TakenCluster
 from imapce.exploration.session_file import not_whole, read_session, write_session
 from imapce.exploration.steps import Look, Step, View, coordinates
 from imapce.exploration.stopping import StructureTest
+from imapce.exploration.structure import Structure
 from imapce.priors.kinds import Attributes, Samples, Subset, as_list, known_rows, require_same_index
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
@@ -34,6 +36,10 @@ from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+# Share of the rows and least number of them in a cluster. A mixture of one view leaves fragments of 1 %; clusters that
+# were found in all directions and have a valley around them do not come by chance.
+VIEW_SIZE, JOINT_SIZE = (0.02, 10), (0.01, 5)
 
 
 class Session:
@@ -49,7 +55,7 @@ class Session:
         max_clusters: int = 5,
         random_state: int | None = None,
         row_ids: Any = None,
-        clusterer: str = "dpgmm",
+        clusterer: str = "auto",
         refine: bool = True,
         path: str | os.PathLike[str] | None = None,
     ):
@@ -64,10 +70,9 @@ class Session:
         n = self._rows.n_rows
         self._table = X if is_table(X) else None
         self.row_ids = names_of_rows(row_ids, X, n)
-        self.min_cluster_size = size_of_clusters(min_cluster_size, n)
-        self.max_clusters = require_count("max_clusters", max_clusters)
-        require_choice("clusterer", clusterer, METHODS)
+        require_choice("clusterer", clusterer, CLUSTERERS)
         self.clusterer = clusterer
+        self.max_clusters = require_count("max_clusters", max_clusters)
         require_truth("refine", refine)
         self.refine = bool(refine)
         seed = require_seed(random_state)
@@ -87,10 +92,13 @@ class Session:
         for one in subsets:
             require_same_index(one, X)
             self._known_at_start |= known_rows(one, n)
+        smallest = JOINT_SIZE if self.is_joint else VIEW_SIZE
+        self.min_cluster_size = size_of_clusters(min_cluster_size, n, share=smallest[0], least=smallest[1])
         self._accepted: list[AcceptedStep] = []
         self._undone: list[AcceptedStep] = []
         self._proposal: Step | None = None
         self._look: Look | None = None
+        self._partition: Partition | None = None
         self._flat = False
         self._by_chance: float | None = None
         self._structure_test = StructureTest(self.random_state)
@@ -106,6 +114,19 @@ class Session:
     def feature_names(self) -> list[str]:
         """The names of the columns as the views use them, a category as one name for each of its values."""
         return self._reader.names
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether clusters are found once and in all directions; beside a background they are found view by view."""
+        background = any(isinstance(prior, Samples) for prior in self._other_priors)
+        return self.clusterer == "joint" or (self.clusterer == "auto" and not background)
+
+    @property
+    def structure(self) -> Structure | None:
+        """Whether the rows are clearly more than one group; None where clusters were not looked for in all directions."""
+        if self._partition is not None:
+            return self._partition.structure
+        return next((step.structure for step in self._accepted if step.structure is not None), None)
 
     @property
     def labels_(self) -> NDArray[np.intp]:
@@ -136,13 +157,16 @@ class Session:
         left, axes = self._rows.n_rows - int(self.known.sum()), self._model.n_components
         if left == 0:
             return "Every row is taken."
-        if left <= self.min_cluster_size:
+        if left < self.min_cluster_size or (left == self.min_cluster_size and not self.is_joint):
             return f"{left} rows are left, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
         if left <= axes:
             return f"{left} rows are left, too few for a view of {axes} axes; they are outliers."
         if self._flat:
             return f"The {left} rows left do not vary in {axes} directions; they stay as outliers."
         seen = None if self._proposal is None else self._proposal.views[0]
+        structure = None if self._proposal is None else self._proposal.structure
+        if structure is not None and not structure.clear:
+            return f"No structure beyond chance: {structure.words}; the {left:,} rows are one group."
         if seen is not None and seen.looked_at and not seen.most_distinct:
             return f"No cluster of at least {self.min_cluster_size} rows is in the view; {left} rows stay as outliers."
         if self._by_chance is not None:

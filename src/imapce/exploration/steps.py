@@ -21,7 +21,8 @@ from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE, quiet_about_convergence
 from imapce.exploration.clustering import Clustering, cluster_view
 from imapce.exploration.record import Feature
-from imapce.exploration.refinement import AXES, REFINED_ROWS, refined
+from imapce.exploration.refinement import AXES, REFINED_ROWS, numbered, refined
+from imapce.exploration.structure import Structure
 from imapce.priors.kinds import Prior
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
@@ -124,7 +125,8 @@ class Step(Comparable):
     """A proposal: the best view first in `views`, the other distinct optima after it; nothing is changed by it.
 
     `p_value` tells how often one Gaussian would look as split as the unexplored rows do; None where nobody asked
-    (`Exploration.test`).
+    (`Exploration.test`). `structure` tells whether the rows that were unexplored at the start are clearly more than one
+    group; None where clusters are found view by view, or not yet.
 
     >>> rows = np.ones(5, dtype=bool)
     >>> view = View(Optimum(np.eye(2, 4), 1.0), np.zeros(4), np.ones(4), unexplored=rows, set_aside=~rows)
@@ -137,6 +139,7 @@ class Step(Comparable):
     stop_reason: str
     _: KW_ONLY
     p_value: float | None = None
+    structure: Structure | None = None
 
     @property
     def embedding(self) -> Array:
@@ -273,6 +276,17 @@ class Look:
         if refine:
             watch.tell("carrying the clusters into all directions")
             found = refined(found, shown, self.points, min_cluster_size=min_cluster_size, seed=self.seed, watch=watch)
+        return replace(view, found=found)
+
+    def showing(self, view: View, labels: NDArray[np.intp], *, min_cluster_size: int, sample: Mask) -> View:
+        """The view with clusters found elsewhere: labels (n,) of all rows, learned from those in `sample`."""
+        view = self.placed(view)
+        inside = view.clustered
+        sampled = int((sample & inside).sum())
+        found = numbered(labels[inside], view.embedding[inside], min_cluster_size, sampled=sampled)
+        if len(found.sizes) == 2:
+            # As in the paper: the last two are told apart by each other.
+            found = replace(found, most_distinct=(0, 1))
         return replace(view, found=found)
 
 

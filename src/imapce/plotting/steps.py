@@ -144,6 +144,7 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     points, names = _flat(seen.embedding)
     known, clusters = ~seen.unexplored, seen.clusters
     outliers = ~known & (clusters < 0)
+    one_group = step.structure is not None and not step.structure.clear
     figure, ax = new_figure(8.4, 5.4)
     cloud(ax, points, known, KNOWN_GREY, 1.5)
     cloud(ax, points, outliers, OTHER_GREY, 1.8, marker="x")
@@ -156,8 +157,10 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
         entries.append((f"cluster {number}: {int(inside.sum()):,} rows\n{apart}{most}", cluster_hue(number), "o"))
     outlines = [encircle(ax, points, np.flatnonzero(clusters == number), number) for number in seen.most_distinct]
     if outliers.any():
-        entries.append((f"outliers: {int(outliers.sum()):,} rows", OTHER_GREY, "x"))
-    nothing = "" if len(seen.distinctness) else ": no cluster is large enough"
+        name = "one group" if one_group else "outliers"
+        entries.append((f"{name}: {int(outliers.sum()):,} rows", OTHER_GREY, "x"))
+    nothing = ": no structure beyond chance" if one_group else ": no cluster is large enough"
+    nothing = "" if len(seen.distinctness) else nothing
     quiet_axes(ax, *names, title=f"Step {step.number}, view {view}{nothing}")
     outside = _same_window([ax], points, outlines, known)
     if known.any():

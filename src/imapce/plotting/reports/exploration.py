@@ -70,8 +70,12 @@ def _summary(exploration: Exploration) -> dict[str, object]:
         "steps": len(exploration.steps),
         "clusters": len(exploration.clusters_),
         "rows taken": taken,
-        "left as outliers" if exploration.done else "rows not taken yet": left,
     }
+    structure = exploration.structure
+    one_group = structure is not None and not structure.clear
+    facts["one group" if one_group else "left as outliers" if exploration.done else "rows not taken yet"] = left
+    if structure is not None:
+        facts["structure"] = structure.words if structure.clear else f"no structure beyond chance: {structure.words}"
     if start:
         facts["known at the start"] = start
     return facts

@@ -1,0 +1,234 @@
+"""The clusters of all rows that are unexplored at the start, found once and in all directions; steps show what is left.
+
+    columns → values up to their rounding → leading axes → mixture → merged where no valley is → structure, or one group
+
+A view is a shadow: what it separates is apart, what it does not may be too. So clusters are found where all directions
+that are free of the known are seen at once, from a sample of the rows, and a step takes them in the order in which its
+views show them. What is accepted by hand restricts them. On 14 labelled tables NMI and ARI are 0.63 and 0.58; clusters
+found view by view had 0.49 and 0.38.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.choice.spaces import known_units, searched_axes
+from imapce.common.records import Comparable
+from imapce.common.threads import one_thread
+from imapce.common.watch import UNWATCHED, Watch
+from imapce.exploration.clustering import OUTLIER
+from imapce.exploration.merging import TwoValued, merged
+from imapce.exploration.mixture import Mixture, choose, component_of
+from imapce.exploration.steps import coordinates
+from imapce.exploration.structure import Structure, is_structure
+from imapce.priors.problem import Problem
+from imapce.rows.base import Rows
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+SAMPLE = 1_500
+AXES = 30
+# Beyond so many columns the leading axes stand for them, and a column's few values are not looked at.
+WIDE = 500
+FEW_VALUES = 10
+ASSIGNED_AT_ONCE = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Partition(Comparable):
+    """Clusters of the rows that are unexplored at the start, OUTLIER for others, and what gives rows to them.
+
+    `clusters` (k,) are those of the mixture's components, OUTLIER where a component has no row of the `sample`; the
+    mixture lives in the directions `basis` (q, d) of the rows in the standardisation of the start.
+    """
+
+    labels: Labels
+    clusters: Labels
+    mixture: Mixture
+    _: KW_ONLY
+    basis: Array
+    mean: Array
+    scale: Array
+    sample: Mask
+    structure: Structure
+
+    def among(self, left: Mask, rows: Rows, *, min_cluster_size: int) -> Labels:
+        """Clusters of the rows left (n,), OUTLIER elsewhere; too small ones give way, the smallest first.
+
+        Their rows go to the components of other clusters that explain them best; the last one's are outliers.
+        """
+        labels = np.where(left, self.labels, OUTLIER)
+        while True:
+            names, counts = np.unique(labels[labels != OUTLIER], return_counts=True)
+            if not len(names) or counts.min() >= min_cluster_size:
+                return labels
+            gone = labels == names[counts.argmin()]
+            allowed = np.isin(self.clusters, np.delete(names, counts.argmin()))
+            labels[gone] = OUTLIER
+            if allowed.any():
+                labels[gone] = self.assigned(gone, rows, allowed)
+
+    def assigned(self, some: Mask, rows: Rows, allowed: Mask) -> Labels:
+        """The clusters of some rows, by the component, of those allowed (k,), that explains each best."""
+        with one_thread():
+            points = coordinates(rows.subset(some), self.basis, self.mean, self.scale)
+            return self.clusters[component_of(self.mixture, points, allowed)]
+
+
+def partition_of(
+    problem: Problem,
+    unexplored: Mask,
+    rows: Rows,
+    *,
+    known_columns: bool = True,
+    min_cluster_size: int = 1,
+    watch: Watch = UNWATCHED,
+) -> Partition:
+    """The clusters of the rows to explore of a problem: those `unexplored` (n,) of all rows, gross outliers among them.
+
+    `known_columns=False` leaves known columns in, for models that give what is known no weight.
+
+    >>> from imapce.priors.problem import pose
+    >>> from imapce.rows.open import open_rows
+    >>> from imapce.tables.reader import Reader
+    >>> rng = np.random.default_rng(0)
+    >>> reader, matrix = Reader.learn(rng.standard_normal((150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3])
+    >>> rows = open_rows(matrix)
+    >>> found = partition_of(pose(rows, [], reader, n_components=2), np.ones(150, dtype=bool), rows)
+    >>> np.bincount(found.labels), found.structure.clear
+    (array([50, 50, 50]), True)
+    """
+    Z = problem.Z
+    learned = np.flatnonzero(unexplored & ~problem.set_aside)
+    chosen = np.ones(Z.n_rows, dtype=bool)
+    if Z.n_rows > SAMPLE:
+        # The same rows for every seed, so that explorations of one table agree.
+        chosen = np.zeros(Z.n_rows, dtype=bool)
+        chosen[np.random.default_rng(0).choice(Z.n_rows, SAMPLE, replace=False)] = True
+    sample = np.zeros(len(unexplored), dtype=bool)
+    sample[learned[chosen]] = True
+    with one_thread():
+        watch.tell("looking for clusters in all directions", 0.0)
+        basis = _directions(problem, known_columns)
+        table = _Columns.read(Z.project(basis, chosen))
+        points = table.coordinates(table.values)
+        found = choose(points, watch)
+        final = merged(points, found.labels, table.two_valued(), watch=watch)
+        structure = is_structure(points, found, final, columns=table.values, coordinates=table.coordinates, watch=watch)
+    clusters = np.full(len(found.mixture.weights), OUTLIER)
+    for component in np.unique(found.labels):
+        clusters[component] = np.bincount(final[found.labels == component]).argmax()
+    labels = np.full(len(unexplored), OUTLIER)
+    labels[sample] = final
+    whole = Partition(
+        labels,
+        clusters,
+        found.mixture,
+        basis=(basis @ table.axes).T,
+        mean=Z.mean,
+        scale=Z.scale,
+        sample=sample,
+        structure=structure,
+    )
+    # Rows of the sample are given anew where it is one, so that all rows are in the cluster that explains them best.
+    others = np.flatnonzero(unexplored if Z.n_rows > SAMPLE else unexplored & ~sample)
+    for first in range(0, len(others), ASSIGNED_AT_ONCE):
+        watch.tell("giving all rows to the clusters", first / len(others))
+        some = np.zeros(len(unexplored), dtype=bool)
+        some[others[first : first + ASSIGNED_AT_ONCE]] = True
+        labels[some] = whole.assigned(some, rows, clusters != OUTLIER)
+    labels = whole.among(unexplored, rows, min_cluster_size=min_cluster_size)
+    # Where too small clusters left one, it is what was not to be told apart.
+    alone = len(np.unique(labels[labels != OUTLIER])) < 2
+    return replace(whole, labels=np.full_like(labels, OUTLIER) if alone else labels)
+
+
+def _directions(problem: Problem, known_columns: bool) -> Array:
+    """(d, c): the columns as far as they are free of what is known, or the leading axes of very many.
+
+    Free is uncorrelated: what a known column tells of the others, it tells of every cluster that differs in it.
+    """
+    excluded = known_units(problem)[:, : None if known_columns else 0]
+    shared = problem.X.second_moment @ excluded
+    inside = problem.directions_left(np.column_stack([excluded, shared]) if shared.size else None)
+    if problem.Z.n_features > WIDE:
+        return searched_axes(problem, np.column_stack([excluded, shared]))
+    columns = problem.Z.informative & problem.X.informative & ~excluded.any(axis=1)
+    if not inside.n_erased:
+        return np.eye(problem.Z.n_features)[:, columns]
+    free = inside.lift(np.eye(inside.size))
+    return (free @ free.T)[:, columns]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Columns (n, c) of the rows learned from, how many values each has, and the axes (c, q) the mixture lives in."""
+
+    values: Array
+    counts: Labels
+    stretch: Array
+    turned: Array
+
+    @classmethod
+    def read(cls, values: Array) -> _Columns:
+        # Columns that are not standardised may be in any unit, and no tolerance is to depend on it.
+        unit = max(float(values.std()), np.finfo(np.float64).tiny) if values.size else 1.0
+        values, stretch = values / unit, np.full(values.shape[1], 1 / unit)
+        counts = 1 + (np.diff(np.sort(values, axis=0), axis=0) > 1e-12).sum(axis=0)
+        if _mostly_continuous(counts):
+            for j in np.flatnonzero((counts > 2) & (counts <= FEW_VALUES)):
+                before = float(values[:, j].std())
+                values[:, j] = _up_to_rounding(values[:, j], int(j))
+                shrunk = before / float(values[:, j].std())
+                values[:, j] *= shrunk
+                stretch[j] *= shrunk
+        return cls(values, counts, stretch, _leading(values))
+
+    @property
+    def axes(self) -> Array:
+        """(c, q) from columns as they are to the coordinates."""
+        return self.stretch[:, None] * self.turned
+
+    def coordinates(self, values: Array) -> Array:
+        """(n, q) of columns in the units of `values`."""
+        return values @ self.turned
+
+    def two_valued(self) -> TwoValued | None:
+        """What it takes to see whether a column of two values makes a split, where most columns have more."""
+        two = self.counts == 2
+        if not two.any() or not _mostly_continuous(self.counts):
+            return None
+        without = self.values[:, ~two]
+        return TwoValued(self.values, two, without @ _leading(without))
+
+
+def _mostly_continuous(counts: Labels) -> bool:
+    varying = counts[counts > 1]
+    return bool(len(varying)) and float(np.mean(varying > FEW_VALUES)) >= 0.5
+
+
+def _up_to_rounding(values: Array, seed: int) -> Array:
+    """A column of few values as what it may have been before it was rounded: spread evenly up to the next value.
+
+    Beside continuous columns every value of it would be a cluster of no width. Image Segmentation: NMI 0.74, without it
+    0.67; where all columns are spread so (two values, many ties), other tables lose more than it gains.
+    """
+    levels, place = np.unique(values, return_inverse=True)
+    gaps = np.diff(levels)
+    below, above = np.append(gaps[0], gaps) / 2, np.append(gaps, gaps[-1]) / 2
+    return values + np.random.default_rng([5, seed]).random(len(values)) * (below + above)[place] - below[place]
+
+
+def _leading(values: Array) -> Array:
+    """(c, q): the columns themselves, or where they repeat each other or are more than AXES their leading axes."""
+    deviation = values - values.mean(axis=0)
+    variances, axes = np.linalg.eigh(deviation.T @ deviation / max(1, len(values)))
+    varying = variances > 1e-10 * max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
+    if varying.all() and len(variances) <= AXES:
+        return np.eye(len(variances))
+    return axes[:, varying][:, ::-1][:, :AXES]
