@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from imapce.exploration.merging import TwoValued, merged, separation
+from imapce.exploration.merging import merged, separation
 
 
 def blobs(n: int, apart: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -33,19 +33,6 @@ def test_numbers_run_from_zero_and_one_cluster_stays_as_it_is() -> None:
     rows, group = blobs(90, 9.0)
     assert sorted(set(merged(rows, 10 * group + 5).tolist())) == [0, 1, 2]
     assert set(merged(rows, np.full(90, 7))) == {0}
-
-
-def test_a_column_of_two_values_supports_a_split_and_makes_none() -> None:
-    rng = np.random.default_rng(2)
-    coin = rng.integers(0, 2, 400)
-    noise = rng.standard_normal((400, 4))
-    rows = np.column_stack([noise, 4.0 * coin])
-    assert len(set(merged(rows, coin))) == 2
-    crossed = TwoValued(rows, np.arange(5) == 4, noise)
-    assert set(merged(rows, coin, crossed)) == {0}
-    apart = noise + 6 * coin[:, None]
-    supported = TwoValued(np.column_stack([apart, 4.0 * coin]), np.arange(5) == 4, apart)
-    assert len(set(merged(np.column_stack([apart, 4.0 * coin]), coin, supported))) == 2
 
 
 def test_clusters_farther_apart_have_a_deeper_valley() -> None:

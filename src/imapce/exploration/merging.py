@@ -11,8 +11,6 @@ again, until all count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
@@ -34,26 +32,7 @@ FOLDS, DRAWS = 5, 4
 CELLS = 200
 
 
-@dataclass(frozen=True)
-class TwoValued:
-    """Columns (n, d) of the rows, which of them have two values only, and the rows' coordinates without those.
-
-    Two values separate whatever they are crossed with: three clusters and two random true/false columns are twelve.
-    They may support a split, not make it.
-    """
-
-    columns: Array
-    two: Mask
-    without: Array
-
-    def lead(self, a: Labels, b: Labels) -> bool:
-        """Whether the column in which the rows a and b differ most is one of two values."""
-        x, y = self.columns[a], self.columns[b]
-        spread = np.sqrt((x.var(axis=0) + y.var(axis=0)) / 2 + 1e-3)
-        return bool(self.two[(np.abs(x.mean(axis=0) - y.mean(axis=0)) / spread).argmax()])
-
-
-def merged(Z: Array, labels: Labels, two_valued: TwoValued | None = None, *, watch: Watch = UNWATCHED) -> Labels:
+def merged(Z: Array, labels: Labels, *, watch: Watch = UNWATCHED) -> Labels:
     """Labels 0, 1, ... of rows (n, q) after clusters without a valley between them were made one.
 
     >>> rng = np.random.default_rng(0)
@@ -62,15 +41,11 @@ def merged(Z: Array, labels: Labels, two_valued: TwoValued | None = None, *, wat
     [0, 1]
     """
     draws = [_Pieces(Z, labels, 2 + r) for r in range(DRAWS)]
-    others = [_Pieces(two_valued.without, labels, 2 + r) for r in range(DRAWS)] if two_valued is not None else []
     rows = draws[0].rows
 
     def apart_by(a: int, b: int) -> float:
         watch.tell("merging clusters that nothing separates")
-        found = _mean_separation(draws, a, b)
-        if two_valued is None or found < 1 or not two_valued.lead(rows[a], rows[b]):
-            return found
-        return _mean_separation(others, a, b)
+        return _mean_separation(draws, a, b)
 
     k = len(rows)
     apart = np.full((k, k), np.inf)
@@ -79,7 +54,7 @@ def merged(Z: Array, labels: Labels, two_valued: TwoValued | None = None, *, wat
             apart[a, b] = apart[b, a] = apart_by(a, b)
     while len(rows) > 1 and apart.min() < 1:
         a, b = sorted(int(place) for place in np.unravel_index(apart.argmin(), apart.shape))
-        for one in [*draws, *others]:
+        for one in draws:
             one.merge(a, b)
         apart = np.delete(np.delete(apart, b, 0), b, 1)
         for c in range(len(rows)):

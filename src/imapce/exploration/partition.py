@@ -15,12 +15,13 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.choice.neighbours import shared_weights
 from imapce.choice.spaces import known_units, searched_axes
 from imapce.common.records import Comparable
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.exploration.clustering import OUTLIER
-from imapce.exploration.merging import TwoValued, merged
+from imapce.exploration.merging import merged
 from imapce.exploration.mixture import Mixture, choose, component_of
 from imapce.exploration.steps import coordinates
 from imapce.exploration.structure import Structure, is_structure
@@ -114,11 +115,15 @@ def partition_of(
     sample[learned[chosen]] = True
     with one_thread():
         watch.tell("looking for clusters in all directions", 0.0)
-        basis = _directions(problem, known_columns)
-        table = _Columns.read(Z.project(basis, chosen))
+        basis, sources = _directions(problem, known_columns)
+        values = Z.project(basis, chosen)
+        if sources is not None:
+            agreed = _agreed(values, sources)
+            basis, values = basis[:, agreed], values[:, agreed]
+        table = _Columns.read(values)
         points = table.coordinates(table.values)
         found = choose(points, watch)
-        final = merged(points, found.labels, table.two_valued(), watch=watch)
+        final = merged(points, found.labels, watch=watch)
         structure = is_structure(points, found, final, columns=table.values, coordinates=table.coordinates, watch=watch)
     clusters = np.full(len(found.mixture.weights), OUTLIER)
     for component in np.unique(found.labels):
@@ -148,21 +153,36 @@ def partition_of(
     return replace(whole, labels=np.full_like(labels, OUTLIER) if alone else labels)
 
 
-def _directions(problem: Problem, known_columns: bool) -> Array:
-    """(d, c): the columns as far as they are free of what is known, or the leading axes of very many.
+def _directions(problem: Problem, known_columns: bool) -> tuple[Array, Labels | None]:
+    """(d, c): the columns as far as they are free of what is known, each with its source column in the table.
 
-    Free is uncorrelated: what a known column tells of the others, it tells of every cluster that differs in it.
+    Free is uncorrelated: what a known column tells of the others, it tells of every cluster that differs in it. Of very
+    many columns the leading axes, which have no source.
     """
     excluded = known_units(problem)[:, : None if known_columns else 0]
     shared = problem.X.second_moment @ excluded
     inside = problem.directions_left(np.column_stack([excluded, shared]) if shared.size else None)
     if problem.Z.n_features > WIDE:
-        return searched_axes(problem, np.column_stack([excluded, shared]))
+        return searched_axes(problem, np.column_stack([excluded, shared])), None
     columns = problem.Z.informative & problem.X.informative & ~excluded.any(axis=1)
+    sources = problem.sources[columns]
     if not inside.n_erased:
-        return np.eye(problem.Z.n_features)[:, columns]
+        return np.eye(problem.Z.n_features)[:, columns], sources
     free = inside.lift(np.eye(inside.size))
-    return (free @ free.T)[:, columns]
+    return (free @ free.T)[:, columns], sources
+
+
+def _agreed(values: Array, sources: Labels) -> Mask:
+    """Which columns (n, c) agree with others beyond chance; all of them where none does, or where they are too many.
+
+    A cluster is what several columns agree on. A random true/false column, a category, an id or a single two-humped
+    column would cut every cluster in pieces: of three clusters and two random categories of ten levels it made seven to
+    eighteen, and with such columns left out three.
+    """
+    n, c = values.shape
+    if 2 * c > n:
+        return np.ones(c, dtype=bool)
+    return shared_weights(values, np.unique(sources, return_inverse=True)[1]) > 0
 
 
 @dataclass(frozen=True)
@@ -197,14 +217,6 @@ class _Columns:
     def coordinates(self, values: Array) -> Array:
         """(n, q) of columns in the units of `values`."""
         return values @ self.turned
-
-    def two_valued(self) -> TwoValued | None:
-        """What it takes to see whether a column of two values makes a split, where most columns have more."""
-        two = self.counts == 2
-        if not two.any() or not _mostly_continuous(self.counts):
-            return None
-        without = self.values[:, ~two]
-        return TwoValued(self.values, two, without @ _leading(without))
 
 
 def _mostly_continuous(counts: Labels) -> bool:
