@@ -32,12 +32,15 @@ class Block:
         return "\n".join([*lines, *(_line([written(cell) for cell in row]) for row in self.rows), ""])
 
     def show(self, console: Console) -> None:
-        table = Table(title=self.title, title_justify="left", caption=self.note or None, caption_justify="left")
+        console.print(f"\n{self.title}", style="bold", highlight=False, markup=False, soft_wrap=True)
+        table = Table()
         for place, column in enumerate(self.head):
             table.add_column(column, no_wrap=True, justify="right" if place else "left")
         for row in self.rows:
             table.add_row(*(written(cell) for cell in row))
         print_wide(table, console)
+        if self.note:
+            console.print(self.note, highlight=False, markup=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)

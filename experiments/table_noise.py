@@ -60,40 +60,48 @@ def measure(run: Run) -> tuple[list[Block], list[Wanted]]:
 
 
 def _noise(run: Run, kind: str, shape: tuple[int, int], seed: int) -> dict[str, float]:
-    def compute() -> dict[str, float]:
-        return _taken(table_suite.noise(kind, shape, seed), seed)
-
-    return _cell(run, {"suite": "noise", "kind": kind, "shape": shape, "seed": seed}, compute)
+    settings = {"suite": "noise", "kind": kind, "shape": shape, "seed": seed}
+    return _taken(_labels(run, settings, lambda: table_suite.noise(kind, shape, seed), seed))
 
 
 def _three(run: Run, seed: int) -> dict[str, float]:
-    def compute() -> dict[str, float]:
-        X, classes = table_suite.planted(seed, distance=8.0)
-        labels = Exploration(X, random_state=seed).run().labels_
-        return {"clusters": float(len(np.unique(labels[labels >= 0]))), "ari": adjusted_rand_score(classes, labels)}
-
-    return _cell(run, {"suite": "three Gaussians", "seed": seed}, compute)
+    X, classes = table_suite.planted(seed, distance=8.0)
+    labels = _labels(run, {"suite": "three Gaussians", "seed": seed}, lambda: X, seed)
+    return {**_taken(labels), "ari": float(adjusted_rand_score(classes, labels))}
 
 
-def _taken(X: Array, seed: int) -> dict[str, float]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        labels = Exploration(X, random_state=seed).run().labels_
+def _labels(run: Run, settings: dict[str, Any], draw: Callable[[], Array], seed: int) -> NDArray[np.int32]:
+    """The cell of an exploration of rows that are drawn, to its end."""
+
+    def compute() -> dict[str, Any]:
+        with warnings.catch_warnings():
+            # What a session says about such rows is for its user; here it is counted what it takes.
+            warnings.simplefilter("ignore")
+            labels = Exploration(draw(), random_state=seed).run().labels_
+        return {"labels": np.asarray(labels, dtype=np.int32)}
+
+    # By hand, not by this module: twenty runs of everything are not made anew for a line of a table.
+    settings = {**settings, "made": fingerprint("experiments.table_suite")}
+    return np.asarray(run.cells.recall(settings, "imapce.exploration", compute)["labels"])
+
+
+def _taken(labels: NDArray[np.int32]) -> dict[str, float]:
     return {"none": float(is_empty(labels)), "clusters": float(len(np.unique(labels[labels >= 0])))}
 
 
 def _wide_blocks(run: Run, seeds: int) -> tuple[Block, list[Wanted]]:
-    found = [
-        _cell(run, {"suite": "wide", "shape": table_suite.WIDE, "seed": seed}, lambda seed=seed: _wide_scores(seed))
-        for seed in range(seeds)
-    ]
+    found = []
+    for seed in range(seeds):
+        settings = {"suite": "wide", "shape": table_suite.WIDE, "seed": seed}
+        scores = run.cells.recall(settings, __name__, lambda seed=seed: _wide_scores(seed))
+        found.append({**scores, **_noise(run, "Gaussian", table_suite.WIDE, seed)})
     means = {key: mean([one[key] for one in found]) for key in ("view", "PCA", "none", "clusters")}
     rows: list[list[Cell]] = [
         ["planted: 15-NN of the view", means["view"]],
         ["planted: 15-NN of PCA", means["PCA"]],
         ["noise: share of runs without a cluster", means["none"]],
         ["noise: mean clusters", means["clusters"]],
-        ["noise: what a fit says", str(found[0]["said"]) or "nothing"],
+        ["noise: what a fit says", str(found[0]["said"])],
     ]
     run.note(f"200×5,000: view {means['view']:.3f}, PCA {means['PCA']:.3f}, noise {means['clusters']:.1f} clusters")
     lines = [
@@ -105,22 +113,15 @@ def _wide_blocks(run: Run, seeds: int) -> tuple[Block, list[Wanted]]:
 
 def _wide_scores(seed: int) -> dict[str, Any]:
     X, classes = table_suite.wide_planted(seed)
-    noise = table_suite.noise("Gaussian", table_suite.WIDE, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         view = IMAPCE(random_state=seed).fit_transform(X)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        model = IMAPCE(random_state=seed).fit(noise)
-    said = "; ".join([model.stop_reason_, *(str(one.message) for one in heard)])
+        model = IMAPCE(random_state=seed).fit(table_suite.noise("Gaussian", table_suite.WIDE, seed))
+    said = [model.stop_reason_, *(str(one.message) for one in heard)]
     return {
         "view": knn_accuracy(view, classes, 15),
         "PCA": knn_accuracy(rivals.pca_plane(X), classes, 15),
-        "said": said,
-        **_taken(noise, seed),
+        "said": " ".join(said),
     }
-
-
-def _cell(run: Run, settings: dict[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    made = fingerprint("experiments.table_suite")
-    return run.cells.recall({**settings, "made": made}, "imapce.exploration", compute)

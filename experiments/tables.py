@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from experiments import table_explorations, table_noise, table_suite, table_views
+from experiments import table_explorations, table_known, table_noise, table_views
 from experiments.results import Row
 from experiments.running import Run
 from experiments.table_blocks import wanted_block, write
@@ -22,23 +22,30 @@ def tables(run: Run) -> list[Row]:
     explored = table_explorations.measure(run, seeds)
     seen = table_views.measure(run, seeds)
     nuisance, of_nuisance = table_views.nuisance(run, seeds)
-    known, of_known = table_views.known_columns(run)
+    known, of_known = table_known.known_columns(run)
+    adult, of_adult = table_known.adult(run)
     noise, of_noise = table_noise.measure(run)
     rules = [table_views.rules(run, seeds), table_explorations.rules(run, seeds)]
-    lines = [*table_explorations.wanted(explored), *table_views.wanted(seen), *of_nuisance, *of_known, *of_noise]
+    lines = [
+        *table_explorations.wanted(explored),
+        *table_views.wanted(seen),
+        *of_nuisance,
+        *of_known,
+        *of_adult,
+        *of_noise,
+    ]
     blocks = [
         *table_explorations.blocks(explored),
         *table_views.blocks(seen),
         nuisance,
         *known,
+        adult,
         *noise,
         *rules,
         wanted_block(lines),
     ]
     for block in blocks:
         block.show(run.console)
-    how = (
-        f"{len(table_suite.NAMES)} tables, seed{'s 0–' + str(seeds - 1) if seeds > 1 else ' 0'}, {os.cpu_count()} cores"
-    )
-    write("tables", f"Everyday tables ({how})", blocks, run.folder)
+    which = f"seeds 0–{seeds - 1}" if seeds > 1 else "seed 0"
+    write("tables", f"Everyday tables ({which}, {os.cpu_count()} cores)", blocks, run.folder)
     return []
