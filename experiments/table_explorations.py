@@ -28,7 +28,7 @@ PAPER = "the paper's way"
 RULES: dict[str, dict[str, Any]] = {f"clusterer={one!r}": {"clusterer": one} for one in METHODS} | {
     "refine=False": {"refine": False}
 }
-SMALL_TABLE = 1_000
+SMALL_TABLE = 600
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def explored(run: Run, table: table_suite.Table, way: str, options: Mapping[str,
         labels = Exploration(table.X, random_state=seed, **options).run().labels_
         return {"seconds": time.process_time() - start, "labels": np.asarray(labels, dtype=np.int32)}
 
-    return run.cells.recall(_settings(table, way, seed), "imapce.exploration", compute)
+    asked = {name: repr(value) for name, value in options.items()}
+    return run.cells.recall({**_settings(table, way, seed), "options": asked}, "imapce.exploration", compute)
 
 
 def plainly_clustered(run: Run, table: table_suite.Table, rival: str, seed: int) -> dict[str, Any]:
