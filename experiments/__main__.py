@@ -1,4 +1,4 @@
-"""The paper's evaluation by name: `python -m experiments table1 [--quick] [--seeds N] [--out DIR]`, or `all` of it.
+"""The evaluation by name: `python -m experiments table1 [--quick] [--seeds N] [--out DIR]`, or `all` of it.
 
 Finished cells are kept in DIR/cells, so an interrupted run goes on where it stopped; --fresh makes them anew.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments import ablation, exploration, figures, images, insight, table1, timing, tuning
+from experiments import ablation, exploration, figures, images, insight, table1, tables, timing, tuning
 from experiments.cells import Cells
 from experiments.results import Row, show
 from experiments.running import Run
@@ -27,6 +27,7 @@ EXPERIMENTS: dict[str, Callable[[Run], list[Row]]] = {
     "mnist_exploration": exploration.mnist_exploration,
     "ablation_mu": ablation.ablation_mu,
     "insight": insight.insight,
+    "tables": tables.tables,
     "tuning": tuning.tuning,
     "figures": figures.figures,
 }

@@ -63,10 +63,7 @@ def show(name: str, rows: Sequence[Row], folder: Path, console: Console) -> None
             _number(row.seconds, 2),
         )
         previous = row.data
-    wide = console.options.update(width=1000)
-    width = Measurement.get(console, wide, table).maximum
-    # `print` never goes beyond the console's own width, so a wide table gets a console of its width.
-    Console(file=console.file, width=max(width, console.width)).print(table)
+    print_wide(table, console)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
@@ -74,6 +71,12 @@ def show(name: str, rows: Sequence[Row], folder: Path, console: Console) -> None
         for row in rows:
             values = [row.paper, row.mean, row.deviation, row.difference, *(row.beside.get(one) for one in others)]
             writer.writerow([row.data, row.method, row.score, *values, row.runs, row.seconds])
+
+
+def print_wide(table: Table, console: Console) -> None:
+    """Print a table as wide as it is; `print` alone never goes beyond the console's own width."""
+    width = Measurement.get(console, console.options.update(width=1000), table).maximum
+    Console(file=console.file, width=max(width, console.width)).print(table)
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import csv
+import doctest
 import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 from experiments import cells as cells_module
-from experiments import paper
+from experiments import paper, rivals, table_blocks, table_noise, table_suite, table_views
 from experiments.cells import Cells, fingerprint
 from experiments.methods import IMAPCE_PAPER, view
 from experiments.problems import ADULT_PRIORS, TABLE_1, Problem
 from experiments.results import Row, show
 from experiments.running import Run
+from experiments.table_blocks import Block, Wanted, leave_one_out, rules_block, wanted_block
 from experiments.tuning import ctsne_grid, fair_nerv_draws
 from rich.console import Console
 
@@ -143,3 +145,93 @@ def test_hyper_parameters_come_from_the_papers_ranges() -> None:
     draws = fair_nerv_draws()
     assert len(draws) == 20
     assert all(0 <= one["tau_in"] < one["tau_out"] <= 1 and 0.5 <= one["omega"] <= 0.99 for one in draws)
+
+
+@pytest.mark.parametrize("module", [rivals, table_blocks, table_noise, table_suite], ids=lambda one: one.__name__)
+def test_examples_of_the_suite_run(module: object) -> None:
+    failed, tried = doctest.testmod(module, extraglobs={"np": np})
+    assert tried > 0
+    assert failed == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "n_classes"),
+    [
+        pytest.param("vowel", (990, 10), 11, marks=pytest.mark.data("tables/vowel.csv.gz")),
+        pytest.param("zoo", (101, 16), 7, marks=pytest.mark.data("tables/zoo.csv.gz")),
+        pytest.param("ionosphere", (351, 34), 2, marks=pytest.mark.data("tables/ionosphere.csv.gz")),
+        ("wine", (178, 13), 3),
+    ],
+)
+def test_a_table_is_its_features_and_its_classes(name: str, shape: tuple[int, int], n_classes: int) -> None:
+    table = table_suite.read(name)
+    assert table.X.shape == shape
+    assert table.n_classes == n_classes
+    assert np.isfinite(table.X).all()
+    assert table.most_frequent.sum() == max(np.unique(table.classes, return_counts=True)[1])
+    assert table.digest == table_suite.read(name).digest != table_suite.read("iris").digest
+
+
+@pytest.mark.data("tables/vowel.csv.gz")
+def test_who_speaks_is_known_about_a_vowel_and_no_feature() -> None:
+    known = table_suite.read("vowel").known
+    assert {name: len(np.unique(values)) for name, values in known.items()} == {"speaker": 15, "sex": 2}
+
+
+def test_nuisance_columns_come_beside_the_features_and_some_values_are_gone() -> None:
+    X = table_suite.read("iris").X
+    table = table_suite.with_nuisance(X, 0)
+    assert table.column_names[4:] == ["yes0", "yes1", "kind0", "id", "amount"]
+    assert 0.02 < sum(table[f"x{j}"].null_count for j in range(4)) / X.size < 0.08
+    matrix = rivals.plain_matrix(table)
+    assert matrix.shape == (150, 4 + 2 + 10 + 2)
+    assert np.isfinite(matrix).all()
+    assert set(table_suite.nuisances(0)) >= {"plain", "5 random booleans", "an id", "a bimodal column"}
+
+
+@pytest.mark.parametrize("rival", rivals.CLUSTERERS)
+def test_every_rival_gives_a_label_to_every_row(rival: str) -> None:
+    if not rivals.is_installed(rival):
+        pytest.skip(f"{' and '.join(rivals.NEEDS[rival])} are not installed")
+    X, classes = table_suite.planted(0, n_rows=150, n_columns=4, distance=12.0)
+    labels = rivals.clustered(rival, X, 3, 0)
+    assert labels.shape == (150,)
+    assert labels.dtype.kind == "i"
+    if rival == rivals.TOLD:
+        assert len(set(zip(labels.tolist(), classes.tolist(), strict=True))) == 3
+
+
+def test_many_columns_are_shown_to_rivals_in_their_first_axes() -> None:
+    X = np.random.default_rng(0).standard_normal((50, 40))
+    assert rivals.standard_axes(X).shape == (50, 30)
+    assert rivals.pca_plane(X).shape == (50, 2)
+
+
+def test_the_best_optimum_is_at_least_the_view_itself() -> None:
+    table = table_suite.read("iris")
+    scores = table_views.our_scores(table.X, table.classes, np.ones(150, dtype=bool), 0, None, "error")
+    assert scores[table_views.BEST] >= scores[table_views.OURS] > 0.8
+
+
+def test_a_rule_that_wins_by_one_table_loses_where_that_table_is_left_out() -> None:
+    lucky = {"a": 1.0, "b": 0.1, "c": 0.1}
+    steady = {"a": 0.3, "b": 0.3, "c": 0.3}
+    # Without a, steady is chosen for a; with it, lucky is chosen for b and c.
+    assert leave_one_out({"lucky": lucky, "steady": steady}) == pytest.approx((0.3 + 0.1 + 0.1) / 3)
+    assert leave_one_out({"steady": steady}) == pytest.approx(0.3)
+    assert np.isnan(leave_one_out({"one table": {"a": 1.0}}))
+    assert rules_block("rules", {"steady": steady}).rows[-1][1] == pytest.approx(0.3)
+
+
+def test_what_is_wanted_stands_beside_what_is_seen(tmp_path: Path) -> None:
+    lines = [Wanted("more", 0.9, 0.95), Wanted("less", 0.1, 0.2, at_most=True), Wanted("unknown", 0.9, float("nan"))]
+    block = wanted_block(lines)
+    assert [row[3] for row in block.rows] == ["yes", "no", "not measured"]
+    table_blocks.write(
+        "tables", "Everyday tables", [Block("Views", ("table", "ours"), [["iris", 0.95]]), block], tmp_path
+    )
+    text = (tmp_path / "tables.md").read_text()
+    assert "| iris | 0.950 |" in text
+    assert "| less | ≤ 0.1 | 0.200 | no |  |" in text
+    with open(tmp_path / "tables.csv", newline="") as stream:
+        assert next(csv.DictReader(stream)) == {"block": "Views", "row": "iris", "column": "ours", "value": "0.95"}

@@ -1,0 +1,51 @@
+"""Everyday tables: `python -m experiments tables [--quick]`. Ours beside what people do without us, on 14 tables.
+
+Prints every block and writes them all as tables.md and tables.csv. What issue 11 wants stands beside what is seen;
+nothing is asserted. Quickly: one seed, three runs of noise, no UMAP.
+"""
+
+from __future__ import annotations
+
+import os
+
+from experiments import table_explorations, table_known, table_noise, table_views
+from experiments.results import Row
+from experiments.running import Run
+from experiments.table_blocks import wanted_block, write
+
+SEEDS = 3
+
+
+def tables(run: Run) -> list[Row]:
+    """All blocks, then the acceptance; no `Row`, as there is no number of the paper to stand beside."""
+    seeds = run.seeds or (1 if run.quick else SEEDS)
+    explored = table_explorations.measure(run, seeds)
+    seen = table_views.measure(run, seeds)
+    nuisance, of_nuisance = table_views.nuisance(run, seeds)
+    known, of_known = table_known.known_columns(run)
+    adult, of_adult = table_known.adult(run)
+    noise, of_noise = table_noise.measure(run)
+    rules = [table_views.rules(run, seeds), table_explorations.rules(run, seeds)]
+    lines = [
+        *table_explorations.wanted(explored),
+        *table_views.wanted(seen),
+        *of_nuisance,
+        *of_known,
+        *of_adult,
+        *of_noise,
+    ]
+    blocks = [
+        *table_explorations.blocks(explored),
+        *table_views.blocks(seen),
+        nuisance,
+        *known,
+        adult,
+        *noise,
+        *rules,
+        wanted_block(lines),
+    ]
+    for block in blocks:
+        block.show(run.console)
+    which = f"seeds 0–{seeds - 1}" if seeds > 1 else "seed 0"
+    write("tables", f"Everyday tables ({which}, {os.cpu_count()} cores)", blocks, run.folder)
+    return []
