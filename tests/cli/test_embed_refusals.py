@@ -23,7 +23,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, columns: dict[str, Any]) -> N
     write_table({name: columns[name] for name in FEATURES}, cut)
     cut.write_bytes(cut.read_bytes()[:-40])
     assert "cannot be read" in refusal("embed", cut)
-    assert "path must end in" in refusal("embed", tmp_path / "rows.xlsx")
+    assert "path must end in" in refusal("embed", tmp_path / "rows.doc")
     headless = tmp_path / "no_rows.csv"
     headless.write_text("a,b,c\n")
     assert "0 rows" in refusal("embed", headless)
