@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
-from imapce.errors import MissingExtraError
+from imapce.errors import needs
 from imapce.tables.dialect import BLANKS, SAMPLE_BYTES, Dialect, parsed, recognise, windows_or_latin
 
 # One row must fit in one block; 16 MiB holds rows of about a million columns.
@@ -88,12 +88,8 @@ def read_json_lines(source: Path | bytes) -> pa.Table:
 
 def read_sheet(file: Path, header: bool | None) -> tuple[pa.Table, Dialect]:
     """The first sheet of an Excel file; its cells are read as those of a text file are."""
-    try:
+    with needs("An Excel file", "imapce[excel]"):
         import openpyxl
-    except ImportError as problem:
-        raise MissingExtraError(
-            f"{file.name!r} is an Excel file, which needs openpyxl: pip install 'imapce[excel]', or write it as .csv."
-        ) from problem
     with warnings.catch_warnings():
         # About styles and rules that no table needs.
         warnings.simplefilter("ignore")
