@@ -88,13 +88,19 @@ def _reason(name: str, series: nw.Series[Any]) -> str | None:
         return "has categories of more than one type"
     if isinstance(plan, str):
         distinct = series.n_unique() if series.dtype == nw.String else 0
-        if distinct == rows > 1:
+        if distinct == rows > 1 and not _is_prose(series):
             return f"is an id, {rows} distinct values in {rows} rows"
-        if distinct > MOST_TEXT_VALUES:
+        if distinct > MOST_TEXT_VALUES and distinct < rows:
             return f"has {distinct} levels"
         # The way out in brackets is that of the library.
         return plan.rsplit(" (", 1)[0]
     return _reason_of_plan(name, plan, rows)
+
+
+def _is_prose(series: nw.Series[Any]) -> bool:
+    """Whether values are sentences rather than keys: on average three words or more."""
+    values = series.head(100).to_list()
+    return sum(str(value).count(" ") for value in values) >= 2 * len(values)
 
 
 def _reason_of_plan(name: str, plan: Plan, rows: int) -> str | None:
