@@ -146,6 +146,7 @@ def dialects() -> list[Messy]:
         Messy("comments_below.csv", text(change=lines_changed(_comment_below)), pandas={"comment": "#"}),
         Messy("savetxt.csv", text(change=lambda w: "# " + w), pandas={"skipinitialspace": True}, note="comment"),
         Messy("title.csv", text(change=lambda w: "Measured in May\n\n" + w), pandas={"skiprows": 2}, note="2 lines"),
+        Messy("counts_above.csv", text(change=lambda w: "60,5,kinds\n" + w), pandas={"skiprows": 1}, note="1 line"),
         Messy("empty_lines.csv", text(change=lambda w: "\n" + w.replace("\n", "\n\n"))),
         Messy("carriage_returns.csv", text(end="\r\n")),
         Messy("old_mac.csv", text(end="\r")),

@@ -13,7 +13,6 @@ from imapce.tables.files import read_table
 from messy import ANY, CASES, ROWS, SAME, Messy, clean
 
 
-
 def view_of(path: Path, words: tuple[str, ...], out: Path) -> tuple[np.ndarray, str]:
     result = run("embed", path, "--starts", "2", "--alpha", "1", "--mu", "paper", *words, "-o", out)
     assert result.exit_code == 0, result.stderr

@@ -49,8 +49,16 @@ def test_whole_numbers_in_order_are_an_id_where_they_are_named_like_one(name: st
         assert usable_columns(pa.table({name: np.arange(start, start + 5)}))[1] == {
             name: "is an id that counts the rows"
         }
-    for values in (np.arange(2, 7), np.arange(5)[::-1], np.arange(5) * 1.0):
+    for values in (np.arange(5) * 1.5, np.array([1, 2, 3, 4, 4])):
         assert usable_columns(pa.table({name: values}))[0] == [name]
+
+
+def test_whole_numbers_that_all_differ_are_an_id_only_by_that_name() -> None:
+    values = np.array([5552, 17, 90, 4])
+    assert usable_columns(pa.table({"id": values, "patientID": values, "index": values, "nr": values})) == (
+        ["index", "nr"],
+        dict.fromkeys(("id", "patientID"), "is an id, 4 distinct values in 4 rows"),
+    )
 
 
 @pytest.mark.parametrize("name", ["paid", "acid", "grid", "dose", "casino"])

@@ -238,7 +238,8 @@ def _separator(lines: list[str], default: str) -> tuple[str, int]:
         return BLANKS, 0
     filled = [place for place, line in enumerate(lines) if line.strip()]
     for sep, rows in cells.items():
-        titles = next((place for place, row in enumerate(rows) if len(row) > 1), 0)
+        width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+        titles = next((place for place, row in enumerate(rows) if len(row) == width), 0)
         if 0 < titles <= MOST_TITLE_LINES and len(rows) - titles > 1 and _splits(rows[titles:]):
             return sep, filled[titles]
     return default, 0
@@ -250,7 +251,8 @@ def _splits(rows: list[list[str]], share: float = 0.9) -> bool:
         return False
     width, count = Counter(widths[1:] or widths).most_common(1)[0]
     # R leaves out the name above the row names; a header may lack the separator that ends every row, or have it alone.
-    near = widths[0] == width or (width > 2 and abs(widths[0] - width) == 1)
+    near = widths[0] == width or (width > 2 and widths[0] == width - 1)
+    near = near or (widths[0] == width + 1 and not rows[0][-1])
     return width > 1 and near and count >= share * len(widths[1:] or widths)
 
 

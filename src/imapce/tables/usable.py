@@ -21,12 +21,12 @@ import pyarrow.compute as pc
 from imapce.tables.columns import MOST_TEXT_VALUES, Plan, all_missing, numbers, plan_of
 from imapce.tables.encode import column_at, column_names
 
-_ID_NAME = re.compile(
-    r"(^|.*[\W_])(id|ids|idx|index|key|row|rows|rownum|row_?names?|row_?id|nr|no|num|number|unnamed\d*)$",
+# id, row_id, PassengerId and sampleID, but neither "acid" nor "paid".
+_ID_NAME = re.compile(r"(|.*[\W_])[iI][dD]|.*[a-z](Id|ID)")
+_COUNT_NAME = re.compile(
+    r"(|.*[\W_])(ids|idx|index|key|rows?|rownum|row_?names?|nr|no|num|number|unnamed\d*)",
     re.IGNORECASE,
 )
-# PassengerId and sampleID, but not "acid" or "paid".
-_ID_ENDING = re.compile(r".*[a-z](Id|ID|Index|Key|Nr|No)$")
 _SECONDS_OF_A_DAY = 86_400.0
 
 
@@ -34,7 +34,8 @@ def usable_columns(table: Any, *, keep: Collection[str] = ()) -> tuple[list[str]
     """The columns that can be features, in their order, and for each other one the reason; `keep` are not questioned.
 
     Left out are columns with one value or none, text that is an id or free (as many values as half the rows), more
-    than 50 categories, whole numbers 0, 1, 2, ... named like an id, dates, and types that no number comes of.
+    than 50 categories, whole numbers that count the rows and are named like it, or that all differ and are named an
+    id, dates, and types that no number comes of.
 
     >>> usable_columns(pa.table({"row_id": [1, 2, 3], "x": [0.5, 0.1, 0.2]}))[1]
     {'row_id': 'is an id that counts the rows'}
@@ -112,7 +113,11 @@ def _reason_of_plan(name: str, plan: Plan, rows: int) -> str | None:
     present = values[~np.isnan(values)]
     if rows > 1 and (present == present[0]).all():
         return "is constant"
-    counts = plan.series.dtype.is_integer() and present.size == rows > 1 and bool((np.diff(present) == 1).all())
-    if counts and present[0] in (0, 1) and (_ID_NAME.fullmatch(name) or _ID_ENDING.fullmatch(name)):
+    if not plan.series.dtype.is_integer() or present.size < rows or rows == 1:
+        return None
+    counts = present[0] in (0, 1) and bool((np.diff(present) == 1).all())
+    if counts and (_COUNT_NAME.fullmatch(name) or _ID_NAME.fullmatch(name)):
         return "is an id that counts the rows"
+    if _ID_NAME.fullmatch(name) and np.unique(present).size == rows:
+        return f"is an id, {rows} distinct values in {rows} rows"
     return None
