@@ -76,6 +76,17 @@ def test_columns_that_can_be_no_features_are_left_out_named_and_carried(found: P
     succeed("transform", tmp_path / "m.imapce", found, "-o", tmp_path / "again.csv")
 
 
+@pytest.mark.parametrize("command", ["explore", "compare"])
+def test_other_commands_leave_the_same_columns_out(command: str, found: Path, tmp_path: Path) -> None:
+    words = {"explore": ("--starts", 2, "--mu", 1000, "--max-steps", 1), "compare": ("--methods", "PCA")}[command]
+    out = tmp_path / ("out.parquet" if command == "explore" else "out")
+    line = told(command, found, *words, "-o", out)
+    assert line.startswith("imapce: note: left out of the features and carried to the output: 'id' is an id")
+    names = read_table(out if command == "explore" else out / "embeddings.parquet").column_names
+    assert names[:3] == ["id", "nr", "note"]
+    assert not set(FEATURES) & set(names)
+
+
 def test_dates_become_days_where_asked_also_in_new_rows_and_backgrounds(
     tmp_path: Path, columns: dict[str, Any]
 ) -> None:

@@ -94,7 +94,7 @@ def embed(
             color=prepared.labels,
             color_name=asked.labels,
             known=prepared.known,
-            title=f"View of {Path(asked.data).name}",
+            title=f"View of {'standard input' if asked.data == '-' else Path(asked.data).name}",
             # How the search ended is a sentence, and the page has a section for it.
             facts={name: value for name, value in facts.items() if name != "search"},
         )

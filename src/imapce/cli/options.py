@@ -35,6 +35,9 @@ ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file written 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
+TEXT_PANEL = "How a text file is written, where what is recognised is not right"
+
+
 class Missing(StrEnum):
     """What to do with missing values."""
 
@@ -54,14 +57,26 @@ class FileOptions:
     """How a text file is written, where what is recognised is not right."""
 
     sep: Annotated[
-        str | None, typer.Option("--sep", metavar="TEXT", help="What stands between values: ';', tab, blanks, ...")
+        str | None,
+        typer.Option(
+            "--sep",
+            metavar="TEXT",
+            help="What stands between values: ';', tab, blanks, ...",
+            rich_help_panel=TEXT_PANEL,
+        ),
     ] = None
-    decimal: Annotated[str | None, typer.Option("--decimal", metavar=".|,", help="The decimal sign.")] = None
+    decimal: Annotated[
+        str | None, typer.Option("--decimal", metavar=".|,", help="The decimal sign.", rich_help_panel=TEXT_PANEL)
+    ] = None
     encoding: Annotated[
-        str | None, typer.Option("--encoding", metavar="NAME", help="As utf-8, utf-16, latin-1 or cp1252.")
+        str | None,
+        typer.Option(
+            "--encoding", metavar="NAME", help="As utf-8, utf-16, latin-1 or cp1252.", rich_help_panel=TEXT_PANEL
+        ),
     ] = None
     header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether the first row holds the names.")
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first row holds the names.", rich_help_panel=TEXT_PANEL),
     ] = None
 
     @property

@@ -10,6 +10,7 @@ from imapce.tables.encode import Encoded, column_names, encode, frame, is_table
 from imapce.tables.encoding import Encoding
 from imapce.tables.files import read_table, recognised, write_table
 from imapce.tables.select import select
+from imapce.tables.usable import usable_columns
 
 __all__ = [
     "Dialect",
@@ -22,5 +23,6 @@ __all__ = [
     "read_table",
     "recognised",
     "select",
+    "usable_columns",
     "write_table",
 ]
