@@ -251,7 +251,7 @@ def refused() -> list[Messy]:
         Messy("long_row.csv", text(change=lines_changed(_long)), "goes in double quotes", pandas=None),
         Messy("cut.csv", text()[:-40], "which was cut short", pandas=None),
         Messy("picture.csv", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "correct its suffix", pandas=None),
-        Messy("text_only.csv", text_only.encode(), "name features with --columns"),
+        Messy("text_only.csv", text_only.encode(), "name the right separator with --sep"),
         Messy("header_only.csv", b"a,b,c\n", "check the step that made it"),
         Messy("empty.csv", b"", "write it again", pandas=None),
         Messy("wrong_code.csv", text(), "--encoding", words=("--encoding", "ascii"), pandas=None),

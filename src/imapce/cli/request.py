@@ -165,10 +165,13 @@ def _features(data: pa.Table, names: list[str], request: Request) -> tuple[pa.Ta
     features, reasons = usable_columns(table, keep=asked)
     told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
     if not features:
-        unfit = f": {told}" if reasons else ""
+        if not reasons:
+            raise InvalidValueError(
+                "DATA must keep at least one feature, and every column is a label, known or dropped: drop fewer."
+            )
         raise InvalidValueError(
-            f"DATA must keep at least one feature, and every column is a label, known, dropped or unfit{unfit}; name "
-            "features with --columns."
+            f"DATA must keep at least one feature, a column of numbers or of few categories, and {told}: add one, or "
+            "name the right separator with --sep."
         )
     if reasons:
         ways = ["--columns keeps what can be kept"]
