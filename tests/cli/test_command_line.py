@@ -64,14 +64,16 @@ finally:
 
 
 def test_commands_share_their_options() -> None:
-    of_data = ("--attributes", "--erase", "--background", "--known", "--labels", "--drop")
+    of_data = ("--attributes", "--erase", "--background", "--known", "--labels", "--drop", "--columns", "--dates")
+    of_text = ("--sep", "--decimal", "--encoding", "--no-header")
     of_every_fit = ("--alpha", "--mu", "--center-only", "--seed", "--missing")
     of_one_view = ("--components", "--starts")
     for command, others in (("embed", of_one_view), ("explore", of_one_view), ("compare", ())):
         told = succeed(command, "--help")
-        for option in (*of_data, *of_every_fit, *others):
+        for option in (*of_data, *of_text, *of_every_fit, *others):
             assert option in told, (command, option)
     assert "--starts" not in succeed("compare", "--help")
+    assert all(option in succeed("transform", "--help") for option in of_text)
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,15 @@ from imapce.tables.files import read_table, write_table
 DROP = ("--drop", "batch,celltype,number")
 
 
-def test_embed_writes_labels_row_number_and_axes(rows: Path, tmp_path: Path) -> None:
+def test_embed_writes_the_columns_of_the_data_row_number_and_axes(rows: Path, tmp_path: Path) -> None:
     out, plot = tmp_path / "view.parquet", tmp_path / "view.png"
     told = succeed(
         *("embed", rows, "--attributes", "d_0,d_1, d_2,d_3", "--mu", "200", "--labels", "celltype", *QUICK),
         *("--drop", "batch,number", "-o", out, "--plot", plot),
     )
     table = read_table(out)
-    assert table.column_names == ["celltype", "row", "imapce0", "imapce1"]
+    assert table.column_names == [*FEATURES, "batch", "celltype", "number", "row", "imapce0", "imapce1"]
+    assert table.select(FEATURES).equals(read_table(rows).select(FEATURES))
     assert table.column("row").to_pylist() == list(range(120))
     assert plot.read_bytes().startswith(b"\x89PNG")
     for words in ("4 columns are known: d_0, d_1, d_2, d_3", "strongest features", "Converged", "view.parquet"):
@@ -87,7 +88,7 @@ def test_known_values_of_one_column_are_one_subset(rows: Path, tmp_path: Path, c
     )
     count = sum(value in "ab" for value in columns["celltype"])
     assert f"{count} of 120 rows are known, with celltype = a or b" in told
-    assert read_table(out).column_names == ["celltype", "row", "imapce0", "imapce1"]
+    assert read_table(out).column_names == [*FEATURES, "batch", "celltype", "number", "row", "imapce0", "imapce1"]
 
 
 def test_all_priors_combine(rows: Path, plain: Path, tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ def test_all_priors_combine(rows: Path, plain: Path, tmp_path: Path) -> None:
     assert "with batch = old" in flat
     assert "with number = 4" in flat
     header = (tmp_path / "view.tsv").read_text().splitlines()[0].replace('"', "").split("\t")
-    assert header == ["celltype", "batch", "number", "row", "imapce0", "imapce1"]
+    assert header == [*FEATURES, "batch", "celltype", "number", "row", "imapce0", "imapce1"]
 
 
 def test_names_with_commas_and_equal_signs(tmp_path: Path, columns: dict[str, Any]) -> None:
@@ -118,7 +119,7 @@ def test_users_columns_are_never_overwritten(tmp_path: Path, columns: dict[str, 
     write_table(kept | {"imapce0": columns["batch"], "row": columns["celltype"]}, path)
     succeed("embed", path, "--labels", "imapce0", "--known", "row=a", *QUICK, "-o", out)
     table = read_table(out)
-    assert table.column_names == ["imapce0", "row", "row_1", "imapce0_1", "imapce1"]
+    assert table.column_names == [*FEATURES, "imapce0", "row", "row_1", "imapce0_1", "imapce1"]
     assert table.column("imapce0").to_pylist() == columns["batch"]
 
 
@@ -173,7 +174,7 @@ def gaps(tmp_path: Path, columns: dict[str, Any]) -> Path:
 def test_missing_values_are_refused_by_name(gaps: Path) -> None:
     told = refusal("embed", gaps, *QUICK, "-o", gaps.parent / "view.csv")
     assert "'d_2' has 2" in told
-    assert 'missing="mean"' in told
+    assert "fill them with --missing mean" in told
     assert files_beside(gaps) == ["gaps.csv"]
 
 

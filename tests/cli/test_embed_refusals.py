@@ -23,16 +23,20 @@ def test_files_that_cannot_be_read(tmp_path: Path, columns: dict[str, Any]) -> N
     write_table({name: columns[name] for name in FEATURES}, cut)
     cut.write_bytes(cut.read_bytes()[:-40])
     assert "cannot be read" in refusal("embed", cut)
-    assert "path must end in" in refusal("embed", tmp_path / "rows.xlsx")
+    assert "path must end in" in refusal("embed", tmp_path / "rows.doc")
     headless = tmp_path / "no_rows.csv"
     headless.write_text("a,b,c\n")
     assert "0 rows" in refusal("embed", headless)
 
 
-def test_text_columns_are_named(tmp_path: Path, columns: dict[str, Any]) -> None:
+def test_text_columns_that_must_be_features_are_named(tmp_path: Path, columns: dict[str, Any]) -> None:
     path = tmp_path / "text.csv"
     write_table({"d_0": columns["d_0"], "d_1": columns["d_1"], "note": [f"row {i}" for i in range(120)]}, path)
-    assert "'note' is free text" in refusal("embed", path)
+    for words in (("--columns", "d_0,note"), ("--attributes", "note")):
+        told = refusal("embed", path, *words)
+        assert "'note' is free text" in told
+        assert "(leave it out with --drop)" in told
+    assert "'note' is an id" in refusal("embed", path, "--drop", "d_0,d_1")
 
 
 @pytest.mark.parametrize(
@@ -46,11 +50,16 @@ def test_text_columns_are_named(tmp_path: Path, columns: dict[str, Any]) -> None
         (("--known", "batch=odl"), "value must occur in column 'batch', got 'odl': did you mean 'old'"),
         (("--known", "number=x"), "must be a number"),
         (("--attributes", "batch", "--drop", "batch"), "name it in one option only"),
-        (("--mu", "large"), "mu must be a number"),
+        (("--mu", "large"), "--mu must be a number"),
+        (("--columns", "d_00"), "--columns must name a column of DATA, got 'd_00'"),
+        (("--columns", "d_0,batch", "--drop", "batch"), "name it in one option only"),
+        (("--decimal", ";"), "--decimal must be '.' or ','"),
+        (("--encoding", "klingon"), "--encoding must be one that Python knows"),
+        (("--background", "-", "--sep", ""), "--sep must be"),
         (("--mu", "-1"), "mu must be finite and not negative"),
         (("--alpha", "nan"), "alpha must be finite"),
         (("--alpha", "rato"), 'alpha must be a number, "auto" or "ratio"'),
-        (("--starts", "0"), "n_starts must be at least 1"),
+        (("--starts", "0"), "--starts must be at least 1"),
         (("--background", "absent.csv"), "does not exist"),
         (("-o", "rows.xlsx"), "path must end in"),
         (("--plot", "view.gif"), "path must end in .png, .pdf or .svg"),
@@ -91,7 +100,7 @@ def test_background_lacks_columns(rows: Path, tmp_path: Path, columns: dict[str,
     background, out = tmp_path / "background.csv", tmp_path / "view.csv"
     write_table({name: columns[name] for name in FEATURES[1:]}, background)
     told = refusal("embed", rows, *DROP, "--background", background, "-o", out, "--save", tmp_path / "m.imapce")
-    assert "Samples(background) must have" in told
+    assert "--background must have the columns of DATA" in told
     assert "lacks 'd_0'" in told
     assert files_beside(rows) == ["background.csv", "rows.csv"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import datetime
 import gzip
 import io
@@ -34,16 +35,28 @@ def refusal(path: Path, **options: Any) -> str:
     return text
 
 
+PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": lambda data: pa.compress(data, "zstd", asbytes=True)}
+
+
 def as_bytes(suffix: str, folder: Path) -> bytes:
     """A whole file with this suffix that is large enough to be cut anywhere."""
     values = np.random.default_rng(0).normal(size=(200, 3))
+    table = pd.DataFrame(values, columns=list("abc"))
     file = folder / f"whole{suffix}"
+    for packed, pack in PACKERS.items():
+        if suffix.endswith(packed):
+            return pack(as_bytes(suffix.removesuffix(packed), folder))
     if suffix == ".npz":
         np.savez(file, values)
-    elif suffix.endswith(".gz"):
-        pd.DataFrame(values, columns=list("abc")).to_csv(file, index=False, sep="," if suffix == ".csv.gz" else "\t")
-    else:
+    elif suffix == ".xlsx":
+        pytest.importorskip("openpyxl")
+        table.to_excel(file, index=False)
+    elif suffix in (".jsonl", ".ndjson"):
+        table.to_json(file, orient="records", lines=True)
+    elif suffix in WRITE_SUFFIXES:
         write_table({name: values[:, place] for place, name in enumerate("abc")}, file)
+    else:
+        table.to_csv(file, index=False)
     return file.read_bytes()
 
 
@@ -137,9 +150,10 @@ def test_damaged_files_are_refused(suffix: str, tmp_path: Path) -> None:
     file.write_bytes(b"\x00" * 100)
     assert "cannot be read" in refusal(file)
     # A row of text cut after a whole number is a shorter valid row only if a separator is lost with it.
-    text = suffix in (".csv", ".tsv")
-    cut = whole.rindex(b"\t" if suffix == ".tsv" else b",") if text else len(whole) // 2
-    file.write_bytes(whole[:cut][: whole[:cut].rindex(b"\t" if suffix == ".tsv" else b",")] if text else whole[:cut])
+    text = suffix in (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
+    mark = b"\t" if suffix == ".tsv" else b","
+    cut = whole.rindex(mark) if text else len(whole) // 2
+    file.write_bytes(whole[: whole.rindex(mark, 0, cut)] if text else whole[:cut])
     assert "cannot be read" in refusal(file)
     file.write_bytes(whole)
     assert "at most 10 bytes" in refusal(file, max_bytes=10)
@@ -171,16 +185,10 @@ def test_text_files(tmp_path: Path) -> None:
     assert read_table(file).to_pydict() == {"a": [1, None], "b": [None, 2.5], "c": ["x", None]}
     file.write_bytes("\ufeffa,b\n1,2\n".encode())
     assert read_table(file).column_names == ["a", "b"]
-    file.write_text("a,b\n1,2\n3\n")
-    assert "Expected 2 columns, got 1" in refusal(file)
-    file.write_text("1.5,2.5\n3,4\n")
-    assert "first row holds numbers" in refusal(file)
+    file.write_text("a,b\n1,2\n3,4,5\n")
+    assert "Expected 2 columns, got 3 in row 3" in refusal(file)
     file.write_text("0,1\n3,4\n")
     assert read_table(file).column_names == ["0", "1"]
-    file.write_bytes("a\ncafé\n".encode("latin-1"))
-    assert "not UTF-8" in refusal(file)
-    file.write_bytes("a,b\n1,2\n".encode("utf-16"))
-    assert "not UTF-8" in refusal(file)
     wide = ",".join(f"{place:080}x" for place in range(20_000))
     file.write_text(f"{wide}\n{','.join('1' for _ in range(20_000))}\n")
     assert read_table(file).num_columns == 20_000
@@ -193,7 +201,7 @@ def test_a_stream_of_arrow_data_is_read_too(tmp_path: Path) -> None:
 
 
 def test_unknown_suffixes_list_the_known_ones(tmp_path: Path) -> None:
-    assert ".csv.gz" in refusal(tmp_path / "t.xlsx")
+    assert ".csv, .tsv" in refusal(tmp_path / "t.doc")
     with pytest.raises(FileFormatError, match=r"\.parquet"):
         write_table(TABLE, tmp_path / "t.npz")
 
@@ -257,10 +265,3 @@ def write_table_with_index(frame: pd.DataFrame, path: Path) -> None:
     table = pa.Table.from_pandas(frame)
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-
-
-def test_a_file_separated_by_semicolons_is_told_as_such(tmp_path: Path) -> None:
-    path = tmp_path / "excel.csv"
-    path.write_text("a;b;c\n1,5;2;3\n2,5;3;4\n")
-    with pytest.raises(FileFormatError, match="separated by semicolons"):
-        read_table(path)

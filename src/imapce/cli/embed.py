@@ -41,7 +41,9 @@ def embed(
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
 
-    The kinds of knowledge (--attributes, --erase, --background, --known) may be combined.
+    The kinds of knowledge (--attributes, --erase, --background, --known) may be combined. Columns that can be no
+    features (ids, free text, dates, more than 50 levels, constants) are left out and named. The table of -o has the
+    columns of DATA, the row number and the axes.
 
     Example:
 
@@ -54,7 +56,12 @@ def embed(
     from imapce.cli.screen import facts_table, fit_facts, fit_progress, print_model, print_written
 
     check_targets(
-        table=output, plot=plot, report=report, others={"--save": save}, inputs=(asked.data, asked.background)
+        table=output,
+        plot=plot,
+        report=report,
+        others={"--save": save},
+        inputs=(asked.data, asked.background),
+        stream=True,
     )
     prepared = prepare(Request.of_options(asked))
     model = fit.estimator(outliers=outliers.value, random_state=fit.seed)
@@ -65,7 +72,7 @@ def embed(
     model.set_params(verbose=False)
     written = write_view(
         view,
-        prepared.carried,
+        prepared.everything,
         output=output,
         plot=plot,
         color=prepared.labels,
@@ -87,12 +94,13 @@ def embed(
             color=prepared.labels,
             color_name=asked.labels,
             known=prepared.known,
-            title=f"View of {Path(asked.data).name}",
+            title=f"View of {'standard input' if asked.data == '-' else Path(asked.data).name}",
             # How the search ended is a sentence, and the page has a section for it.
             facts={name: value for name, value in facts.items() if name != "search"},
         )
         written["report"] = report
-    console = Console()
+    # Where the table goes to standard output, the words must not.
+    console = Console(stderr=output == "-")
     console.print(facts_table(facts))
     print_model(console, model)
     print_written(console, written)

@@ -26,13 +26,16 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Table to write: .parquet, .csv, .tsv, .arrow, or .npy (the axes alone).",
+        help="Table to write: .parquet, .csv, .tsv, .arrow, or .npy (the axes alone); - is standard output.",
     ),
 ]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]
 Report = Annotated[str | None, typer.Option("--report", metavar="FILE", help="HTML page to write.")]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file written by `imapce embed --save`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+TEXT_PANEL = "How a text file is written, where what is recognised is not right"
 
 
 class Missing(StrEnum):
@@ -42,12 +45,57 @@ class Missing(StrEnum):
     mean = "mean"
 
 
-@dataclass(frozen=True)
-class DataOptions:
+class Dates(StrEnum):
+    """What to do with dates."""
+
+    leave_out = "leave-out"
+    as_numbers = "as-numbers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How a text file is written, where what is recognised is not right."""
+
+    sep: Annotated[
+        str | None,
+        typer.Option(
+            "--sep",
+            metavar="TEXT",
+            help="What stands between values: ';', tab, blanks, ...",
+            rich_help_panel=TEXT_PANEL,
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option("--decimal", metavar=".|,", help="The decimal sign.", rich_help_panel=TEXT_PANEL)
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            "--encoding", metavar="NAME", help="As utf-8, utf-16, latin-1 or cp1252.", rich_help_panel=TEXT_PANEL
+        ),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first row holds the names.", rich_help_panel=TEXT_PANEL),
+    ] = None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """What `read_table` is given beside the path."""
+        return {"sep": self.sep, "decimal": self.decimal, "encoding": self.encoding, "header": self.header}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(FileOptions):
     """A file of rows, what of it is known, and which of its columns are no features."""
 
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="Rows: .csv, .tsv, .parquet, .arrow, .feather, .npy or .npz.")
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="Rows: .csv, .tsv or other text (also .gz, .bz2, .zst), .jsonl, .xlsx, .parquet (also a folder or a "
+            "pattern), .arrow, .feather, .npy, .npz, or - for text on standard input.",
+        ),
     ]
     attributes: Annotated[
         str | None,
@@ -76,7 +124,14 @@ class DataOptions:
         str | None,
         typer.Option("--labels", metavar="COLUMN", help="Column that colours the pictures. It is no feature."),
     ] = None
-    drop: Annotated[str | None, typer.Option("--drop", metavar="A,B", help="Columns to leave out.")] = None
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", metavar="A,B", help="The features; those of --attributes and --erase are added."),
+    ] = None
+    drop: Annotated[str | None, typer.Option("--drop", metavar="A,B", help="Columns that are no features.")] = None
+    dates: Annotated[
+        Dates, typer.Option("--dates", help="Leave dates out of the features, or take them as numbers of days.")
+    ] = Dates.leave_out
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,15 @@ write_view(view, carried, output="view.parquet", plot="view.png")   # {"table": 
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 from numpy.typing import NDArray
 
 from imapce.cli.request import Prepared
@@ -21,7 +24,7 @@ from imapce.comparison.compare import Comparison
 from imapce.errors import InvalidValueError
 from imapce.exploration.session import Exploration
 from imapce.tables.encode import column_names
-from imapce.tables.files import table_target, write_table
+from imapce.tables.files import STREAM, table_target, write_table
 
 COMPARISON_FILES = (
     "comparison.png",
@@ -40,10 +43,19 @@ def check_targets(
     report: str | None = None,
     inputs: Iterable[str | None] = (),
     others: Mapping[str, str | None] | None = None,
+    stream: bool = False,
 ) -> None:
-    """Refuse, before any work, outputs that cannot be written, that collide, or that would replace an input."""
+    """Refuse, before any work, outputs that cannot be written, that collide, or that would replace an input.
+
+    `stream` says that the command can write its table to standard output.
+    """
+    inputs = list(inputs)
     targets: dict[str, Path] = {}
-    if table is not None:
+    if table == STREAM and not stream:
+        raise InvalidValueError("--output must name a file for this command, got '-': use for example out.csv.")
+    if inputs.count(STREAM) > 1:
+        raise InvalidValueError("standard input holds one table, and '-' stands for two: name a file for one of them.")
+    if table is not None and table != STREAM:
         targets["--output"] = table_target(table)
     if plot is not None:
         # matplotlib takes half a second to import, so only where a figure is asked for.
@@ -55,7 +67,7 @@ def check_targets(
 
         targets["--report"] = report_target(report)
     targets |= {option: writable_target(path) for option, path in (others or {}).items() if path is not None}
-    read = {Path(path).resolve() for path in inputs if path is not None}
+    read = {Path(path).resolve() for path in inputs if path not in (None, STREAM)}
     for option, target in targets.items():
         if target in read:
             raise InvalidValueError(f"{option} must not replace a file that is read, got {target.name!r}: rename it.")
@@ -90,7 +102,11 @@ def write_view(
         figure = plot_embedding(view[shown], color=color, color_name=color_name, known=known, axis_names=names)
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
-        write_table(view if output.lower().endswith(".npy") else output_table(carried, view), output)
+        table = view if output.lower().endswith(".npy") else output_table(carried, view)
+        if output == STREAM:
+            _write_stream(table)
+        else:
+            write_table(table, output)
         written["table"] = output
     if plot is not None and figure is not None:
         from imapce.plotting import save_figure
@@ -98,6 +114,18 @@ def write_view(
         save_figure(figure, plot)
         written["plot"] = plot
     return written
+
+
+def _write_stream(table: pa.Table) -> None:
+    """The table as CSV on standard output; whoever reads it may stop reading."""
+    text = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(table, text)
+    try:
+        sys.stdout.buffer.write(text.getvalue().to_pybytes())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would complain once more as it flushes what is left at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_clusters(exploration: Exploration, carried: pa.Table, output: str) -> None:

@@ -9,8 +9,9 @@ Columns named as labels or as known are answers, so they leave the features; the
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.cli.options import DataOptions
+from imapce.cli.messages import note, warnings_in_one_line
+from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, listing
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.priors.kinds import Attributes, Prior, Samples, Subset
 from imapce.tables.encode import column_names, is_table
-from imapce.tables.files import read_table
+from imapce.tables.files import STREAM, is_text_file, read_and_tell
 from imapce.tables.select import select
+from imapce.tables.usable import dates_as_numbers, usable_columns
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,9 @@ class Request:
     drop: tuple[str, ...] = ()
     known_labels: str | None = None
     erase: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    dates: Dates = Dates.leave_out
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of_options(cls, options: DataOptions, known_labels: str | None = None) -> Request:
@@ -53,6 +59,9 @@ class Request:
             drop=listed_names(options.drop),
             known_labels=known_labels,
             erase=listed_names(options.erase),
+            columns=listed_names(options.columns),
+            dates=options.dates,
+            reading=options.reading,
         )
 
     @property
@@ -63,7 +72,10 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Features and priors for `IMAPCE.fit`, the priors in words, and what the output and the plot need besides."""
+    """Features and priors for `IMAPCE.fit`, the priors in words, and what the output and the plot need besides.
+
+    `carried` are the columns that are no features and were not dropped, `everything` all of DATA.
+    """
 
     features: Any
     carried: pa.Table
@@ -72,6 +84,7 @@ class Prepared:
     known: NDArray[np.bool_] | None
     labels: NDArray[Any] | None
     known_labels: NDArray[Any] | None = None
+    everything: pa.Table = field(default_factory=lambda: pa.table({}))
 
 
 def listed_names(text: str | None) -> tuple[str, ...]:
@@ -95,7 +108,7 @@ def prepare(request: Request) -> Prepared:
     >>> prepare(Request("penguins.csv", labels="species")).carried.column_names   # doctest: +SKIP
     ['species']
     """
-    data = read_table(request.data)
+    data = _read(request.data, request.reading)
     if not is_table(data):
         return _prepared_array(data, request)
     names = column_names(data, "DATA")
@@ -107,21 +120,21 @@ def prepare(request: Request) -> Prepared:
         *(("--known", column) for column in known_columns),
         *named.items(),
         *(("--drop", column) for column in request.drop),
+        *(("--columns", column) for column in request.columns),
         *((option, column) for option, columns in request.known_columns.items() for column in columns),
     ]:
         _require_column(option, column, names)
     carried = list(dict.fromkeys([*named.values(), *known_columns]))
     removed = {*carried, *request.drop}
-    for option, asked in request.known_columns.items():
+    for option, asked in {**request.known_columns, "--columns": request.columns}.items():
         if lost := [column for column in asked if column in removed]:
             raise InvalidValueError(
                 f"{option} must name columns that are features, and {listing(map(repr, lost))} is a label, known or "
                 "dropped: name it in one option only."
             )
-    features = [name for name in names if name not in removed]
-    if not features:
-        raise InvalidValueError("DATA must keep at least one feature, and every column is a label, known or dropped.")
-    priors, words = _column_and_sample_priors(request.known_columns, request.background)
+    features, left_out = _features(data, [name for name in names if name not in removed], request)
+    carried += [name for name in names if name in left_out]
+    priors, words = _column_and_sample_priors(request.known_columns, request)
     mask: NDArray[np.bool_] | None = None
     for column in known_columns:
         values = [value for name, value in known if name == column]
@@ -131,8 +144,9 @@ def prepare(request: Request) -> Prepared:
         mask = rows if mask is None else mask | rows
     columns = {option: _plain_columns(data, [column]).column(0).to_numpy() for option, column in named.items()}
     return Prepared(
-        features=data.select(features),
+        features=features,
         carried=_plain_columns(data, carried),
+        everything=_plain_columns(data, names),
         priors=priors,
         words=words,
         known=mask,
@@ -141,12 +155,48 @@ def prepare(request: Request) -> Prepared:
     )
 
 
-def rows_for_model(model: IMAPCE, path: str) -> tuple[Any, pa.Table]:
+def _features(data: pa.Table, names: list[str], request: Request) -> tuple[pa.Table, list[str]]:
+    """The columns that are features, dates as numbers if asked for, and the names of those left out, which are told."""
+    asked = {*request.columns, *request.attributes, *request.erase}
+    chosen = [name for name in names if name in asked] if request.columns else names
+    table = data.select(chosen)
+    if request.dates == Dates.as_numbers:
+        table = dates_as_numbers(table)
+    features, reasons = usable_columns(table, keep=asked)
+    told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
+    if not features:
+        if not reasons:
+            raise InvalidValueError(
+                "DATA must keep at least one feature, and every column is a label, known or dropped: drop fewer."
+            )
+        raise InvalidValueError(
+            f"DATA must keep at least one feature, a column of numbers or of few categories, and {told}: add one, or "
+            "name the right separator with --sep."
+        )
+    if reasons:
+        ways = ["--columns keeps what can be kept"]
+        if any(pa.types.is_temporal(table.schema.field(name).type) for name in reasons):
+            ways.append("--dates as-numbers the dates")
+        note(f"left out of the features and carried to the output: {told}; {', '.join(ways)}.")
+    return table.select(features), [name for name in names if name not in features]
+
+
+def _read(path: str, reading: Mapping[str, Any]) -> Any:
+    """The table of a file, and a note on how it was read where that is not the usual way."""
+    with warnings_in_one_line():
+        table, words = read_and_tell(path, given=reading)
+    if words:
+        name = "standard input" if path == STREAM else repr(Path(path).name)
+        note(f"{name} was read with {words}; --sep, --decimal, --encoding and --header overrule it.")
+    return table
+
+
+def rows_for_model(model: IMAPCE, path: str, reading: Mapping[str, Any] | None = None) -> tuple[Any, pa.Table]:
     """The features of new rows in the model's order, and every other column, which goes along unchanged.
 
     >>> features, carried = rows_for_model(load_model("view.imapce"), "new.csv")   # doctest: +SKIP
     """
-    data = read_table(path)
+    data = _read(path, reading or {})
     columns = model.input_columns
     if not is_table(data):
         if columns is not None:
@@ -163,7 +213,9 @@ def rows_for_model(model: IMAPCE, path: str) -> tuple[Any, pa.Table]:
             f"DATA must have the {len(columns)} columns that the model reads, and it lacks "
             f"{listing(map(repr, absent), 10)}: {close_matches(absent[0], names)}"
         )
-    return data.select(list(columns)), _plain_columns(data, [name for name in names if name not in columns])
+    # A model reads numbers where its own rows had dates, as it was told with --dates as-numbers.
+    features = dates_as_numbers(data.select(list(columns)))
+    return features, _plain_columns(data, [name for name in names if name not in columns])
 
 
 def _prepared_array(data: Any, request: Request) -> Prepared:
@@ -172,6 +224,7 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
         ("--labels", request.labels),
         ("--known-labels", request.known_labels),
         ("--drop", request.drop),
+        ("--columns", request.columns),
     ):
         if asked:
             raise InvalidValueError(
@@ -185,12 +238,12 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
                 f"got {strangers[0]!r}."
             )
         positions[option] = [int(text) for text in texts]
-    priors, words = _column_and_sample_priors(positions, request.background)
+    priors, words = _column_and_sample_priors(positions, request)
     return Prepared(data, _no_columns(), priors, words, None, None)
 
 
 def _column_and_sample_priors(
-    columns: Mapping[str, Sequence[str | int]], background: str | None
+    columns: Mapping[str, Sequence[str | int]], request: Request
 ) -> tuple[list[Prior], list[str]]:
     priors: list[Prior] = []
     words: list[str] = []
@@ -204,8 +257,10 @@ def _column_and_sample_priors(
             priors.append(Attributes(list(names), erase=option == "--erase"))
             plural = "columns are" if len(names) > 1 else "column is"
             words.append(f"{len(names)} {plural} {state}: {listing(map(str, names), 10)}")
-    if background is not None:
-        rows = read_table(background)
+    if (background := request.background) is not None:
+        rows = _read(background, request.reading if is_text_file(background) else {})
+        if is_table(rows) and request.dates == Dates.as_numbers:
+            rows = dates_as_numbers(rows)
         priors.append(Samples(rows))
         words.append(f"{rows.shape[0]:,} background rows are known: {Path(background).name}")
     return priors, words
@@ -227,11 +282,16 @@ def _require_column(option: str, column: str, names: list[str]) -> None:
 
 
 def _plain_columns(data: pa.Table, names: list[str]) -> pa.Table:
-    """These columns with dictionaries written out, which not every file format can hold."""
+    """These columns with dictionaries written out and lists and bytes as text, which not every file format can hold."""
     columns = {}
     for name in names:
         values = data.column(name)
-        columns[name] = values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        if pa.types.is_nested(values.type) or pa.types.is_binary(values.type) or pa.types.is_duration(values.type):
+            texts = [None if value is None else json.dumps(value, default=str) for value in values.to_pylist()]
+            values = pa.chunked_array([pa.array(texts, pa.string())])
+        columns[name] = values
     return pa.table(columns)
 
 

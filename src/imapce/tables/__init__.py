@@ -5,12 +5,15 @@
 ('size', 'colour=blue', 'colour=red')
 """
 
+from imapce.tables.dialect import Dialect
 from imapce.tables.encode import Encoded, column_names, encode, frame, is_table
 from imapce.tables.encoding import Encoding
-from imapce.tables.files import read_table, write_table
+from imapce.tables.files import read_table, recognised, write_table
 from imapce.tables.select import select
+from imapce.tables.usable import usable_columns
 
 __all__ = [
+    "Dialect",
     "Encoded",
     "Encoding",
     "column_names",
@@ -18,6 +21,8 @@ __all__ = [
     "frame",
     "is_table",
     "read_table",
+    "recognised",
     "select",
+    "usable_columns",
     "write_table",
 ]

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -18,10 +18,15 @@ from imapce.tables.encoding import CATEGORY_TYPES, Category, Kind
 
 # Text with more values than this is prose or an identifier: one-hot columns of it would hold no structure.
 MOST_TEXT_VALUES = 50
+UNKNOWN = -2
+
+Unknown = Literal["error", "ignore"]
 
 
 class Plan(NamedTuple):
     """What one column becomes; codes are positions in categories, -1 for missing, None to read the numbers.
+
+    Code -2 stands for a category that was not learned; ``strange`` are these.
 
     >>> plan_of(nw.from_native(pa.chunked_array([[1.5, 2.5]]), series_only=True)).kind
     'number'
@@ -31,6 +36,7 @@ class Plan(NamedTuple):
     categories: tuple[Category, ...]
     codes: np.ndarray | None
     series: nw.Series[Any]
+    strange: tuple[Any, ...] = ()
 
 
 def plan_of(series: nw.Series[Any]) -> Plan | str:
@@ -61,8 +67,12 @@ def plan_of(series: nw.Series[Any]) -> Plan | str:
     return Plan("category", categories, _positions(dictionary, codes, categories), series)
 
 
-def follow(series: nw.Series[Any], kind: Kind, categories: tuple[Category, ...]) -> Plan | str:
+def follow(
+    series: nw.Series[Any], kind: Kind, categories: tuple[Category, ...], unknown: Unknown = "error"
+) -> Plan | str:
     """How a column of new rows follows the kind that was learned, or why it cannot.
+
+    With ``unknown="ignore"`` a category that was not learned is no fault: its rows have none of the learned ones.
 
     >>> follow(nw.from_native(pa.chunked_array([["green"]]), series_only=True), "category", ("blue", "red"))
     "has the unknown category 'green' (it was learned with 'blue', 'red'; drop those rows or learn again)"
@@ -77,12 +87,14 @@ def follow(series: nw.Series[Any], kind: Kind, categories: tuple[Category, ...])
         dictionary, codes = _dictionary_and_codes(series)
         known = set(categories)
         strange = [dictionary[code] for code in np.unique(codes) if code >= 0 and dictionary[code] not in known]
-        if strange:
+        if strange and unknown == "error":
             return (
                 f"has the unknown category {listing(map(repr, strange), 10)} (it was learned with "
                 f"{listing(map(repr, categories), 10)}; drop those rows or learn again)"
             )
-        return Plan(kind, categories, _positions(dictionary, codes, categories), series)
+        places = _positions(dictionary, codes, categories)
+        # A code of -1 without a value behind it is a gap; with one, it is a category that was not learned.
+        return Plan(kind, categories, np.where((places < 0) & (codes >= 0), UNKNOWN, places), series, tuple(strange))
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         return f"was learned as a {kind} and is now {_type_name(series)} (convert it)"
     if kind == "boolean" and dtype != nw.Boolean:

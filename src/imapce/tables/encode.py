@@ -10,6 +10,7 @@ array([[7., 1.]])
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ import pyarrow as pa
 
 from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.tables.columns import Plan, follow, numbers, plan_of
+from imapce.tables.columns import Plan, Unknown, follow, numbers, plan_of
 from imapce.tables.encoding import Encoding, Kind
 
 _ONE_OF = "a pandas DataFrame, a polars DataFrame or a pyarrow Table"
@@ -96,6 +97,7 @@ def encode(
     missing: Literal["error", "mean"] = "error",
     encoding: Encoding | None = None,
     extra: Literal["error", "ignore"] = "error",
+    unknown: Unknown = "error",
     name: str = "X",
 ) -> Encoded:
     """The matrix of a table; learns the encoding, or applies the one given, matching columns by name.
@@ -103,7 +105,8 @@ def encode(
     The matrix is a new C-ordered float64 array (float32 when every column is), so the table is never changed;
     integers beyond 2**53 are rounded to the nearest float64. ``missing="mean"`` fills with the means of the
     rows the encoding was learned from, for a category with its shares; ``extra`` is about columns that the
-    encoding does not know; ``name`` is what messages call the table.
+    encoding does not know, ``unknown`` about categories it does not know: with "ignore" a warning names them and their
+    rows get 0 for every category of the column. ``name`` is what messages call the table.
 
     >>> encode(pa.table({"on": [True, False]})).matrix.ravel().tolist()
     [1.0, 0.0]
@@ -111,6 +114,7 @@ def encode(
     for argument, value, choices in (
         ("missing", missing, ("error", "mean")),
         ("extra", extra, ("error", "ignore")),
+        ("unknown", unknown, ("error", "ignore")),
     ):
         if value not in choices:
             raise InvalidValueError(
@@ -129,7 +133,7 @@ def encode(
         numeric: tuple[Kind, ...] = tuple("number" for _ in names)
         learned = encoding or Encoding(tuple(names), numeric, ((),) * len(names), fill=())
     else:
-        plans = _plans(X, positions, names, encoding, name)
+        plans = _plans(X, positions, names, encoding, name, unknown)
         matrix = _filled(plans, rows)
         kinds, categories = tuple(plan.kind for plan in plans), tuple(plan.categories for plan in plans)
         learned = encoding or Encoding(tuple(names), kinds, categories, fill=())
@@ -225,9 +229,12 @@ def _uniform_floats(X: Any, positions: list[int], encoding: Encoding | None) -> 
     return matrix
 
 
-def _plans(X: Any, positions: list[int], names: list[str], encoding: Encoding | None, name: str) -> list[Plan]:
+def _plans(
+    X: Any, positions: list[int], names: list[str], encoding: Encoding | None, name: str, unknown: Unknown
+) -> list[Plan]:
     """Decide for each column what it becomes, or name every column that cannot become anything."""
     plans: list[Plan] = []
+    strange: list[str] = []
     refused: dict[str, str] = {}
     for order, position in enumerate(positions):
         series = column_at(X, position)
@@ -235,7 +242,7 @@ def _plans(X: Any, positions: list[int], names: list[str], encoding: Encoding | 
             if encoding is None:
                 plan = plan_of(series)
             else:
-                plan = follow(series, encoding.kinds[order], encoding.categories[order])
+                plan = follow(series, encoding.kinds[order], encoding.categories[order], unknown)
         except pa.ArrowException:
             # pandas categories may mix types (1 and "a"), which no Arrow dictionary holds.
             plan = "has categories of more than one type (make them text)"
@@ -243,7 +250,14 @@ def _plans(X: Any, positions: list[int], names: list[str], encoding: Encoding | 
             refused[names[position]] = plan
         else:
             plans.append(plan)
+            if plan.strange:
+                strange.append(f"{names[position]!r} has {listing(map(repr, plan.strange), 10)}")
     _refuse(refused, name)
+    if strange:
+        warnings.warn(
+            f"{name} has categories that were not learned, and 0 stands in every column of theirs: {listing(strange)}.",
+            stacklevel=3,
+        )
     return plans
 
 
@@ -260,7 +274,7 @@ def _filled(plans: list[Plan], rows: int) -> np.ndarray:
         else:
             known = np.flatnonzero(plan.codes >= 0)
             block[known, plan.codes[known]] = 1.0
-            block[plan.codes < 0] = np.nan
+            block[plan.codes == -1] = np.nan
         start += width
     return matrix
 

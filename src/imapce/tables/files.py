@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
-import json
 import os
-import zipfile
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,59 +20,130 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-import scipy.sparse
 
 from imapce.common.whole_files import whole_file, writable_target
 from imapce.common.words import listing
 from imapce.errors import FileFormatError, ImapceError, InvalidTypeError, InvalidValueError
+from imapce.tables import binary
+from imapce.tables.dialect import Dialect, checked, recognise
 from imapce.tables.encode import column_at, column_names, is_table
+from imapce.tables.text import beginning, read_json_lines, read_sheet, read_text
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
+# Standard input or output, as commands call them.
+STREAM = "-"
+# What stands between the values where nothing else is recognised.
+_TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ",", ".dat": ",", ".data": ","}
+_JSON_LINES = (".jsonl", ".ndjson")
+_PACKED = (".gz", ".bz2", ".zst")
 _ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
-READ_SUFFIXES = (*_DELIMITERS, ".parquet", *_ARROW_SUFFIXES, ".npy", ".npz")
-WRITE_SUFFIXES = (".csv", ".tsv", ".parquet", *_ARROW_SUFFIXES, ".npy")
+_PLAIN_SUFFIXES = (*_TEXT, *_JSON_LINES)
+READ_SUFFIXES = (
+    *_PLAIN_SUFFIXES,
+    *(f"{plain}{packed}" for plain in _PLAIN_SUFFIXES for packed in _PACKED),
+    *(".parquet", *_ARROW_SUFFIXES, ".xlsx", ".npy", ".npz"),
+)
+_WRITE_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+WRITE_SUFFIXES = (*_WRITE_DELIMITERS, ".parquet", *_ARROW_SUFFIXES, ".npy")
 
-# One row must fit in one block; 16 MiB holds rows of about a million columns.
-_CSV_BLOCK_BYTES = 1 << 24
 
-
-def read_table(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    max_bytes: int | None = None,
+) -> Any:
     """The contents of a file: a pyarrow Table, or for .npy and .npz a 2-D array or a scipy sparse matrix.
 
-    In .csv and .tsv files the first row holds the names, and empty cells, NA and NaN are missing values,
-    quoted or not. ``max_bytes`` limits the file and what it unpacks to.
+    Text files (.csv, .tsv, .txt, .dat, .data, also with .gz, .bz2 or .zst, and "-" for standard input) are read as
+    `recognised` says, where ``sep``, ``decimal``, ``encoding`` and ``header`` are None; empty cells, NA and NaN are
+    missing values, quoted or not, and blanks around values are trimmed. A folder of .parquet files, or a pattern that
+    finds some, is one table. ``max_bytes`` limits the file and what it unpacks to.
 
-    >>> _ = Path("points.csv").write_text("x,y\\n1,2\\n3,\\n")
+    >>> _ = Path("points.csv").write_text("x;y\\n1;2,5\\n3;\\n")
     >>> read_table("points.csv")["y"].to_pylist()
-    [2, None]
+    [2.5, None]
+    """
+    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
+    return read_and_tell(path, given=given, max_bytes=max_bytes)[0]
+
+
+def recognised(path: str | os.PathLike[str]) -> Dialect:
+    """How a text file is written, by its first 64 kB; `words` tells it, "" where all is as in any CSV file.
+
+    >>> _ = Path("points.csv").write_text("1.5|2.5\\n3|4\\n")
+    >>> recognised("points.csv").words
+    'bars between values and no header (the columns are x0, x1, ...)'
     """
     file = Path(path)
-    suffix = _suffix(file, READ_SUFFIXES)
-    if not file.exists():
-        raise FileFormatError(f"path must name a file, got {str(path)!r}, which does not exist: check the name.")
-    if not file.is_file():
-        raise FileFormatError(f"path must name a file, got {str(path)!r}, which is not one: name one in it.")
-    size = file.stat().st_size
-    if size == 0:
-        raise FileFormatError(f"path must name a file with data, got {str(path)!r}, which is empty: write it again.")
-    _check_size(size, max_bytes, file)
-    try:
-        if suffix in _DELIMITERS:
-            return _read_text(file, suffix, max_bytes)
+    suffix = _suffix(file, tuple(name for name in READ_SUFFIXES if _unpacked(name) in _TEXT))
+    _require_file(file, path)
+    with _one_sentence(path, suffix):
+        start, whole = beginning(_source(file, suffix, lambda size: None))
+        return recognise(start, whole=whole, default_sep=_TEXT[_unpacked(suffix)])
+
+
+def read_and_tell(
+    path: str | os.PathLike[str], *, given: Mapping[str, Any] | None = None, max_bytes: int | None = None
+) -> tuple[Any, str]:
+    """What `read_table` returns, and the words of the dialect it was read in; `given` overrules what is recognised.
+
+    >>> _ = Path("points.csv").write_text("x;y\\n1;2,5\\n3;\\n")
+    >>> read_and_tell("points.csv")[1]
+    'semicolons between values and a decimal comma'
+    """
+    asked = {name: value for name, value in (given or {}).items() if value is not None}
+    checked(**{name: asked.get(name) for name in ("sep", "decimal", "encoding", "header")})
+    parts = None if str(path) == STREAM else binary.parts_of(str(path))
+    file = Path(path)
+
+    def limit(size: int) -> None:
+        _check_size(size, max_bytes, file)
+
+    suffix = ".csv" if str(path) == STREAM else ".parquet" if parts is not None else _suffix(file, READ_SUFFIXES)
+    plain = _unpacked(suffix)
+    useless = [name for name in asked if plain not in _TEXT and not (suffix == ".xlsx" and name == "header")]
+    if useless:
+        raise InvalidValueError(f"{useless[0]} is for text files, got {file.name!r}: leave it out.")
+    if parts is not None:
+        with _one_sentence(path, suffix):
+            return binary.read_parts(parts, limit), ""
+    if str(path) == STREAM:
+        data = sys.stdin.buffer.read()
+        if not data:
+            raise FileFormatError("path must name a file with data, got '-', and standard input is empty: pipe a file.")
+        limit(len(data))
+        with _one_sentence(path, suffix):
+            table, dialect = read_text(data, **asked)
+        return table, dialect.words
+    limit(_require_file(file, path))
+    with _one_sentence(path, suffix):
+        if plain in _TEXT:
+            table, dialect = read_text(_source(file, suffix, limit, max_bytes), default_sep=_TEXT[plain], **asked)
+            return table, dialect.words
+        if plain in _JSON_LINES:
+            return read_json_lines(_source(file, suffix, limit, max_bytes)), ""
+        if suffix == ".xlsx":
+            limit(binary.unpacked_size(file))
+            table, dialect = read_sheet(file, asked.get("header"))
+            return table, dialect.words
         if suffix == ".parquet":
-            return _read_parquet(file, max_bytes)
+            return binary.read_parquet(file, limit), ""
         if suffix in _ARROW_SUFFIXES:
-            return _read_arrow(file, max_bytes)
-        return _read_npy(file) if suffix == ".npy" else _read_npz(file, max_bytes)
-    except ImapceError:
-        raise
-    # A damaged or hostile file can raise nearly anything from the readers (struct, zlib, zip, Arrow, memory).
-    except Exception as problem:
-        reason = " ".join(str(problem).split())[:300] or type(problem).__name__
-        raise FileFormatError(
-            f"path must name a whole {suffix} file, got {str(path)!r}, which cannot be read ({reason}): "
-            "write it again or correct its suffix."
-        ) from problem
+            return binary.read_arrow(file, limit), ""
+        return (binary.read_npy(file) if suffix == ".npy" else binary.read_npz(file, limit)), ""
+
+
+def is_text_file(path: str | os.PathLike[str]) -> bool:
+    """Whether `read_table` reads it as text, so that separator, decimal sign, encoding and header can be given.
+
+    >>> is_text_file("rows.csv.gz"), is_text_file("-"), is_text_file("rows.parquet")
+    (True, True, False)
+    """
+    name = Path(path).name.lower()
+    return name == STREAM or any(_unpacked(suffix) in _TEXT and name.endswith(suffix) for suffix in READ_SUFFIXES)
 
 
 def write_table(table: Any, path: str | os.PathLike[str]) -> None:
@@ -115,8 +187,10 @@ def _suffix(file: Path, allowed: tuple[str, ...]) -> str:
     for suffix in sorted(allowed, key=len, reverse=True):
         if name.endswith(suffix):
             return suffix
+    shown = [suffix for suffix in allowed if _unpacked(suffix) == suffix]
+    packed = f", text also with {listing(_PACKED)}" if len(shown) < len(allowed) else ""
     raise FileFormatError(
-        f"path must end in {listing(allowed)}, got {file.name!r}: rename or convert the file to one of these."
+        f"path must end in {listing(shown)}{packed}, got {file.name!r}: rename or convert the file to one of these."
     )
 
 
@@ -128,109 +202,52 @@ def _check_size(size: int, max_bytes: int | None, file: Path) -> None:
         )
 
 
-def _read_text(file: Path, suffix: str, max_bytes: int | None) -> pa.Table:
-    if suffix.endswith(".gz"):
-        with gzip.open(file) as stream:
-            data = stream.read() if max_bytes is None else stream.read(max_bytes + 1)
-        _check_size(len(data), max_bytes, file)
-        start, source = data[: 1 << 16], pa.BufferReader(data)
+def _require_file(file: Path, path: str | os.PathLike[str]) -> int:
+    """The size of a file that is there, is a file and is not empty."""
+    if not file.exists():
+        raise FileFormatError(f"path must name a file, got {str(path)!r}, which does not exist: check the name.")
+    if not file.is_file():
+        raise FileFormatError(f"path must name a file, got {str(path)!r}, which is not one: name one in it.")
+    size = file.stat().st_size
+    if size == 0:
+        raise FileFormatError(f"path must name a file with data, got {str(path)!r}, which is empty: write it again.")
+    return size
+
+
+@contextmanager
+def _one_sentence(path: str | os.PathLike[str], suffix: str) -> Iterator[None]:
+    try:
+        yield
+    except ImapceError:
+        raise
+    # A damaged or hostile file can raise nearly anything from the readers (struct, zlib, zip, Arrow, memory).
+    except Exception as problem:
+        reason = " ".join(str(problem).split())[:300] or type(problem).__name__
+        raise FileFormatError(
+            f"path must name a whole {suffix} file, got {str(path)!r}, which cannot be read ({reason}): "
+            "write it again or correct its suffix."
+        ) from problem
+
+
+def _unpacked(suffix: str) -> str:
+    for packed in _PACKED:
+        suffix = suffix.removesuffix(packed)
+    return suffix
+
+
+def _source(file: Path, suffix: str, limit: binary.Limit, max_bytes: int | None = None) -> Path | bytes:
+    """The file itself, or what it unpacks to; no more than the limit is unpacked to find that it is too much."""
+    if _unpacked(suffix) == suffix:
+        return file
+    most = -1 if max_bytes is None else max_bytes + 1
+    if suffix.endswith(".zst"):
+        with pa.input_stream(str(file), compression="zstd") as stream:
+            data = stream.read(None if most < 0 else most)
     else:
-        with open(file, "rb") as stream:
-            start = stream.read(1 << 16)
-        source = file
-    if b"\0" in start:
-        raise ValueError("it holds zero bytes, so it is not UTF-8 text")
-    header = start.split(b"\n", 1)[0]
-    if header.count(b";") > header.count(_DELIMITERS[suffix].encode()):
-        # What spreadsheets write where the comma is the decimal point; read as it is, it would be one column of text.
-        raise ValueError("its header is separated by semicolons; write it with commas, or as .parquet")
-    table = pyarrow.csv.read_csv(
-        source,
-        read_options=pyarrow.csv.ReadOptions(block_size=_CSV_BLOCK_BYTES),
-        parse_options=pyarrow.csv.ParseOptions(delimiter=_DELIMITERS[suffix], newlines_in_values=True),
-        convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True),
-    )
-    if any(pa.types.is_binary(kind) for kind in table.schema.types):
-        raise ValueError("it holds text that is not UTF-8")
-    if _looks_like_data(table.column_names):
-        raise ValueError("its first row holds numbers where the column names must be")
-    return table
-
-
-def _looks_like_data(names: list[str]) -> bool:
-    """Whether a header is a row of numbers, other than the 0, 1, 2, ... pandas writes for lack of names."""
-    try:
-        numbers = [float(name) for name in names]
-    except ValueError:
-        return False
-    return all(numbers != list(range(start, start + len(names))) for start in (0, 1))
-
-
-def _read_parquet(file: Path, max_bytes: int | None) -> pa.Table:
-    with pyarrow.parquet.ParquetFile(file) as source:
-        groups = range(source.metadata.num_row_groups)
-        unpacked = sum(source.metadata.row_group(group).total_byte_size for group in groups)
-        # Runs of one value take next to no bytes, so each cell counts as at least one.
-        _check_size(max(unpacked, source.metadata.num_rows * source.metadata.num_columns), max_bytes, file)
-        return _without_index(source.read())
-
-
-def _without_index(table: pa.Table) -> pa.Table:
-    """The table without the index that pandas stored beside its columns: row names are no feature."""
-    stored = (table.schema.metadata or {}).get(b"pandas")
-    try:
-        described = json.loads(stored) if stored is not None else {}
-        index = [name for name in described.get("index_columns", []) if isinstance(name, str)]
-    except (ValueError, AttributeError, TypeError):
-        # Another program's idea of this field; the columns are then taken as they are.
-        return table
-    return table.drop_columns([name for name in index if name in table.column_names])
-
-
-def _read_arrow(file: Path, max_bytes: int | None) -> pa.Table:
-    with pa.OSFile(str(file)) as source:
-        try:
-            table = pa.ipc.open_file(source).read_all()
-        except pa.ArrowInvalid:
-            # The same suffixes are in use for the streaming format, which has no footer.
-            source.seek(0)
-            table = pa.ipc.open_stream(source).read_all()
-    # Arrow trusts the offsets in the file; wrong ones would be read beyond the end of memory.
-    table.validate(full=True)
-    _check_size(table.nbytes, max_bytes, file)
-    return _without_index(table)
-
-
-def _read_npy(file: Path) -> np.ndarray:
-    # A memory map checks the promised shape against the file, where a plain load would allocate it first.
-    mapped = np.load(file, mmap_mode="r", allow_pickle=False)
-    if not isinstance(mapped, np.ndarray):
-        mapped.close()
-        raise ValueError("it is an .npz archive")
-    return np.array(_numeric_matrix(mapped))
-
-
-def _read_npz(file: Path, max_bytes: int | None) -> Any:
-    with zipfile.ZipFile(file) as archive:
-        _check_size(sum(member.file_size for member in archive.infolist()), max_bytes, file)
-    with np.load(file, allow_pickle=False) as arrays:
-        if not {"format", "shape", "data"} <= set(arrays.files):
-            if len(arrays.files) != 1:
-                raise ValueError(f"it must hold one array, not {listing(map(repr, arrays.files), 10)}")
-            return _numeric_matrix(arrays[arrays.files[0]])
-    sparse = scipy.sparse.load_npz(file)
-    if sparse.dtype.kind not in "biuf":
-        raise ValueError(f"its values are {sparse.dtype}, not numbers")
-    if sparse.format in ("csr", "csc", "bsr"):
-        # Indices beyond the shape would be followed beyond the end of memory by every later product.
-        sparse.check_format(full_check=True)
-    return sparse if sparse.format in ("csr", "csc") else sparse.tocsr()
-
-
-def _numeric_matrix(values: np.ndarray) -> np.ndarray:
-    if values.ndim != 2 or values.dtype.kind not in "biuf":
-        raise ValueError(f"it must hold a 2-D array of numbers, not {values.ndim}-D {values.dtype}")
-    return values
+        with (gzip.open if suffix.endswith(".gz") else bz2.open)(file) as stream:
+            data = stream.read(most)
+    limit(len(data))
+    return data
 
 
 def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
@@ -239,8 +256,8 @@ def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
         matrix = table
     else:
         arrow = _arrow(table)
-        if suffix in _DELIMITERS:
-            options = pyarrow.csv.WriteOptions(delimiter=_DELIMITERS[suffix])
+        if suffix in _WRITE_DELIMITERS:
+            options = pyarrow.csv.WriteOptions(delimiter=_WRITE_DELIMITERS[suffix])
             return lambda stream: pyarrow.csv.write_csv(arrow, stream, options)
         if suffix == ".parquet":
             return lambda stream: pyarrow.parquet.write_table(arrow, stream)
@@ -254,7 +271,7 @@ def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
         columns = [column.to_numpy() for column in arrow.columns]
         matrix = np.column_stack(columns) if columns else np.empty((arrow.num_rows, 0))
     try:
-        _numeric_matrix(matrix)
+        binary.numeric_matrix(matrix)
     except ValueError as problem:
         raise InvalidValueError(f"table must be numbers in two dimensions for .npy, but {problem}.") from problem
     return lambda stream: np.save(stream, matrix, allow_pickle=False)

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 
 from imapce.common.words import listed
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
+from imapce.tables.columns import Unknown
 from imapce.tables.encode import encode, is_table
 from imapce.tables.encoding import Encoding
 
@@ -36,6 +37,7 @@ class Reader:
 
     n_features: int
     encoding: Encoding | None = None
+    unknown: Unknown = "error"
 
     @classmethod
     def learn(cls, X: Any, *, missing: Missing = "error") -> tuple[Reader, Any]:
@@ -50,10 +52,19 @@ class Reader:
         require_finite(matrix, "X", reader.names)
         return reader, matrix
 
-    def read(self, X: Any, *, means: Array | None = None, missing: Missing = "error") -> Any:
-        """The matrix of new rows. `means` fill the gaps of an array; those of a table are in its encoding."""
+    def with_unknown(self, unknown: Unknown) -> Reader:
+        """The same reader with another way to meet categories it has not learned: "error" or "ignore"."""
+        return replace(self, unknown=unknown)
+
+    def read(
+        self, X: Any, *, means: Array | None = None, missing: Missing = "error", unknown: Unknown | None = None
+    ) -> Any:
+        """The matrix of new rows. `means` fill the gaps of an array; those of a table are in its encoding.
+
+        `unknown` is that of `encode`, by default the reader's own.
+        """
         if is_table(X):
-            matrix = encode(X, encoding=self.encoding, missing=missing).matrix
+            matrix = encode(X, encoding=self.encoding, missing=missing, unknown=unknown or self.unknown).matrix
             if matrix.shape[1] != self.n_features:
                 raise InvalidValueError(
                     f"X must have the {self.n_features} numeric columns of fit; got {matrix.shape[1]}."

@@ -1,0 +1,285 @@
+"""Text files as tables: pyarrow reads what is plain, Python's csv makes plain what is not, then the columns are tidied.
+
+Tidied means: blanks around names and values trimmed, an empty last column without a name dropped, a name for each
+column that has none or another's, and numbers found behind thousands signs or among words for a missing value.
+
+>>> read_text(b"size; kind\\n1,5; a \\n?; b\\n")[0].to_pydict()
+{'size': [1.5, None], 'kind': ['a', 'b']}
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+
+from imapce.errors import needs
+from imapce.tables.dialect import BLANKS, SAMPLE_BYTES, Dialect, parsed, recognise, windows_or_latin
+
+# One row must fit in one block; 16 MiB holds rows of about a million columns.
+_BLOCK_BYTES = 1 << 24
+# Arrow counts the bytes of a block with 32 bits.
+_LARGEST_BLOCK = (1 << 31) - 1
+_NULL_WORDS = [*pyarrow.csv.ConvertOptions().null_values, "None", "<NA>"]
+# Missing only where everything else in the column is a number: elsewhere "?" may be a category of its own.
+_ODD_WORDS = ["?", "-", "--", ".", "*", "none", "missing"]
+# Day, month and year in an order that leaves no doubt; 3/4/2020 is text.
+_DATES = [pyarrow.csv.ISO8601, "%Y/%m/%d", "%d.%m.%Y"]
+_HEAD = 1000
+
+
+def read_text(source: Path | bytes, *, default_sep: str = ",", **given: Any) -> tuple[pa.Table, Dialect]:
+    """The table of a text file, or of its bytes, and the dialect it was read in; `given` overrules what is recognised.
+
+    >>> read_text(b"1.5 2\\n3 4.5\\n")[1].words
+    'blanks between values and no header (the columns are x0, x1, ...)'
+    """
+    start, whole = beginning(source)
+    dialect = recognise(start, whole=whole, default_sep=default_sep, **given)
+    try:
+        return _tidied(_read(source, dialect, start), dialect), dialect
+    except UnicodeDecodeError:
+        if given.get("encoding") is not None or dialect.encoding != "utf-8":
+            raise
+        # UTF-8 as far as was looked, and something else beyond.
+        dialect = recognise(start, whole=whole, default_sep=default_sep, **{**given, "encoding": "utf-8"})
+        code = windows_or_latin(_bytes(source))
+        told = f"{dialect.words}, " if dialect.words else ""
+        dialect = replace(dialect, encoding=code, words=f"{told}the encoding {code}")
+        return _tidied(_read(source, dialect, start), dialect), dialect
+
+
+def beginning(source: Path | bytes) -> tuple[bytes, bool]:
+    """The first bytes, at least two lines of them, and whether they are all."""
+    if isinstance(source, bytes):
+        size = SAMPLE_BYTES
+        while size < len(source) and source.count(b"\n", 0, size) < 2:
+            size *= 2
+        return source[:size], size >= len(source)
+    with open(source, "rb") as stream:
+        start = stream.read(SAMPLE_BYTES)
+        while start.count(b"\n") < 2 and (more := stream.read(len(start))):
+            start += more
+        return start, not stream.read(1)
+
+
+def read_json_lines(source: Path | bytes) -> pa.Table:
+    """One object a line; a key that a line lacks is a missing value.
+
+    >>> read_json_lines(b'{"x": 1}\\n{"x": 2, "y": "a"}\\n').to_pydict()
+    {'x': [1, 2], 'y': [None, 'a']}
+    """
+    data = _bytes(source)
+    size = min(max(len(data), 1), _LARGEST_BLOCK)
+    return pyarrow.json.read_json(
+        pa.BufferReader(data.removeprefix(b"\xef\xbb\xbf")), read_options=pyarrow.json.ReadOptions(block_size=size)
+    )
+
+
+def read_sheet(file: Path, header: bool | None) -> tuple[pa.Table, Dialect]:
+    """The first sheet of an Excel file; its cells are read as those of a text file are."""
+    with needs("An Excel file", "imapce[excel]"):
+        import openpyxl
+    with warnings.catch_warnings():
+        # About styles and rules that no table needs.
+        warnings.simplefilter("ignore")
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        try:
+            rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
+        finally:
+            book.close()
+    rows = [row for row in rows if any(cell is not None for cell in row)]
+    if not rows:
+        raise ValueError("its first sheet is empty")
+    width = max(map(len, rows))
+    rows = [[*row, *[None] * (width - len(row))] for row in rows]
+    used = [place for place in range(width) if any(row[place] is not None for row in rows)]
+    text = _plain_csv([[_cell(row[place]) for place in used] for row in rows])
+    return read_text(text, sep=",", decimal=".", encoding="utf-8", header=header)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if hasattr(value, "isoformat"):
+        return value.isoformat().removesuffix("T00:00:00")
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _bytes(source: Path | bytes) -> bytes:
+    return source if isinstance(source, bytes) else source.read_bytes()
+
+
+def _read(source: Path | bytes, dialect: Dialect, start: bytes) -> pa.Table:
+    """The table as it is written, by Arrow where it can and by way of a plain copy where it cannot."""
+    quote_after_blank = len(dialect.sep) == 1 and dialect.encoding == "utf-8" and _has_blank_quote(start, dialect.sep)
+    if dialect.sep == BLANKS or len(dialect.sep) > 1 or quote_after_blank:
+        return _read_copy(source, dialect)
+    try:
+        return _read_plain(source, dialect)
+    except pa.ArrowInvalid as problem:
+        if "conversion error" in str(problem):
+            # Types are learned from the first block alone; a block of the whole file learns from all of it.
+            return _read_plain(source, dialect, block=_LARGEST_BLOCK)
+        if "Expected" not in str(problem):
+            raise
+        return _read_copy(source, dialect)
+
+
+def _has_blank_quote(start: bytes, sep: str) -> bool:
+    return re.search(re.escape(sep.encode()) + rb' +"', start) is not None
+
+
+def _read_plain(source: Path | bytes, dialect: Dialect, block: int = _BLOCK_BYTES) -> pa.Table:
+    def comments_skipped(row: Any) -> str:
+        return "skip" if row.text is not None and row.text.lstrip().startswith("#") else "error"
+
+    table = pyarrow.csv.read_csv(
+        source if isinstance(source, Path) else pa.BufferReader(source),
+        read_options=pyarrow.csv.ReadOptions(
+            block_size=block,
+            encoding=dialect.encoding,
+            skip_rows=dialect.skipped,
+            autogenerate_column_names=not dialect.header,
+        ),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=dialect.sep, newlines_in_values=True, invalid_row_handler=comments_skipped
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            strings_can_be_null=True,
+            null_values=_NULL_WORDS,
+            decimal_point=dialect.decimal,
+            timestamp_parsers=_DATES,
+        ),
+    )
+    for column in table.columns:
+        if pa.types.is_binary(column.type):
+            for value in column.drop_null():
+                # Raises what the caller waits for at the first value that is no text in this encoding.
+                value.as_py().decode(dialect.encoding)
+    return table
+
+
+def _read_copy(source: Path | bytes, dialect: Dialect) -> pa.Table:
+    """By way of a copy in which every row has the cells of the header, separated by commas."""
+    text = _bytes(source).decode(dialect.encoding).removeprefix("\ufeff")
+    lines = io.StringIO(text, newline="").readlines()[dialect.skipped :]
+    lines = [line for line in lines if not line.startswith("#")]
+    rows = parsed(lines, dialect.sep, most=None)
+    width = len(rows[0])
+    below = rows[1:]
+    if dialect.header and below and all(len(row) == width + 1 for row in below):
+        # R names no column of row names, and some programs end rows, but not the header, with a separator.
+        rows[0] = [*rows[0], ""] if not any(row[-1] for row in below) else ["", *rows[0]]
+    elif width > 1 and not rows[0][-1] and below and all(len(row) == width - 1 for row in below):
+        rows[0].pop()
+    width = len(rows[0])
+    rows = [row[:width] if not any(row[width:]) else row for row in rows]
+    if long := [(place, row) for place, row in enumerate(rows) if len(row) > width]:
+        place, row = long[0]
+        raise ValueError(
+            f"Expected {width} columns, got {len(row)} in row {place + 1} and as wrongly in {len(long) - 1} others; a "
+            "value that holds the separator goes in double quotes"
+        )
+    short = [place for place, row in enumerate(rows) if len(row) < width]
+    if short and short[-1] == len(rows) - 1 and not lines[-1].endswith(("\n", "\r")):
+        raise ValueError(f"Expected {width} columns, got {len(rows[-1])} in its last row, which was cut short")
+    if short:
+        warnings.warn(
+            f"{len(short)} of {len(rows) - dialect.header} rows have fewer than {width} values, the first of them row "
+            f"{short[0] + 1}; what they lack is read as missing.",
+            stacklevel=2,
+        )
+        rows = [row + [""] * (width - len(row)) for row in rows]
+    return _read_plain(_plain_csv(rows), replace(dialect, sep=",", encoding="utf-8", skipped=0))
+
+
+def _plain_csv(rows: list[list[str]]) -> bytes:
+    copy = io.StringIO(newline="")
+    # A single empty cell is a line that Arrow would take for none.
+    csv.writer(copy, lineterminator="\n", quoting=csv.QUOTE_MINIMAL).writerows(rows)
+    return copy.getvalue().encode()
+
+
+def _tidied(table: pa.Table, dialect: Dialect) -> pa.Table:
+    names = [name.strip() for name in table.column_names]
+    columns = [_tidy_column(column, dialect.decimal) for column in table.columns]
+    if not dialect.header:
+        names = [f"x{place}" for place in range(len(names))] if dialect.names is None else list(dialect.names)
+    while len(names) > 1 and not names[-1] and columns[-1].null_count == len(columns[-1]) and len(columns[-1]):
+        names, columns = names[:-1], columns[:-1]
+    return pa.table(columns, names=_different(names))
+
+
+def _different(names: list[str]) -> list[str]:
+    """Names that are all there and all different: `unnamed0` where there is none, _1, _2, ... where one comes again."""
+    taken = set(names)
+    seen: set[str] = set()
+    result = []
+    for place, name in enumerate(names):
+        free, number = name or f"unnamed{place}", 0
+        while free in seen or (free != name and free in taken):
+            number += 1
+            free = f"{name or f'unnamed{place}'}_{number}"
+        seen.add(free)
+        result.append(free)
+    return result
+
+
+def _tidy_column(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+    """Text without the blanks around it, and numbers, truth values or dates where nothing else is left."""
+    if not pa.types.is_string(column.type) or column.null_count == len(column):
+        return column
+    trimmed = pc.utf8_trim_whitespace(column)
+    trimmed = _without(trimmed, _NULL_WORDS)
+    found = _numbers(trimmed, decimal)
+    if found is not None:
+        return found
+    if trimmed.equals(column):
+        return column
+    for kind in (pa.bool_(), pa.date32(), pa.timestamp("s")):
+        try:
+            return trimmed.cast(kind)
+        except pa.ArrowInvalid:
+            pass
+    return trimmed
+
+
+def _without(column: pa.ChunkedArray, words: list[str]) -> pa.ChunkedArray:
+    return pc.if_else(pc.is_in(column, pa.array(words, column.type)), pa.scalar(None, column.type), column)
+
+
+def _numbers(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray | None:
+    """The column as numbers, or None where a value is none; words for a missing value are no hindrance."""
+    point, thousands = (r"\.", ",") if decimal == "." else (",", r"\.")
+    plain = rf"(\d+({point}\d*)?|{point}\d+)([eE][+-]?\d+)?"
+    grouped = rf"\d{{1,3}}([{thousands} \x{{a0}}\x{{202f}}']\d{{3}})+({point}\d+)?"
+    pattern = rf"^[+-]?({plain}|{grouped})$"
+
+    def all_match(values: pa.ChunkedArray) -> bool:
+        return pc.all(pc.match_substring_regex(values, pattern), min_count=0).as_py() is not False
+
+    if not all_match(_without(column.slice(0, _HEAD), _ODD_WORDS)):
+        return None
+    values = _without(column, _ODD_WORDS)
+    if values.null_count == len(values) or not all_match(values):
+        return None
+    values = pc.replace_substring_regex(values, rf"[{thousands} \x{{a0}}\x{{202f}}']", "")
+    values = pc.replace_substring(values, ",", ".") if decimal == "," else values
+    kinds: list[Callable[[], pa.DataType]] = [pa.int64, pa.float64]
+    for kind in kinds:
+        try:
+            return values.cast(kind())
+        except pa.ArrowInvalid:
+            pass
+    return None

@@ -1,0 +1,123 @@
+"""Which columns of a table can be features, and why the others cannot: ids, free text, dates, constants.
+
+`encode` refuses such columns; where a table is used as it was found, as on the command line, they are left out instead.
+
+>>> table = pa.table({"id": ["k", "l", "m", "n"], "size": [1.0, 2.0, 4.0, 8.0], "unit": ["cm"] * 4})
+>>> usable_columns(table)
+(['size'], {'id': 'is an id, 4 distinct values in 4 rows', 'unit': 'is constant'})
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from imapce.tables.columns import MOST_TEXT_VALUES, Plan, all_missing, numbers, plan_of
+from imapce.tables.encode import column_at, column_names
+
+# id, row_id, PassengerId and sampleID, but neither "acid" nor "paid".
+_ID_NAME = re.compile(r"(|.*[\W_])[iI][dD]|.*[a-z](Id|ID)")
+_COUNT_NAME = re.compile(
+    r"(|.*[\W_])(ids|idx|index|key|rows?|rownum|row_?names?|nr|no|num|number|unnamed\d*)",
+    re.IGNORECASE,
+)
+_SECONDS_OF_A_DAY = 86_400.0
+
+
+def usable_columns(table: Any, *, keep: Collection[str] = ()) -> tuple[list[str], dict[str, str]]:
+    """The columns that can be features, in their order, and for each other one the reason; `keep` are not questioned.
+
+    Left out are columns with one value or none, text that is an id or free (as many values as half the rows), more
+    than 50 categories, whole numbers that count the rows and are named like it, or that all differ and are named an
+    id, dates, and types that no number comes of.
+
+    >>> usable_columns(pa.table({"row_id": [1, 2, 3], "x": [0.5, 0.1, 0.2]}))[1]
+    {'row_id': 'is an id that counts the rows'}
+    """
+    features: list[str] = []
+    left_out: dict[str, str] = {}
+    for place, name in enumerate(column_names(table, "table")):
+        reason = None if name in keep else _reason(name, column_at(table, place))
+        if reason is None:
+            features.append(name)
+        else:
+            left_out[name] = reason
+    return features, left_out
+
+
+def dates_as_numbers(table: pa.Table, columns: Collection[str] | None = None) -> pa.Table:
+    """An Arrow table with its dates as days since 1970, times of day and durations as days; other columns as they are.
+
+    >>> import datetime
+    >>> dates_as_numbers(pa.table({"day": [datetime.date(1970, 1, 11), None]})).to_pydict()
+    {'day': [10.0, None]}
+    """
+    for place, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
+        if pa.types.is_temporal(kind) and (columns is None or name in columns):
+            table = table.set_column(place, name, _days(table.column(place)))
+    return table
+
+
+def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type
+    if pa.types.is_date(kind):
+        return column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
+    units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+    counts = column.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64()).cast(pa.float64(), safe=False)
+    return pc.divide(counts, units[kind.unit] * _SECONDS_OF_A_DAY)
+
+
+def _reason(name: str, series: nw.Series[Any]) -> str | None:
+    """Why a column can be no feature, None where it can."""
+    rows = len(series)
+    if rows == 0:
+        # `encode` has the sentence for a table without rows.
+        return None
+    if all_missing(series):
+        return "has only missing values"
+    if series.dtype.is_temporal():
+        return "is a date"
+    try:
+        plan = plan_of(series)
+    except pa.ArrowException:
+        return "has categories of more than one type"
+    if isinstance(plan, str):
+        distinct = series.n_unique() if series.dtype == nw.String else 0
+        if distinct == rows > 1 and not _is_prose(series):
+            return f"is an id, {rows} distinct values in {rows} rows"
+        if distinct > MOST_TEXT_VALUES and distinct < rows:
+            return f"has {distinct} levels"
+        # The way out in brackets is that of the library.
+        return plan.rsplit(" (", 1)[0]
+    return _reason_of_plan(name, plan, rows)
+
+
+def _is_prose(series: nw.Series[Any]) -> bool:
+    """Whether values are sentences rather than keys: on average three words or more."""
+    values = series.head(100).to_list()
+    return sum(str(value).count(" ") for value in values) >= 2 * len(values)
+
+
+def _reason_of_plan(name: str, plan: Plan, rows: int) -> str | None:
+    if plan.kind == "category":
+        if len(plan.categories) > MOST_TEXT_VALUES:
+            return f"has {len(plan.categories)} levels"
+        return "is constant" if len(plan.categories) == 1 and rows > 1 else None
+    values = numbers(plan.series)
+    present = values[~np.isnan(values)]
+    if rows > 1 and (present == present[0]).all():
+        return "is constant"
+    if not plan.series.dtype.is_integer() or present.size < rows or rows == 1:
+        return None
+    counts = present[0] in (0, 1) and bool((np.diff(present) == 1).all())
+    if counts and (_COUNT_NAME.fullmatch(name) or _ID_NAME.fullmatch(name)):
+        return "is an id that counts the rows"
+    if _ID_NAME.fullmatch(name) and np.unique(present).size == rows:
+        return f"is an id, {rows} distinct values in {rows} rows"
+    return None
