@@ -160,3 +160,23 @@ def test_rank_decides_by_what_views_are_compared() -> None:
     fixed = IMAPCE(alpha=1.0, mu=30.0, random_state=0, rank="neighbours").fit(X)
     assert fixed.path_ == []
     assert fixed.optima_[0].kept == max(one.kept for one in fixed.optima_)
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [((1000, 6), "No two columns share anything beyond chance."), ((200, 1000), "no structure beyond chance.")],
+)
+def test_noise_is_told_from_structure(shape: tuple[int, int], words: str) -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal(shape)
+    assert words in IMAPCE(random_state=0).fit(noise).stop_reason_
+    noise[:, : shape[1] // 5 + 2] += 3 * rng.integers(0, 2, (shape[0], 1))
+    assert "beyond chance" not in IMAPCE(random_state=0).fit(noise).stop_reason_
+
+
+def test_what_is_to_be_erased_stays_erased() -> None:
+    X, _, _ = planted()
+    X[:, 9] += X[:, 0]
+    model = IMAPCE(random_state=0).fit(X, prior=Attributes([0], erase=True))
+    assert np.abs(np.corrcoef(np.column_stack([model.transform(X), X[:, 0]]).T)[:2, 2]).max() < 1e-6
+    assert model.read_back_ is not None

@@ -136,7 +136,7 @@ def beyond_noise(eigenvalues: Array, n_rows: int, *, trace: float, n_columns: in
     """How many leading eigenvalues of ZᵀZ are above what independent columns give, tr/d·(1 + √(d/n))² (Marchenko and
     Pastur). Where columns are many a plane of more axes fits the noise.
 
-    >>> beyond_noise(np.array([900.0, 600.0, 300.0]), 100, trace=20_000.0, n_columns=200)
+    >>> beyond_noise(np.array([900.0, 700.0, 300.0]), 100, trace=20_000.0, n_columns=200)
     2
     """
     edge = trace / n_columns * (1 + np.sqrt(n_columns / n_rows)) ** 2

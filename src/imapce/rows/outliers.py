@@ -11,7 +11,7 @@ t with five degrees of freedom and 100 for the exponential of a standard Gaussia
 frequent one by no more than the others that do.
 
 Far rows are outliers where they are scattered. A hundredth of the rows or more that lie close to one another in
-excess = sign(u)·(|u| − 1)₊ are a cluster, however far away; and where more than a twentieth of the rows is far, these
+excess = sign(u)·(|u| − 1)₊ are a cluster, however far away; and where more than a fiftieth of the rows is far, these
 are the columns' own tails. Outliers vary in size: where some are found, scattered rows beyond an inner fence,
 max(3, (q/h)²), go with them, unless they outnumber them; then what lies between the fences is a tail.
 """
@@ -34,6 +34,8 @@ SAMPLE_BYTES = 64 << 20
 # Rows that deviate, among those sampled, from which a column's quantiles mean something.
 FEWEST_DEVIATING = 20
 SMALLEST_CLUSTER, FEWEST_IN_CLUSTER = 0.01, 10
+# Of Image Segmentation 2.6 % lie far out in four heavy-tailed columns; without them these are rescaled, and the 15-NN
+# accuracy of its view falls from 0.805 to 0.772.
 MOST_FAR, MOST_OUTLYING = 0.1, 0.02
 # A neighbour is a row within this share of the excess: scattered rows are farther apart than they are out.
 CLOSE = 0.5
