@@ -4,7 +4,7 @@
 
 Few rows of a cluster cannot tell its q(q + 1)/2 covariances; W, what the clusters have in common, lends them κ rows.
 The number of components and κ are those under which the rows left out of five folds are most likely. Every mixture
-begins at a cut of one tree: Ward's, of rows moved to the mean of their neighbours, where gaps between clusters are wide.
+begins at a cut of one tree: Ward's, of rows moved to the mean of their neighbours, where gaps between clusters open.
 
 Nothing here is drawn from the seed of a session: explorations of one table are to find the same clusters.
 """
@@ -111,7 +111,7 @@ def choose(Z: Array, watch: Watch = UNWATCHED) -> Choice:
 
     held = {one: left_out(*one, 0) for one in tried} if len(tried) > 1 else {}
     held = dict(sorted(held.items(), key=lambda one: -float(one[1].mean()))[:FINALISTS])
-    for f in range(1, FOLDS):
+    for f in range(1, FOLDS if held else 1):
         held = {one: np.append(logs, left_out(*one, f)) for one, logs in held.items()}
         best = max(held.values(), key=lambda logs: float(logs.mean()))
         held = {one: logs for one, logs in held.items() if _behind(logs, best) <= HOPELESS}
