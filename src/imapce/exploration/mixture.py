@@ -4,7 +4,7 @@
 
 Few rows of a cluster cannot tell its q(q + 1)/2 covariances; W, what the clusters have in common, lends them κ rows.
 The number of components and κ are those under which the rows left out of five folds are most likely. Every mixture
-begins at a cut of one tree: Ward's, of rows moved to the mean of their neighbours, where gaps between clusters are wide.
+begins at a cut of one tree: Ward's, of rows moved to the mean of their neighbours, where gaps between clusters open.
 
 Nothing here is drawn from the seed of a session: explorations of one table are to find the same clusters.
 """
@@ -34,10 +34,12 @@ FOLDS, FINALISTS = 5, 8
 # Standard errors that the best may be ahead of a mixture of fewer components and count as no better. With 0, Gaussians
 # are split by chance (three Gaussians: 8 of 90 tables, with 1 two); NMI and ARI of the tables differ by 0.01.
 HARDLY = 0.75
+HOPELESS = 3.0
 ITERATIONS, FOLD_ITERATIONS = 30, 10
 NEIGHBOURS, SMOOTHINGS = 15, 4
 FEWEST = 3.0  # rows below which a component gives way
 RIDGE = 1e-3
+NO_SHARE = 1e-9
 BLOCK = 10_000
 
 
@@ -57,9 +59,11 @@ class Mixture(Comparable):
         """ln π_c·N(z; m_c, S_c) of rows (n, q), (n, k)."""
         k, q = self.means.shape
         flat = self.roots.transpose(1, 0, 2).reshape(q, k * q)
-        U = Z @ flat - np.einsum("cq,cqr->cr", self.means, self.roots).reshape(k * q)
-        np.square(U, out=U)
-        distance = U.reshape(len(Z), k, q).sum(axis=2)
+        U = Z @ flat
+        U -= np.einsum("cq,cqr->cr", self.means, self.roots).reshape(k * q)
+        U = U.reshape(len(Z), k, q)
+        # A third of the time of squaring and summing.
+        distance = np.einsum("ncq,ncq->nc", U, U)
         volume = np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(axis=1)
         return np.log(self.weights) + volume - 0.5 * distance - 0.5 * q * np.log(2 * np.pi)
 
@@ -105,9 +109,12 @@ def choose(Z: Array, watch: Watch = UNWATCHED) -> Choice:
         part, _ = fit_mixture(Z[train], starts[size][train], kappa=kappa, iterations=FOLD_ITERATIONS)
         return part.log_density(Z[~train])
 
-    first = {one: left_out(*one, 0) for one in tried} if len(tried) > 1 else {}
-    finalists = sorted(first, key=lambda one: -float(first[one].mean()))[:FINALISTS]
-    held = {one: np.concatenate([first[one], *(left_out(*one, f) for f in range(1, FOLDS))]) for one in finalists}
+    held = {one: left_out(*one, 0) for one in tried} if len(tried) > 1 else {}
+    held = dict(sorted(held.items(), key=lambda one: -float(one[1].mean()))[:FINALISTS])
+    for f in range(1, FOLDS if held else 1):
+        held = {one: np.append(logs, left_out(*one, f)) for one, logs in held.items()}
+        best = max(held.values(), key=lambda logs: float(logs.mean()))
+        held = {one: logs for one, logs in held.items() if _behind(logs, best) <= HOPELESS}
     size, kappa = _simplest(held) if held else tried[0]
     mixture, shares = fit_mixture(Z, starts[size], kappa=kappa)
     return Choice(mixture, shares.argmax(axis=1), size, kappa)
@@ -115,14 +122,15 @@ def choose(Z: Array, watch: Watch = UNWATCHED) -> Choice:
 
 def _simplest(held: dict[tuple[int, float], Array]) -> tuple[int, float]:
     """The size and κ whose rows left out are most likely, or the fewest components that are hardly behind."""
-    best = max(held, key=lambda one: float(held[one].mean()))
-
-    def behind(one: tuple[int, float]) -> bool:
-        lost = held[best] - held[one]
-        return float(lost.mean()) > HARDLY * float(lost.std()) / np.sqrt(len(lost))
-
-    fewest = min(size for size, kappa in held if not behind((size, kappa)))
+    best = max(held.values(), key=lambda logs: float(logs.mean()))
+    fewest = min(size for (size, _), logs in held.items() if _behind(logs, best) <= HARDLY)
     return max((one for one in held if one[0] == fewest), key=lambda one: float(held[one].mean()))
+
+
+def _behind(logs: Array, best: Array) -> float:
+    """How far the mean of ln f lies behind the best one, in standard errors of their difference row by row."""
+    lost = best - logs
+    return float(lost.mean()) / max(float(lost.std()) / np.sqrt(len(lost)), np.finfo(np.float64).tiny)
 
 
 def fit_mixture(Z: Array, shares: Array, *, kappa: float, iterations: int = ITERATIONS) -> tuple[Mixture, Array]:
@@ -220,8 +228,12 @@ def _learned(Z: Array, shares: Array, kappa: float, ridge: float) -> Mixture:
     n, q = Z.shape
     sizes = np.maximum(shares.sum(axis=0), 1e-12)
     means = (shares.T @ Z) / sizes[:, None]
-    scatter = np.matmul(shares.T[:, None, :] * Z.T[None], Z)
-    scatter -= sizes[:, None, None] * means[:, :, None] * means[:, None, :]
+    scatter = np.empty((len(sizes), q, q))
+    for c, mean in enumerate(means):
+        # Most rows have no share in most components; leaving them out takes a sixth of the time.
+        inside = np.flatnonzero(shares[:, c] > NO_SHARE)
+        deviation = Z[inside] - mean
+        scatter[c] = (deviation.T * shares[inside, c]) @ deviation
     common = scatter.sum(axis=0) / n
     S = (scatter + kappa * common) / (sizes + kappa)[:, None, None]
     S[:, np.arange(q), np.arange(q)] += ridge

@@ -123,7 +123,7 @@ class Session:
 
     @property
     def structure(self) -> Structure | None:
-        """Whether the rows are clearly more than one group; None where clusters were not looked for in all directions."""
+        """Whether the rows are clearly more than one group; None where clusters are found view by view, or not yet."""
         if self._partition is not None:
             return self._partition.structure
         return next((step.structure for step in self._accepted if step.structure is not None), None)

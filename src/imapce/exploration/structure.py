@@ -1,8 +1,8 @@
 """Are the clusters found more than what a table of one group shows? Two ways to say yes, and either is enough.
 
 1. A valley. Along the discriminant of one cluster against all other rows, learned on other folds, the density of all
-   rows has a valley:  z = √2·(√peak − √valley),  both in rows within a kernel's width, is standard normal where there is
-   none. No cloud with one peak has one, whatever its tails or its skewness.
+   rows has a valley:  z = √2·(√peak − √valley),  both in rows within a kernel's width, is about standard normal where
+   there is none. No cloud with one peak has one, whatever its tails or its skewness.
 2. Dependence beyond a Gaussian copula. Tables are drawn with the same values in every column and the same correlations
    of their normal scores, and nothing else; the mixture's gain over one Gaussian on rows left out (mean of the middle
    half of the rows) must lie z standard deviations above theirs.
