@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,13 @@ from imapce.errors import InvalidValueError
 X = np.random.default_rng(0).normal(size=(40, 5))
 NAMED = pd.DataFrame(X, columns=list("abcde"))
 DAYS = np.arange(200).reshape(40, 5).astype("datetime64[D]")
+
+
+def as_np_matrix(values: np.ndarray) -> np.ndarray:
+    """The matrix class NumPy warns of, whoever has silenced that or not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.matrix(values)
 
 
 def holding(value: float) -> np.ndarray:
@@ -66,7 +74,7 @@ ARRAYS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "an empty list": ([], ("X ",)),
     "no rows": (np.empty((0, 3)), ("X ", "0 sample")),
     "no columns": (np.empty((5, 0)), ("X ", "0 feature")),
-    "np.matrix": (np.matrix(X), ("X ", "np.matrix")),
+    "np.matrix": (as_np_matrix(X), ("X ", "np.matrix")),
     "a table of dates": (
         pd.DataFrame({"a": pd.date_range("2020", periods=9), "b": range(9)}),
         ("X ", "'a'", "datetime"),
