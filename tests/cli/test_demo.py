@@ -17,7 +17,7 @@ def test_demo_prints_scores_and_writes_a_folder(tmp_path: Path, monkeypatch: pyt
     assert "mixing" in told
     assert "the zeros" in told
     names = sorted(path.name for path in out.iterdir())
-    kinds = ("comparison", "loadings", "trace")
+    kinds = ("comparison", "loadings", "path")
     assert names == sorted(
         [*(f"{case}-{kind}.png" for case in ("synthetic", "digits") for kind in kinds), "report.html"]
     )

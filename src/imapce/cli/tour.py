@@ -26,7 +26,7 @@ from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.metrics.readback import residual_predictability
 from imapce.metrics.scores import nls_ceiling, normalized_laplacian_score, normalized_mutual_information
-from imapce.plotting import Section, plot_comparison, plot_loadings, plot_trace, save_figure, write_report
+from imapce.plotting import Section, path_caption, plot_comparison, plot_loadings, plot_path, save_figure, write_report
 from imapce.priors.kinds import Attributes, Prior, Subset
 
 HEADER = ["data", "known", "mixing of the known", "known read back", "structure found", "cluster agreement", "seconds"]
@@ -64,7 +64,6 @@ class Case:
     known_words: str
     data: datasets.Dataset
     prior: Prior
-    mu: float | str
     hidden: NDArray[Any]
     hidden_name: str
     known_groups: NDArray[Any] | None = None
@@ -142,7 +141,6 @@ def tour_cases(seed: int) -> list[Case]:
             known_words="the zeros",
             data=digits,
             prior=Subset(known),
-            mu="paper",
             hidden=digits.labels["class_name"],
             hidden_name="digit",
             known_rows=known,
@@ -157,7 +155,7 @@ def explored(case: Case, seed: int) -> Outcome:
     results = []
     for prior in (None, case.prior):
         began = time.perf_counter()
-        model = IMAPCE(alpha=1.0, mu=case.mu, random_state=seed)
+        model = IMAPCE(random_state=seed)
         view = model.fit_transform(table, prior=prior)
         seconds = time.perf_counter() - began
         results.append((model, view, _scored(case, view, seconds)))
@@ -176,10 +174,7 @@ def explored(case: Case, seed: int) -> Outcome:
             "Which columns make the view on the right: long arrows pull points their way.",
             plot_loadings(model, embedding=view),
         ),
-        "trace": (
-            "The search for the view on the right: every line is a starting point on its way down.",
-            plot_trace(model),
-        ),
+        "path": (f"Why the view on the right. {path_caption(model)}", plot_path(model, table)),
     }
     return Outcome(case, plain_scores, scores, figures)
 
@@ -214,7 +209,6 @@ def _batches(data: datasets.Dataset, file_name: str, title: str) -> Case:
         known_words="columns 0-3",
         data=data,
         prior=Attributes(list(range(KNOWN_COLUMNS))),
-        mu=200.0,
         hidden=names[data.labels["celltype"]],
         hidden_name="cell type",
         known_groups=data.labels["batch"] + 1,
