@@ -112,8 +112,8 @@ def test_the_third_panel_is_there_for_labels_only(session: Exploration) -> None:
 
 
 def test_known_rows_far_away_do_not_squeeze_the_others() -> None:
-    # Far away on all sides, so that they are outside whatever the view.
-    far = np.vstack([ROWS, 200.0 * np.random.default_rng(5).standard_normal((20, ROWS.shape[1]))])
+    # Along what parts the groups, which every good view shows.
+    far = np.vstack([ROWS, 200.0 * (CENTRES[1] - CENTRES[0]) + ROWS[:20]])
     figure = plot_step(explored(X=far, steps=1, prior=Subset(np.arange(360, 380))), 0)
     names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert names == ["known (20, 20 outside)", "unexplored (360)"]

@@ -19,7 +19,7 @@ from imapce import IMAPCE, Attributes, Samples, Subset, load_model
 from imapce.baselines import PCA
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting import path_caption, plot_path, save_figure, write_view_report
-from imapce.plotting.path import MOST_THUMBNAILS, _short
+from imapce.plotting.path import MOST_THUMBNAILS, _short, compared_by
 
 X = grouped().X
 BACKGROUND = np.random.default_rng(1).normal(size=(200, 8))
@@ -59,11 +59,13 @@ def test_every_view_is_a_dot_and_the_best_one_a_star(models: dict[str, IMAPCE], 
     figure = plot_path(model)
     leaks = CASES[name][1] is not None and name in ("columns", "both")
     assert len(figure.axes) == 1 + leaks
-    for panel, value in enumerate(("score", "leakage")[: 1 + leaks]):
-        assert sorted(dots(figure, panel)[:, 1]) == pytest.approx(sorted(getattr(one, value) for one in model.path_))
+    by = compared_by(model)
+    compared = [one for one in model.path_ if np.isfinite(getattr(one, by))]
+    for panel, value in enumerate((by, "leakage")[: 1 + leaks]):
+        assert sorted(dots(figure, panel)[:, 1]) == pytest.approx(sorted(getattr(one, value) for one in compared))
         assert len(stars(figure, panel)) == 1
-    assert stars(figure, 0)[0].get_ydata()[0] == model.optima_[0].score
-    settings = {(one.alpha, one.mu) for one in model.path_}
+    assert stars(figure, 0)[0].get_ydata()[0] == getattr(model.optima_[0], by)
+    settings = {(one.alpha, one.mu) for one in compared}
     assert len(np.unique(dots(figure, 0)[:, 0])) == len(settings)
     labels = [tick.get_text() for tick in figure.axes[leaks].get_xticklabels()]
     assert labels == [_short(mu) for _, mu in sorted(settings)]
@@ -101,9 +103,10 @@ def test_thumbnails_show_the_chosen_view_first_and_then_others(models: dict[str,
     axes = [np.linalg.qr(view - view.mean(axis=0))[0] for view in views]
     if model.n_components == 2:
         assert all(2 - np.sum((one.T @ other) ** 2) >= 0.25 for one, other in combinations(axes, 2))
-    scores = [float(ax.get_title().split("score ")[1].split("\n")[0].replace("−", "-")) for ax in small]
-    if np.isnan(model.optima_[0].kept):
-        assert scores == sorted(scores, reverse=True)
+    by = compared_by(model)
+    values = [float(ax.get_title().split(f"{by} ")[1].split("\n")[0].replace("−", "-")) for ax in small]
+    # The plane of neighbours is shown unless another keeps clearly more, so the first may keep a little less.
+    assert values[by == "kept" :] == sorted(values[by == "kept" :], reverse=True)
     numbers = [text.get_text() for text in figure.axes[0].texts if not text.get_text().startswith("α")]
     assert sorted(", ".join(numbers).split(", ")) == (
         [str(n + 1) for n in range(len(small))] if len(small) > 1 else [""]

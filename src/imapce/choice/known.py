@@ -123,10 +123,10 @@ class Judged:
         return self.read_back.beyond + self.correlation
 
     @property
-    def worth(self) -> float:
-        """What is kept as far as the known is not."""
+    def worth(self) -> Array:
+        """What is kept as far as the known is not, for every row asked."""
         room = max(1.0 - self.read_back.chance, 1e-9)
-        return self.mean * max(0.0, 1.0 - self.read_back.beyond / room) * (1.0 - self.correlation)
+        return self.kept * max(0.0, 1.0 - self.read_back.beyond / room) * (1.0 - self.correlation)
 
 
 class Hiding:
@@ -199,8 +199,17 @@ def hidden(planes: Planes, optima: Sequence[Optimum]) -> tuple[list[Judged], str
         views += hiding.at(stage)
         free = [one for one in views if one.leak <= GONE]
         if free:
-            return chosen_first(views, max(free, key=lambda one: one.worth)), STAGE_WORDS[stage]
+            return chosen_first(views, worthiest(free)), STAGE_WORDS[stage]
     return chosen_first(views, min(views, key=lambda one: one.leak)), NOT_HIDDEN
+
+
+def worthiest(views: list[Judged]) -> Judged:
+    """The view of most worth; an optimum only where it is worth clearly more than the best plane.
+
+    Optima depend on the seed, planes do not (Adult, race known: 15-NN accuracy of income 0.82 and 0.81 without this).
+    """
+    ranked = sorted(views, key=lambda one: (one.optimum is not None, -float(one.worth.mean())))
+    return ranked[clearly_better([one.worth for one in ranked])]
 
 
 def chosen_first(views: list[Judged], chosen: Judged) -> list[Judged]:

@@ -52,16 +52,18 @@ _SCORE_INCHES, _LEAKAGE_INCHES, _THUMBNAIL_INCHES, _NAMES_INCHES = 2.9, 1.3, 1.9
 _CROWDED_TICKS = 8
 
 Places = dict[tuple[float, float], float]
+# What stands at the axes of the panels.
+NAMES = {"kept": "neighbourhoods kept", "score": "score", "leakage": "leakage"}
 
 
 def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = None) -> Figure:
     """Draw every view that an automatic fit tried at its (α, μ) and return the figure.
 
     Each setting has a place, ordered by α and then by μ; a line joins the best view of every μ at one α. The height is
-    the score, separation·(1 − leakage)₊, by which views are compared where neighbourhoods do not decide; the star is
-    the view that was chosen. Below it, where columns are known, the leakage Σρ². A score of zero is that
-    of one Gaussian cloud from a side chosen beforehand; the best side of pure noise has a little more (0.17 was seen
-    for 300 rows of 6 columns at the paper's μ).
+    what the view was chosen by: the share of the neighbourhoods it keeps, 0 being chance, or where these did not decide
+    the score separation·(1 − leakage)₊. The star is the view that was chosen. Below it, where columns are known, the
+    leakage Σρ². A score of zero is that of one Gaussian cloud from a side chosen beforehand; the best side of noise
+    has a little more (0.17 was seen for 300 rows of 6 columns at the paper's μ).
 
     With `X`, the rows that the model was fitted to or others with their columns, the chosen view and the next of
     `optima_` that look different from it are drawn small and numbered. `views` (m, n, k), as `transform_all` gives
@@ -73,8 +75,9 @@ def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = 
     >>> plot_path(IMAPCE(n_starts=2, random_state=0).fit(X), X)
     <Figure size 860x... with ... Axes>
     """
-    path = _scored(model)
-    ranked = model.optima_
+    by = compared_by(model)
+    path = [one for one in _scored(model) if np.isfinite(getattr(one, by))]
+    ranked = [one for one in model.optima_ if by == "score" or np.isfinite(one.kept)]
     if not np.isfinite([one.score for one in ranked]).all():
         # A file written before optima told their scores.
         ranked = distinct(sorted(path, key=lambda one: -one.score))
@@ -89,19 +92,19 @@ def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = 
     places = _places(path)
     upper: Any = figure.add_subplot(grid[0])
     panels = [upper, *([figure.add_subplot(grid[1], sharex=upper)] if leaks else [])]
-    for ax, name in zip(panels, ("score", "leakage"), strict=False):
-        _draw_values(ax, path, places, name, shown)
-        quiet_axes(ax, "", name)
+    for ax, name in zip(panels, (by, "leakage"), strict=False):
+        _draw_values(ax, path, places, shown, name=name, by=by)
+        quiet_axes(ax, "", NAMES[name])
         ax.grid(False, axis="x")
     many, settings = len(path), len(places)
     title = f"{_count(many, 'view')} at {_count(settings, 'setting')} of α and μ"
     upper.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=26)
     _name_places(panels, places)
-    _legend(upper, path, shown)
+    _legend(upper, path, shown, by)
     if different:
         below = grid[-1].subgridspec(1, MOST_THUMBNAILS)
         for number, (one, view) in enumerate(different, start=1):
-            _thumbnail(figure.add_subplot(below[number - 1]), view, number, one)
+            _thumbnail(figure.add_subplot(below[number - 1]), view, number, one, by=by)
     return figure
 
 
@@ -111,15 +114,18 @@ def path_caption(model: Any) -> str:
     >>> from imapce import IMAPCE
     >>> from imapce.datasets import make_synthetic
     >>> path_caption(IMAPCE(n_starts=2, random_state=0).fit(make_synthetic(60).X[:, :6]))
-    'Of ... views one that keeps most of who is near whom was chosen (0... of the neighbourhoods, 0 being chance)...'
+    'Of ... views this one was chosen by how much it keeps of who is near whom: 0... of the neighbourhoods, ...'
     """
     path = _scored(model)
     best = model.optima_[0] if np.isfinite(model.optima_[0].score) else max(path, key=lambda one: one.score)
     where = f"{_signed(best.score)} at α = {_short(best.alpha)} and μ = {_short(best.mu)}"
     if np.isfinite(best.kept):
-        kept = f"{_signed(best.kept)} of the neighbourhoods, 0 being chance"
-        told = f"Of {_count(len(path), 'view')} one that keeps most of who is near whom was chosen ({kept})"
-        return f"{told}; its score is {where}. {_meaning(path)}"
+        others = [one.kept for one in model.optima_[1:] if np.isfinite(one.kept)]
+        beside = f", the next of the others {_signed(max(others))}" if others else ""
+        return (
+            f"Of {_count(len(path), 'view')} this one was chosen by how much it keeps of who is near whom: "
+            f"{_signed(best.kept)} of the neighbourhoods{beside}; 0 is chance, 1 a perfect map."
+        )
     if len(path) == 1:
         why = f"Only one view was found, so there was no choice: its score is {where}."
     else:
@@ -137,6 +143,11 @@ def _meaning(path: list[Optimum]) -> str:
         meaning += ", less the share of the view that the known columns explain (leakage)"
     doubt = "; here no view falls apart more clearly than these, so take no group in it for granted"
     return f"{meaning}{doubt if max(one.score for one in path) <= 0 else ''}."
+
+
+def compared_by(model: Any) -> str:
+    """What the views of a fit were compared by: "kept" of the neighbourhoods, or the "score" of their separation."""
+    return "kept" if np.isfinite(model.optima_[0].kept) else "score"
 
 
 def read_path(model: Any) -> list[Optimum]:
@@ -211,12 +222,12 @@ def _places(path: list[Optimum]) -> Places:
     return places
 
 
-def _draw_values(ax: Any, path: list[Optimum], places: Places, name: str, shown: list[Optimum]) -> None:
+def _draw_values(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum], *, name: str, by: str) -> None:
     """All views as dots, the best of each setting joined along μ, the chosen one as a star, the next ones numbered."""
     best: dict[tuple[float, float], Optimum] = {}
     for one in path:
         setting = (one.alpha, one.mu)
-        if setting not in best or one.score > best[setting].score:
+        if setting not in best or getattr(one, by) > getattr(best[setting], by):
             best[setting] = one
     ax.scatter(
         [places[one.alpha, one.mu] for one in path],
@@ -244,9 +255,9 @@ def _draw_values(ax: Any, path: list[Optimum], places: Places, name: str, shown:
             zorder=5.0 if star else 4.0,
         )
     ax.margins(y=0.16)
-    if name == "score":
+    if name == by:
         ax.axhline(0.0, color=SOFT_INK, linewidth=0.8, linestyle=DASHED, zorder=1.2)
-        _number(ax, path, places, shown)
+        _number(ax, path, places, shown, by)
     else:
         # From nothing to what the search begins to mind, or rounding would fill the panel.
         top = max(NOTICEABLE, *(one.leakage for one in path))
@@ -254,7 +265,7 @@ def _draw_values(ax: Any, path: list[Optimum], places: Places, name: str, shown:
         ax.locator_params(axis="y", nbins=4)
 
 
-def _number(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum]) -> None:
+def _number(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum], by: str) -> None:
     """Write the numbers of the thumbnails above their views, or below where another view is above.
 
     Those at nearly one place share a line.
@@ -266,14 +277,14 @@ def _number(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum]) 
     written: list[tuple[tuple[float, float], float, list[str]]] = []
     for number, one in enumerate(shown, start=1):
         setting = (one.alpha, one.mu)
-        spot = next((spot for spot in written if spot[0] == setting and spot[1] - one.score <= near), None)
+        spot = next((spot for spot in written if spot[0] == setting and spot[1] - getattr(one, by) <= near), None)
         if spot is None:
-            written.append((setting, one.score, [str(number)]))
+            written.append((setting, getattr(one, by), [str(number)]))
         else:
             spot[2].append(str(number))
     for setting, height, numbers in written:
         # Nearer than a third of that the marks lie on each other, and the number is clear of both.
-        gaps = [one.score - height for one in path if (one.alpha, one.mu) == setting]
+        gaps = [getattr(one, by) - height for one in path if (one.alpha, one.mu) == setting]
         above = any(near / 3 < gap <= 1.5 * near for gap in gaps)
         ax.annotate(
             ", ".join(numbers),
@@ -322,7 +333,7 @@ def _name_places(panels: Sequence[Any], places: Places) -> None:
                 ax.axvline(spots[0] - (1.0 + _GAP) / 2, color=HAIRLINE, linewidth=0.8, zorder=1.0)
 
 
-def _legend(ax: Any, path: list[Optimum], shown: list[Optimum]) -> None:
+def _legend(ax: Any, path: list[Optimum], shown: list[Optimum], by: str) -> None:
     def mark(look: str, size: float, hue: str, **line: Any) -> Line2D:
         return Line2D([], [], marker=look, markersize=size, color=hue, markeredgewidth=0, **{"linestyle": ""} | line)
 
@@ -333,7 +344,8 @@ def _legend(ax: Any, path: list[Optimum], shown: list[Optimum]) -> None:
     if len(path) > 1:
         entries.append((mark("o", 4.5, INK, linestyle="-", linewidth=1.4), "best at its α, μ"))
         entries.append((mark("o", 4.5, SOFT_INK, alpha=0.55), "other optima"))
-    entries.append((Line2D([], [], color=SOFT_INK, linewidth=0.8, linestyle=DASHED), "one Gaussian cloud"))
+    level = "one Gaussian cloud" if by == "score" else "chance"
+    entries.append((Line2D([], [], color=SOFT_INK, linewidth=0.8, linestyle=DASHED), level))
     ax.legend(
         [handle for handle, _ in entries],
         [name for _, name in entries],
@@ -341,7 +353,7 @@ def _legend(ax: Any, path: list[Optimum], shown: list[Optimum]) -> None:
     )
 
 
-def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Optimum) -> None:
+def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Optimum, *, by: str) -> None:
     """One view without scales: its first two axes, or how the rows lie along the only one."""
     hue = CHOSEN_HUE if number == 1 else NUMBERED_HUE
     if view.shape[1] == 1:
@@ -356,7 +368,7 @@ def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Optimum) ->
     for spine in ax.spines.values():
         spine.set_color(hue if number == 1 else HAIRLINE)
     ax.set_title(
-        f"{number}: score {_signed(one.score)}\nα = {_short(one.alpha)}, μ = {_short(one.mu)}",
+        f"{number}: {by} {_signed(getattr(one, by))}\nα = {_short(one.alpha)}, μ = {_short(one.mu)}",
         fontsize=TICK_SIZE,
         color=INK,
         fontweight="bold" if number == 1 else "normal",
