@@ -46,7 +46,8 @@ def whole_exploration() -> None:
     for seed in range(5):
         start = time.perf_counter()
         estimator = IMAPCE(alpha=1.0, mu=1e5)
-        exploration = Exploration(X, estimator=estimator, min_cluster_size=75, random_state=seed, refine=False)
+        paper_way = {"estimator": estimator, "clusterer": "dpgmm", "refine": False}
+        exploration = Exploration(X, min_cluster_size=75, random_state=seed, **paper_way)
         fit = cluster = 0.0
         while not exploration.done:
             begun = time.perf_counter()
@@ -72,7 +73,7 @@ def whole_exploration() -> None:
 def one_step() -> None:
     X = planted(100_000, 50)
     ways = {
-        "the paper's way": {"estimator": IMAPCE(alpha=1.0, mu="paper"), "refine": False},
+        "the paper's way": {"estimator": IMAPCE(alpha=1.0, mu="paper"), "clusterer": "dpgmm", "refine": False},
         "automatic": {},
     }
     for name, options in ways.items():

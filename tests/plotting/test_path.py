@@ -156,8 +156,8 @@ def test_a_saved_model_gives_the_same_bytes(models: dict[str, IMAPCE], tmp_path:
 def test_the_caption_says_where_the_view_was_found_and_what_the_score_is(models: dict[str, IMAPCE]) -> None:
     model = models["columns"]
     kept = path_caption(model)
-    assert kept.startswith(f"Of {len(model.path_)} views one that keeps most of who is near whom was chosen")
-    assert f"({model.optima_[0].kept:.2f} of the neighbourhoods" in kept
+    assert kept.startswith(f"Of {len(model.path_)} views this one was chosen by how much it keeps of who is near whom")
+    assert f"{model.optima_[0].kept:.2f} of the neighbourhoods" in kept
     model = IMAPCE(rank="separation", random_state=0, n_starts=4).fit(X, prior=Attributes([0, 1]))
     best = max(model.path_, key=lambda one: one.score)
     told = path_caption(model)
@@ -169,7 +169,7 @@ def test_the_caption_says_where_the_view_was_found_and_what_the_score_is(models:
     assert "for granted" not in told
     doubtful = copy.copy(models["nothing"])
     doubtful.path_ = [replace(one, separation=one.separation - 5.0) for one in doubtful.path_]
-    assert "take no group in it for granted" in path_caption(doubtful)
+    assert "take no group for granted" in path_caption(doubtful)
 
 
 def test_views_without_a_score_are_left_out(models: dict[str, IMAPCE]) -> None:

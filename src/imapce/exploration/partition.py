@@ -154,22 +154,27 @@ def partition_of(
 
 
 def _directions(problem: Problem, known_columns: bool) -> tuple[Array, Labels | None]:
-    """(d, c): the columns as far as they are free of what is known, each with its source column in the table.
+    """(d, c): the columns less what the known ones tell of them, each with its source column in the table; or the leading
+    axes of very many, which have no source.
 
-    Free is uncorrelated: what a known column tells of the others, it tells of every cluster that differs in it. Of very
-    many columns the leading axes, which have no source.
+    z_j − Σ_k β_kj·z_k, β the regression on the known columns k: what they tell of the others, they tell of every
+    cluster that differs in them. Leaving out the directions that are correlated with them costs as many directions as
+    columns are known: a minority of 3 to 10 % beside four was then found in 20 of 24 tables, so in 30 of 30. What is
+    erased is left out so, as no trace of it may stay.
     """
-    excluded = known_units(problem)[:, : None if known_columns else 0]
-    shared = problem.X.second_moment @ excluded
-    inside = problem.directions_left(np.column_stack([excluded, shared]) if shared.size else None)
-    if problem.Z.n_features > WIDE:
-        return searched_axes(problem, np.column_stack([excluded, shared])), None
-    columns = problem.Z.informative & problem.X.informative & ~excluded.any(axis=1)
-    sources = problem.sources[columns]
-    if not inside.n_erased:
-        return np.eye(problem.Z.n_features)[:, columns], sources
-    free = inside.lift(np.eye(inside.size))
-    return (free @ free.T)[:, columns], sources
+    Z = problem.Z
+    known = known_units(problem)[:, : None if known_columns else 0]
+    if Z.n_features > WIDE:
+        return searched_axes(problem, np.column_stack([known, problem.X.second_moment @ known])), None
+    told = Z.second_moment @ known
+    regression = np.linalg.pinv(known.T @ told, rcond=1e-10, hermitian=True) @ told.T
+    columns = Z.informative & problem.X.informative & ~known.any(axis=1)
+    basis = (np.eye(Z.n_features) - known @ regression)[:, columns]
+    if problem.Y.erased is not None:
+        inside = problem.directions_left()
+        free = inside.lift(np.eye(inside.size))
+        basis = free @ (free.T @ basis)
+    return basis, problem.sources[columns]
 
 
 def _agreed(values: Array, sources: Labels) -> Mask:

@@ -75,8 +75,9 @@ def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = 
     >>> plot_path(IMAPCE(n_starts=2, random_state=0).fit(X), X)
     <Figure size 860x... with ... Axes>
     """
+    path = _scored(model)
     by = compared_by(model)
-    path = [one for one in _scored(model) if np.isfinite(getattr(one, by))]
+    path = [one for one in path if np.isfinite(getattr(one, by))]
     ranked = [one for one in model.optima_ if by == "score" or np.isfinite(one.kept)]
     if not np.isfinite([one.score for one in ranked]).all():
         # A file written before optima told their scores.
@@ -124,7 +125,7 @@ def path_caption(model: Any) -> str:
         beside = f", the next of the others {_signed(max(others))}" if others else ""
         return (
             f"Of {_count(len(path), 'view')} this one was chosen by how much it keeps of who is near whom: "
-            f"{_signed(best.kept)} of the neighbourhoods{beside}; 0 is chance, 1 a perfect map."
+            f"{_signed(best.kept)} of the neighbourhoods{beside}; 0 is chance, 1 a perfect map{_doubt(path)}."
         )
     if len(path) == 1:
         why = f"Only one view was found, so there was no choice: its score is {where}."
@@ -141,8 +142,12 @@ def _meaning(path: list[Optimum]) -> str:
     )
     if any(one.leakage > 0 for one in path):
         meaning += ", less the share of the view that the known columns explain (leakage)"
-    doubt = "; here no view falls apart more clearly than these, so take no group in it for granted"
-    return f"{meaning}{doubt if max(one.score for one in path) <= 0 else ''}."
+    return f"{meaning}{_doubt(path)}."
+
+
+def _doubt(path: list[Optimum]) -> str:
+    falls_apart = max(one.score for one in path) > 0
+    return "" if falls_apart else "; here no view falls apart more than a Gaussian cloud, so take no group for granted"
 
 
 def compared_by(model: Any) -> str:
