@@ -154,8 +154,8 @@ def partition_of(
 
 
 def _directions(problem: Problem, known_columns: bool) -> tuple[Array, Labels | None]:
-    """(d, c): the columns less what the known ones tell of them, each with its source column in the table; or the leading
-    axes of very many, which have no source.
+    """(d, c): the columns less what the known ones tell of them, each with its source column in the table; or the
+    leading axes of very many, which have no source.
 
     z_j − Σ_k β_kj·z_k, β the regression on the known columns k: what they tell of the others, they tell of every
     cluster that differs in them. Leaving out the directions that are correlated with them costs as many directions as

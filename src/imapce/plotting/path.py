@@ -3,7 +3,7 @@
 >>> from imapce import IMAPCE
 >>> model = IMAPCE(n_starts=2, random_state=0).fit(np.random.default_rng(0).normal(size=(60, 4)))
 >>> plot_path(model).axes[0].get_ylabel()
-'score'
+'neighbourhoods kept'
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ from imapce.search.stiefel import squared_distances
 
 MOST_THUMBNAILS = 4
 # The optima of a fit are often one view found at several settings. A thumbnail is for one of which the others leave a
-# quarter of an axis unexplained. Each comparison holds all rows in one more view: few of a large table, all of a small
-# one.
+# quarter of an axis unexplained. Each comparison holds all rows in one more view: few of a large table.
 LOOKS_DIFFERENT = 0.25
 COMPARED_ROWS, FEWEST_COMPARED = 1_000_000, 8
 # A thumbnail is an inch and a half wide: more rows than these cannot be told apart in it.
@@ -75,8 +74,7 @@ def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = 
     >>> plot_path(IMAPCE(n_starts=2, random_state=0).fit(X), X)
     <Figure size 860x... with ... Axes>
     """
-    path = _scored(model)
-    by = compared_by(model)
+    path, by = _scored(model), compared_by(model)
     path = [one for one in path if np.isfinite(getattr(one, by))]
     ranked = [one for one in model.optima_ if by == "score" or np.isfinite(one.kept)]
     if not np.isfinite([one.score for one in ranked]).all():
