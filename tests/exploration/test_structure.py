@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from imapce import IMAPCE, Exploration
 from imapce.exploration.structure import SameColumns, deepest_valley, middle_gain, valley_z
+from imapce.plotting.steps import plot_proposal
 
 NOISE: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
     "gauss": lambda rng, shape: rng.standard_normal(shape),
@@ -68,3 +71,18 @@ def test_drawn_tables_keep_values_and_correlations_and_lose_the_clusters() -> No
     np.testing.assert_allclose(np.corrcoef(drawn.T), np.corrcoef(X.T), atol=0.15)
     np.testing.assert_array_equal(drawn, SameColumns(X).draw(0))
     assert middle_gain(X, 3, 4.0) > middle_gain(drawn, 3, 4.0) + 0.1
+
+
+@pytest.mark.parametrize("clear", [True, False])
+def test_the_page_and_the_figure_say_how_clear_it_is(clear: bool, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((150, 4)) + clear * 9 * np.eye(3, 4)[np.arange(150) % 3]
+    exploration = Exploration(X, estimator=IMAPCE(alpha=1.0, mu=50.0, n_starts=2), random_state=0)
+    title = plot_proposal(exploration.propose()).axes[0].get_title(loc="left")
+    exploration.run().report(tmp_path / "page.html")
+    page = html.unescape((tmp_path / "page.html").read_text())
+    structure = exploration.structure
+    assert structure is not None
+    assert structure.words in page
+    assert ("no structure beyond chance" in title) is not clear
+    assert ("no structure beyond chance: " in page) is not clear
+    assert ("one group" in page) is not clear
