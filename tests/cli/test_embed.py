@@ -42,7 +42,7 @@ def test_the_report_of_embed_says_why_the_view_was_chosen_where_it_was(rows: Pat
     for told in (
         "View of rows.csv",
         "Why this view",
-        "one that keeps most of who is near whom was chosen",
+        "this one was chosen by how much it keeps of who is near whom",
         "2 columns are known",
     ):
         assert told in chosen

@@ -145,10 +145,10 @@ class PathSearch:
             views, how = keeping(planes, [*asked, *self._paper_s_view(found, asked)])
         scored = [self._scored(one, clearest.space) for one in views]
         judged = {id(one.optimum): now for one, now in zip(views, scored, strict=True) if one.optimum is not None}
-        path = tuple(judged.get(id(one.optimum), one.optimum) for one in found)
+        rest = {id(one): replace(one, kept=float(planes.kept(one.V).mean())) for one in optima if id(one) not in judged}
+        path = tuple((judged | rest).get(id(one.optimum), one.optimum) for one in found)
         path += tuple(now for one, now in zip(views, scored, strict=True) if one.optimum is None)
-        rest = [replace(one, kept=float(planes.kept(one.V).mean())) for one in optima if id(one) not in judged]
-        others = sorted([*scored[1:], *rest], key=lambda one: -one.kept)
+        others = sorted([*scored[1:], *rest.values()], key=lambda one: -one.kept)
         _, *others = distinct([scored[0], *others])
         reason = f"Converged: of {len(path)} views {said(views, how)}.{planes.remark}"
         if views[0].optimum is None:

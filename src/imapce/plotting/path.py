@@ -51,7 +51,6 @@ _SCORE_INCHES, _LEAKAGE_INCHES, _THUMBNAIL_INCHES, _NAMES_INCHES = 2.9, 1.3, 1.9
 _CROWDED_TICKS = 8
 
 Places = dict[tuple[float, float], float]
-# What stands at the axes of the panels.
 NAMES = {"kept": "neighbourhoods kept", "score": "score", "leakage": "leakage"}
 
 

@@ -13,7 +13,7 @@ import csv
 import io
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -51,6 +51,7 @@ class Dialect:
     sep: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
+    _: KW_ONLY
     header: bool = True
     skipped: int = 0
     names: tuple[str, ...] | None = None
@@ -116,7 +117,7 @@ def recognise(
     if passed_over:
         told.append(f"{passed_over} {'line' if passed_over == 1 else 'lines'} above the table passed over")
     words = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
-    return Dialect(chosen, mark, code, first, above + titles, names, words)
+    return Dialect(chosen, mark, code, header=first, skipped=above + titles, names=names, words=words)
 
 
 def checked(
