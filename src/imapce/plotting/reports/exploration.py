@@ -75,7 +75,7 @@ def _summary(exploration: Exploration) -> dict[str, object]:
     one_group = structure is not None and not structure.clear
     facts["one group" if one_group else "left as outliers" if exploration.done else "rows not taken yet"] = left
     if structure is not None:
-        facts["structure"] = structure.words if structure.clear else f"no structure beyond chance: {structure.words}"
+        facts["structure"] = "clear" if structure.clear else "by chance"
     if start:
         facts["known at the start"] = start
     return facts
@@ -86,9 +86,12 @@ def _overview(exploration: Exploration, labels: ArrayLike | None) -> Section:
     end = exploration.stop_reason or f"The exploration is not finished: {_rows(left)} are unexplored."
     if not exploration.steps:
         return Section("Overview", f"No step was accepted, so there is no cluster to show.\n\n{end}")
+    # The sentence of an exploration that found nothing says so itself.
+    clear = exploration.structure is not None and exploration.structure.clear
+    why = f" Is there structure at all? Yes: {exploration.structure.words}." if clear and exploration.structure else ""
     text = (
-        f"{end}\n\nClusters and steps are numbered from 0, as in labels_ and in the table of results, and a cluster "
-        "has the same colour in all figures."
+        f"{end}{why}\n\nClusters and steps are numbered from 0, as in labels_ and in the table of results, and a "
+        "cluster has the same colour in all figures."
     )
     caption = "Rows of every cluster, in the order in which the clusters were taken."
     if labels is not None:
