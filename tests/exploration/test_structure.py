@@ -84,5 +84,6 @@ def test_the_page_and_the_figure_say_how_clear_it_is(clear: bool, tmp_path: Path
     assert structure is not None
     assert structure.words in page
     assert ("no structure beyond chance" in title) is not clear
-    assert ("no structure beyond chance: " in page) is not clear
+    assert ("No structure beyond chance: " in page) is not clear
+    assert ("Is there structure at all? Yes: " in page) is clear
     assert ("one group" in page) is not clear
