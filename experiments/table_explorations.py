@@ -25,8 +25,10 @@ from imapce.exploration.clustering import METHODS
 OURS = "ours"
 PAPER = "the paper's way"
 # Rules that have variants, by what they set; the default is among them. A new rule is one more line.
-RULES: dict[str, dict[str, Any]] = {f"clusterer={one!r}": {"clusterer": one} for one in METHODS} | {
-    "refine=False": {"refine": False}
+RULES: dict[str, dict[str, Any]] = {
+    "clusterer='joint'": {"clusterer": "joint"},
+    **{f"clusterer={one!r}": {"clusterer": one} for one in METHODS},
+    "clusterer='dpgmm', refine=False": {"clusterer": "dpgmm", "refine": False},
 }
 SMALL_TABLE = 600
 
