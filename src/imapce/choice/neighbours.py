@@ -158,6 +158,8 @@ def reference_axes(second_moment: Array, weights: Array, n_rows: int) -> Array:
 
 def jittered(points: Array) -> Array:
     """Points with ties broken by a fixed draw."""
+    if not points.shape[1]:
+        return points
     spread = np.sqrt(np.mean((points - points.mean(axis=0)) ** 2))
     return points + TIE * spread * np.random.default_rng(0).standard_normal(points.shape)
 
@@ -232,7 +234,9 @@ class Neighbourhoods:
 
     def _distances(self, points: Array) -> NDArray[np.float32]:
         """Of the queries to the base, a row itself first of all."""
-        points = jittered(points - points.mean(axis=0))
+        points = points - points.mean(axis=0)
+        # In units of their own, or columns that are not standardised overflow the half digits below.
+        points = jittered(points / max(float(np.abs(points).max(initial=0.0)), np.finfo(np.float64).tiny))
         distances = squared_distances_between(points[self.queries], points)
         distances[np.arange(len(self.queries)), self.queries] = -np.inf
         # Half the digits are sorted in half the time.

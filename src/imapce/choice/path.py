@@ -300,6 +300,9 @@ class PathSearch:
         # One pass for all views: folding the rows would take longer than that.
         frames = np.stack([one.V for one in optima])
         kurtoses = Objective(X.second_moment, self.problem.Z.unfolded, 1.0).kurtosis(frames)
+        if not np.isfinite(kurtoses[0]):
+            # Where nothing is left beside the known, a view is made of rounding.
+            raise FlatRowsError.of_views(self.k)
         evaluated = []
         for one, kurtosis in zip(optima, kurtoses, strict=True):
             error = reconstruction_error(X.second_moment, one.V)

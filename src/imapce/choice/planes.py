@@ -39,6 +39,7 @@ Mask = NDArray[np.bool_]
 
 SAMPLED = 2_000
 STAGES = 4
+NEGLIGIBLE = 1e-7
 PRINCIPAL, NEIGHBOURS = "PCA's plane", "the plane of neighbours"
 
 
@@ -87,9 +88,19 @@ class Planes:
     def at(self, stage: int) -> Iterator[tuple[str, Array]]:
         """The principal plane and the plane of neighbours of a place; none where it has too few directions."""
         axes = self.axes(stage)
-        if axes.shape[1] >= self.k:
-            for name, F in self._pair(self.problem.Z.project(axes, self.sample)):
+        if axes.shape[1] < self.k:
+            return
+        rows = self.problem.Z.project(axes, self.sample)
+        # Where columns repeat the known ones, what is left of them is rounding.
+        if np.sort(rows.std(axis=0))[-self.k] > NEGLIGIBLE * self._typical:
+            for name, F in self._pair(rows):
                 yield name, np.linalg.qr(axes @ F)[0]
+
+    @property
+    def _typical(self) -> float:
+        """The spread of a column that varies, in the mean."""
+        Z = self.problem.Z
+        return float(np.sqrt(Z.second_moment.trace / (Z.n_rows * max(1, int(Z.informative.sum())))))
 
     def _pair(self, rows: Array) -> Iterator[tuple[str, Array]]:
         """Both planes of rows (m, q) in axes of descending variance."""
@@ -188,6 +199,8 @@ class Planes:
         Whitened H of U less the means of the classes; the eigenvectors of Σ_c n_c/n·(H_cᵀH_c/n_c − I)², smallest first.
         """
         U = self.problem.Z.project(self._residual_axes, self.sample)
+        if not U.shape[1]:
+            return self._residual_axes
         _, sizes, Vt = np.linalg.svd(U - U.mean(axis=0), full_matrices=False)
         varies = sizes > 1e-6 * sizes[0]
         whiten = Vt[varies].T / (sizes[varies] / np.sqrt(len(U)))

@@ -113,5 +113,5 @@ def _table_facts(model: IMAPCE, prepared: Prepared) -> dict[str, str]:
     return {
         "rows": f"{rows:,}",
         "columns": f"{columns:,}{widened}",
-        "known": "; ".join(prepared.words) or "nothing, the view shows the strongest clusters",
+        "known": "; ".join(prepared.words) or "nothing",
     }

@@ -97,6 +97,9 @@ def explore(
         )
         typer.echo(f"imapce: stopped after {len(exploration.steps)} steps; {kept}.", err=True)
         raise
+    if session is not None and not Path(session).exists():
+        # Nothing was accepted, and the settings are worth going on with all the same.
+        exploration.save(session)
     written: dict[str, str] = {}
     if output is not None:
         write_clusters(exploration, prepared.carried, output)

@@ -135,3 +135,12 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise FileFormatError(f"array {entry.filename!r} holds NaN or inf; the file was not written by imapce.")
     return array
+
+
+def in_json(value: Any) -> Any:
+    """A number as a file holds it: JSON has no infinity and no NaN, so these are written as words float() reads.
+
+    >>> in_json(2.5), in_json(float("inf"))
+    (2.5, 'inf')
+    """
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value

@@ -18,7 +18,14 @@ from imapce.choice.known import by_neighbours, read_back
 from imapce.choice.path import PathSearch
 from imapce.choice.point import by_separation, solve_at
 from imapce.choice.trace_ratio import weight_by_ratio
-from imapce.common.checks import is_whole, require_choice, require_number, require_number_or_rule, require_verbose
+from imapce.common.checks import (
+    is_whole,
+    require_choice,
+    require_count,
+    require_number,
+    require_number_or_rule,
+    require_verbose,
+)
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.priors.kinds import Prior
@@ -246,6 +253,8 @@ class IMAPCE(LinearView):
         True
         """
         check_is_fitted(self)
+        if most is not None:
+            require_count("most", most)
         matrix = self._read(X)
         return np.stack([self._placed(matrix, one.components) for one in self.optima_[:most]])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.archive import read_archive, write_archive
+from imapce.common.archive import in_json, read_archive, write_archive
 from imapce.errors import FileFormatError
 from imapce.estimators.imapce import IMAPCE
 from imapce.search.solution import Optimum, Trace
@@ -28,7 +28,7 @@ def write_model(path: str | os.PathLike[str], model: IMAPCE) -> None:
     names, encoding = getattr(model, "feature_names_in_", None), model.reader_.encoding
     header = {
         "parameters": plain_parameters(model),
-        "alpha_": _for_json(model.alpha_),
+        "alpha_": in_json(model.alpha_),
         "mu_": model.mu_,
         "n_iter_": model.n_iter_,
         "n_evaluations_": model.n_evaluations_,
@@ -104,13 +104,8 @@ def parameters_of_file(parameters: dict[str, Any]) -> dict[str, Any]:
     return {"outliers": "keep", **parameters}
 
 
-def _for_json(value: Any) -> Any:
-    """JSON has no infinity and no NaN, so these are written as words."""
-    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
-
-
 def _told(optimum: Optimum) -> dict[str, Any]:
-    return {name: _for_json(getattr(optimum, name)) for name in OPTIMUM_FIELDS}
+    return {name: in_json(getattr(optimum, name)) for name in OPTIMUM_FIELDS}
 
 
 def _optima(stored: list[dict[str, Any]], components: Array, what: str) -> list[Optimum]:

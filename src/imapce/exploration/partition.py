@@ -117,14 +117,24 @@ def partition_of(
         watch.tell("looking for clusters in all directions", 0.0)
         basis, sources = _directions(problem, known_columns)
         values = Z.project(basis, chosen)
+        shared = sources is None
         if sources is not None:
-            agreed = _agreed(values, sources)
+            agreed, shared = _agreed(values, sources)
             basis, values = basis[:, agreed], values[:, agreed]
         table = _Columns.read(values)
         points = table.coordinates(table.values)
         found = choose(points, watch)
         final = merged(points, found.labels, watch=watch)
-        structure = is_structure(points, found, final, columns=table.values, coordinates=table.coordinates, watch=watch)
+        structure = is_structure(
+            points,
+            found,
+            final,
+            columns=table.values,
+            coordinates=table.coordinates,
+            # Between few values there is always a valley; it tells something where columns agree on it.
+            valleys=shared or _mostly_continuous(table.counts),
+            watch=watch,
+        )
     clusters = np.full(len(found.mixture.weights), OUTLIER)
     for component in np.unique(found.labels):
         clusters[component] = np.bincount(final[found.labels == component]).argmax()
@@ -177,8 +187,8 @@ def _directions(problem: Problem, known_columns: bool) -> tuple[Array, Labels | 
     return basis, problem.sources[columns]
 
 
-def _agreed(values: Array, sources: Labels) -> Mask:
-    """Which columns (n, c) agree with others beyond chance; all of them where none does, or where they are too many.
+def _agreed(values: Array, sources: Labels) -> tuple[Mask, bool]:
+    """Which columns (n, c) agree with others beyond chance, and whether any do; all where none does, or of very many.
 
     A cluster is what several columns agree on. A random true/false column, a category, an id or a single two-humped
     column would cut every cluster in pieces: of three clusters and two random categories of ten levels it made seven to
@@ -186,8 +196,10 @@ def _agreed(values: Array, sources: Labels) -> Mask:
     """
     n, c = values.shape
     if 2 * c > n:
-        return np.ones(c, dtype=bool)
-    return shared_weights(values, np.unique(sources, return_inverse=True)[1]) > 0
+        return np.ones(c, dtype=bool), True
+    weights = shared_weights(values, np.unique(sources, return_inverse=True)[1])
+    # Weights of one for all are given where no column shares anything: one that shares has less.
+    return weights > 0, bool((weights[weights > 0] < 1.0).any())
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from imapce.common.checks import is_whole
 from imapce.common.threads import threads_for
 from imapce.common.watch import Tell, Watch
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.choices import named_clusters, named_rows
 from imapce.exploration.partition import Partition, partition_of
 from imapce.exploration.record import AcceptedStep, Feature, TakenCluster
@@ -203,6 +203,8 @@ class Exploration(Session):
         if max_steps is not None and not (is_whole(max_steps) and max_steps >= 0):
             raise InvalidValueError(f"max_steps must be None or a whole number, not negative; got {max_steps!r}.")
         Watch(progress, cancel)
+        if callback is not None and not callable(callback):
+            raise InvalidTypeError(f"callback must be None or a function; got {callback!r:.80}.")
         told = self._told_of_rows(progress)
         self._by_chance = None
         count = 0
@@ -280,7 +282,7 @@ class Exploration(Session):
 
     @staticmethod
     def _view(step: Step, view: Any) -> View:
-        if not isinstance(view, (int, np.integer)) or not 0 <= view < len(step.views):
+        if not is_whole(view) or not 0 <= view < len(step.views):
             raise InvalidValueError(f"view must be from 0 to {len(step.views) - 1} in this step; got {view!r}.")
         return step.views[view]
 

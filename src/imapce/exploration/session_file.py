@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.archive import read_archive, write_archive
+from imapce.common.archive import in_json, read_archive, write_archive
 from imapce.errors import FileFormatError, InvalidValueError
 from imapce.exploration.record import AcceptedStep, DataPrint, Feature, Record, TakenCluster
 from imapce.exploration.structure import Structure
@@ -63,7 +63,12 @@ def _told_step(i: int, step: AcceptedStep, arrays: Arrays) -> dict[str, Any]:
                 "features": [[f.name, f.difference, f.loading] for f in cluster.features],
             }
         )
-    told = {"objective": step.objective, "kurtosis": step.kurtosis, "view": step.view, "clusters": clusters}
+    told = {
+        "objective": in_json(step.objective),
+        "kurtosis": in_json(step.kurtosis),
+        "view": step.view,
+        "clusters": clusters,
+    }
     if step.structure is not None:
         told["structure"] = asdict(step.structure)
     return told if step.p_value is None else {**told, "p_value": step.p_value}

@@ -36,7 +36,7 @@ class SparseRows(Rows):
     def _pieces(self, n_columns: int) -> Iterator[tuple[int, Any]]:
         """Row slices as views of the CSR arrays, so that a pass over n rows needs no n × Rk matrix."""
         csr = self._csr
-        size = max(256, BLOCK_BYTES // (8 * n_columns))
+        size = max(256, BLOCK_BYTES // (8 * max(1, n_columns)))
         for start in range(0, self.n_rows, size):
             pointers = csr.indptr[start : start + size + 1]
             first, last = int(pointers[0]), int(pointers[-1])
