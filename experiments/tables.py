@@ -1,6 +1,6 @@
 """Everyday tables: `python -m experiments tables [--quick]`. Ours beside what people do without us, on 14 tables.
 
-Prints every block and writes them all as tables.md and tables.csv. What issue 11 wants stands beside what is seen;
+Prints every block and writes them all as tables.md and tables.csv. What is wanted stands beside what is seen;
 nothing is asserted. Quickly: one seed, three runs of noise, no UMAP.
 """
 
