@@ -86,7 +86,7 @@ class LEACE(LinearView):
             return super()._fit(X, prior)
         self.check_parameters()
         matrix = self._learned(X)
-        with threads_for(np.prod(matrix.shape)):
+        with threads_for(*matrix.shape):
             rows = self._open(matrix)
             self._erase_and_keep(rows, [label_codes(prior, rows.n_rows)], np.zeros(rows.n_features, dtype=bool))
         return matrix

@@ -127,7 +127,7 @@ class SIDE(LinearView):
         # Without standardisation the start is N(0, σ̄²I), σ̄² the mean variance: the unit of measurement says nothing.
         self._unit = 1.0 if self.standardize else float(np.sqrt(Xs.variance[Xs.informative].mean()))
         Z = self._varying(matrix)
-        with threads_for(np.prod(matrix.shape)):
+        with threads_for(*matrix.shape):
             self.background_ = self._background(Z, clusters)
             self.residual_, self.n_iter_ = self.background_.residual, self.background_.n_sweeps
             axes = self._axes(Z, generator)

@@ -66,7 +66,7 @@ def optima_at(
 ) -> Solution:
     """The optima of tr M − tr(VᵀMV) + μ·κ(ZV) that the `starts` (R, d, k) end in, each with its κ."""
     objective = Objective(M, Z, mu)
-    with one_thread() if Z.rows.folded else threads_for(Z.n_rows * Z.n_features):
+    with one_thread() if Z.rows.folded else threads_for(Z.n_rows, Z.n_features):
         solution = minimize(
             objective,
             objective.within_range(starts),

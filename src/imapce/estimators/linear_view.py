@@ -45,7 +45,7 @@ class LinearView(TableEstimator):
             if isinstance(one, Subset):
                 require_same_index(one, X)
         matrix = self._learned(X)
-        with threads_for(np.prod(matrix.shape)):
+        with threads_for(*matrix.shape):
             self._fit_rows(self._open(matrix), priors)
         return matrix
 
@@ -120,7 +120,7 @@ class LinearView(TableEstimator):
     def _placed(self, matrix: Any, components: Array) -> Array:
         """Rows as they were read, in the view with these axes (m, d)."""
         inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
-        with threads_for(np.prod(matrix.shape)):
+        with threads_for(*matrix.shape):
             return projected(matrix, (components * inverse).T, self.mean_)
 
     def influence(self, X: Any) -> Array:

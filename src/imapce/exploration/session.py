@@ -266,7 +266,7 @@ class Exploration(Session):
         if self._partition is None:
             start = self._known_at_start
             if self._accepted:
-                with threads_for(self._rows.n_rows * self._rows.n_features):
+                with threads_for(self._rows.n_rows, self._rows.n_features):
                     problem = clone(self._model).pose(self._rows, self._priors(start), self._reader)
             else:
                 problem = self._current_look(watch).problem

@@ -65,7 +65,7 @@ class Session:
         self._model.check_parameters()
         self._reader, matrix = Reader.learn(X, missing=self._model.missing)
         require_shape(matrix.shape, self._model.n_components)
-        with threads_for(np.prod(matrix.shape)), np.errstate(over="ignore", invalid="ignore"):
+        with threads_for(*matrix.shape), np.errstate(over="ignore", invalid="ignore"):
             self._rows: Rows = open_rows(matrix, engine=self._model.engine, n_components=self._model.n_components)
         n = self._rows.n_rows
         self._table = X if is_table(X) else None
@@ -221,7 +221,7 @@ class Session:
 
     def coordinates(self, step: AcceptedStep | View) -> Array:
         """(n, k): all rows in the view of an accepted step, or in any view of a proposal."""
-        with threads_for(self._rows.n_rows * self._rows.n_features):
+        with threads_for(self._rows.n_rows, self._rows.n_features):
             return coordinates(self._rows, step.components, step.mean, step.scale)
 
     # --- files --------------------------------------------------------------------------------------------------------

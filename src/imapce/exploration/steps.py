@@ -229,7 +229,7 @@ class Look:
         def tell(progress: Progress) -> None:
             watch.tell(f"step {number}: looking for a view, round {progress.round}")
 
-        with threads_for(rows.n_rows * rows.n_features), quiet_about_convergence():
+        with threads_for(rows.n_rows, rows.n_features), quiet_about_convergence():
             watch.tell(f"step {number}: looking for a view")
             problem = model.pose(rows, list(priors), reader)
             model.solve(problem, callback=None if model.verbose else tell)
@@ -254,7 +254,7 @@ class Look:
         """The view with the coordinates of all rows."""
         if view.coordinates is not None:
             return view
-        with threads_for(self.rows.n_rows * self.rows.n_features):
+        with threads_for(self.rows.n_rows, self.rows.n_features):
             return replace(view, coordinates=coordinates(self.rows, view.components, view.mean, view.scale))
 
     def clustered(
