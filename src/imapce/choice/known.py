@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from imapce.choice.neighbours import SMALLEST, TIE, clearly_better
-from imapce.choice.planes import PRINCIPAL, Planes, seeded_sample
+from imapce.choice.planes import PRINCIPAL, Planes
 from imapce.choice.score import Leakage
 from imapce.choice.spaces import searched_axes, units_of
+from imapce.common.samples import seeded_sample
 from imapce.priors.problem import Problem
 from imapce.search.solution import Optimum
 

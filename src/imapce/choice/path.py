@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.choice.known import FEWEST_ROWS, Judged, hidden, keeping, said
-from imapce.choice.planes import Planes, seeded_sample
+from imapce.choice.planes import Planes
 from imapce.choice.point import Callback, optima_at
 from imapce.choice.score import Leakage, distinct, separation
 from imapce.choice.spaces import Space, spaces_without_columns
+from imapce.common.samples import seeded_sample
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm
 from imapce.search.closed_form import contrastive_axes

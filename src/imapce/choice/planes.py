@@ -29,6 +29,7 @@ from imapce.choice.neighbours import (
     shared_weights,
 )
 from imapce.choice.spaces import searched_axes, units_of
+from imapce.common.samples import seeded_sample
 from imapce.priors.problem import Problem
 from imapce.rows.standardized import QuadraticForm
 from imapce.search.closed_form import leading_eigenvectors
@@ -41,19 +42,6 @@ SAMPLED = 2_000
 STAGES = 4
 NEGLIGIBLE = 1e-7
 PRINCIPAL, NEIGHBOURS = "PCA's plane", "the plane of neighbours"
-
-
-def seeded_sample(n_rows: int, most: int) -> Mask:
-    """A mask of at most `most` rows, the same whenever asked: two fits of the same rows ask the same ones.
-
-    >>> int(seeded_sample(50, 10).sum()), int(seeded_sample(5, 10).sum())
-    (10, 5)
-    """
-    mask = np.ones(n_rows, dtype=bool)
-    if n_rows > most:
-        mask[:] = False
-        mask[np.random.default_rng(0).choice(n_rows, most, replace=False)] = True
-    return mask
 
 
 class Planes:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from imapce.choice.neighbours import shared_weights
 from imapce.choice.spaces import known_units, searched_axes
 from imapce.common.records import Comparable
+from imapce.common.samples import seeded_sample
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.exploration.clustering import OUTLIER
@@ -106,11 +107,8 @@ def partition_of(
     """
     Z = problem.Z
     learned = np.flatnonzero(unexplored & ~problem.set_aside)
-    chosen = np.ones(Z.n_rows, dtype=bool)
-    if Z.n_rows > SAMPLE:
-        # The same rows for every seed, so that explorations of one table agree.
-        chosen = np.zeros(Z.n_rows, dtype=bool)
-        chosen[np.random.default_rng(0).choice(Z.n_rows, SAMPLE, replace=False)] = True
+    # The same rows for every seed, so that explorations of one table agree.
+    chosen = seeded_sample(Z.n_rows, SAMPLE)
     sample = np.zeros(len(unexplored), dtype=bool)
     sample[learned[chosen]] = True
     with one_thread():

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_chunked
 
+from imapce.common.samples import seeded_sample
 from imapce.rows.base import Rows
 
 Array = NDArray[np.float64]
@@ -169,11 +170,7 @@ def _beyond(fence: Fence, bulk: Bulk, rows: Rows) -> FarRows | None:
 def _sample(rows: Rows) -> Array:
     """Some of the rows, the same whenever asked; all of them where they are few."""
     most = min(SAMPLED_ROWS, max(FEWEST_SAMPLED, SAMPLE_BYTES // (8 * rows.n_features)))
-    chosen = np.ones(rows.n_rows, dtype=bool)
-    if rows.n_rows > most:
-        chosen[:] = False
-        chosen[np.random.default_rng(0).choice(rows.n_rows, most, replace=False)] = True
-    return np.concatenate([block.copy() for block in rows.subset(chosen).blocks()])
+    return np.concatenate([block.copy() for block in rows.subset(seeded_sample(rows.n_rows, most)).blocks()])
 
 
 def _in_cluster(excess: Array, n_rows: int) -> Mask:

@@ -87,8 +87,8 @@ def _overview(exploration: Exploration, labels: ArrayLike | None) -> Section:
     if not exploration.steps:
         return Section("Overview", f"No step was accepted, so there is no cluster to show.\n\n{end}")
     # The sentence of an exploration that found nothing says so itself.
-    clear = exploration.structure is not None and exploration.structure.clear
-    why = f" Is there structure at all? Yes: {exploration.structure.words}." if clear and exploration.structure else ""
+    found = exploration.structure
+    why = f" Is there structure at all? Yes: {found.words}." if found is not None and found.clear else ""
     text = (
         f"{end}{why}\n\nClusters and steps are numbered from 0, as in labels_ and in the table of results, and a "
         "cluster has the same colour in all figures."
