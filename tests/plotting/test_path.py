@@ -214,3 +214,11 @@ def test_the_page_of_a_view_has_a_section_on_the_choice_only_where_there_was_one
     assert "Why this view" not in page
     assert page.count("<img") == 3
     assert "Known rows are grey" in page
+
+
+@pytest.mark.parametrize(("rank", "words"), [("neighbours", "took no search"), ("separation", "of the chosen view")])
+def test_a_report_says_whose_search_it_shows(rank: str, words: str, tmp_path: Path) -> None:
+    model = IMAPCE(rank=rank, random_state=0, n_starts=4).fit(X)
+    assert (model.optima_[0].starts == 0) is (rank == "neighbours")
+    page = write_view_report(model, X, tmp_path / "view.html").read_text()
+    assert words in page

@@ -62,7 +62,11 @@ def write_view_report(
         Section("What makes it", figures=[(arrows, plot_loadings(model, embedding=view))], table=_features(model))
     )
     trace = "Every line is a starting point on its way down to an optimum"
-    trace += ", at the α and μ of the chosen view; the gap counts the directions searched." if chosen else "."
+    if chosen and model.optima_[0].starts == 0:
+        # A plane that no start led to, set beside the optima.
+        trace += ", the clearest of those the chosen plane was compared with; the plane itself took no search."
+    else:
+        trace += ", at the α and μ of the chosen view; the gap counts the directions searched." if chosen else "."
     drawn = [(trace, plot_trace(model))] if np.isfinite(model.trace_.objectives).any() else []
     sections.append(Section("The search", model.stop_reason_, drawn))
     # Clouds of many points hardly compress: at a lower resolution, still above that of the page, they stay small.
