@@ -19,8 +19,10 @@ from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import parameters_of_file, plain_parameters
-from imapce.exploration.choices import names_of_rows, size_of_clusters
+from imapce.exploration.choices import named_rows, names_of_rows, size_of_clusters
 from imapce.exploration.clustering import CLUSTERERS
+from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
+from imapce.exploration.knowledge import knowledge_in_words
 from imapce.exploration.partition import Partition
 from imapce.exploration.record import AcceptedStep, DataPrint, Record, TakenCluster
 from imapce.exploration.session_file import not_whole, read_session, write_session
@@ -33,6 +35,7 @@ from imapce.rows.base import Rows
 from imapce.rows.open import open_rows
 from imapce.tables.encode import frame, is_table
 from imapce.tables.reader import Reader
+from imapce.tables.source import Column, Source
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -147,6 +150,11 @@ class Session:
         return self._known_at_start | (self.labels_ >= 0)
 
     @property
+    def known_in_words(self) -> list[str]:
+        """What was known at the start, a sentence each; empty where nothing was."""
+        return knowledge_in_words(self._other_priors, self._known_at_start, self._reader)
+
+    @property
     def done(self) -> bool:
         """Whether the exploration is over, as far as it is known: nothing is computed to tell."""
         return self.stop_reason is not None
@@ -218,6 +226,44 @@ class Session:
             for axis in range(places.shape[1]):
                 columns[f"step{number}_axis{axis}"] = places[:, axis]
         return frame(columns, like=self._table)
+
+    def profile(self, rows: Any, *, against: Any = None) -> Profile:
+        """What any rows are, in the units of the table: the columns that set them apart and the most typical of them.
+
+        Both are masks or positions; `against` is all other rows unless it is given.
+
+        >>> from imapce import Exploration
+        >>> X = np.random.default_rng(0).normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3)
+        >>> Exploration(X).profile(np.arange(20)).name
+        'x0 high (9.0 against −0.3)'
+        """
+        n = self._rows.n_rows
+        inside = named_rows(rows, self._table, n, argument="rows")
+        outside = ~inside if against is None else named_rows(against, self._table, n, argument="against")
+        groups = inside.astype(np.intp) + 2 * outside
+        describer = Describer(self._rows, self._source, self.row_ids, groups=groups, n_groups=4)
+        return describer.profile([1, 3], [2, 3])
+
+    def description(self, *, labels: Column | None = None) -> Description:
+        """All accepted clusters side by side, each against all other rows and against what was left at its step.
+
+        `labels` are described too and used for nothing else.
+
+        >>> from imapce import Exploration
+        >>> X = np.random.default_rng(0).normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3)
+        >>> exploration = Exploration(X, random_state=0)
+        >>> _ = exploration.accept(mask=np.arange(20))
+        >>> exploration.description().clusters[0].name
+        'x0 high (9.0 against −0.3)'
+        """
+        n_clusters = len(self.clusters_)
+        groups = np.where(self._known_at_start, n_clusters + 1, n_clusters)
+        groups[self.labels_ >= 0] = self.labels_[self.labels_ >= 0]
+        describer = Describer(
+            self._rows, self._source, self.row_ids, groups=groups, n_groups=n_clusters + 2, labels=labels
+        )
+        left = rest_question(n_clusters) if np.any(groups == n_clusters) else None
+        return describer.describe(step_questions([len(step.clusters) for step in self._accepted]), left)
 
     def coordinates(self, step: AcceptedStep | View) -> Array:
         """(n, k): all rows in the view of an accepted step, or in any view of a proposal."""
@@ -293,6 +339,13 @@ class Session:
         session._subset_weight, session._known_at_start = float(subset.weight), known
         session._accepted = list(record.steps)
         return session
+
+    @property
+    def _source(self) -> Source:
+        def values(places: NDArray[np.intp]) -> Array:
+            return np.vstack([block.copy() for block in self._rows.blocks(places)]) + self._rows.origin[places]
+
+        return Source(self._reader, self._table, values)
 
     @cached_property
     def _print(self) -> DataPrint:

@@ -1,0 +1,308 @@
+"""What a set of rows is: the columns that set it apart, in their own units, and the rows most typical of it.
+
+A number is told by its mean and median inside and outside, a category by the share of every level. How strongly a
+column sets rows apart is on one scale from 0 to 1 for both: the share of the rows that would have to move for inside
+to look like outside,
+
+    ½ Σ |p(level | inside) − p(level | outside)|,    for a number  2Φ(|d|/2) − 1,  d = (m − m′)/√((s² + s′²)/2),
+
+which is the same for two bell curves that are d standard deviations apart. Rows are reduced in one pass to the moments
+of groups; only the columns worth telling are read again, and from the table itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import erf
+
+from imapce.exploration.naming import NOTHING_APART, name_of_traits, traits_worth_telling
+from imapce.exploration.traits import Trait, say_the_same, trait_of
+from imapce.rows.base import Rows
+from imapce.tables.source import Column, Source
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Groups = NDArray[np.intp]
+
+MOST_TRAITS = 10
+MOST_TYPICAL = 5
+MOST_FEATURES = 24
+
+
+@dataclass(frozen=True)
+class TypicalRow:
+    """A row near the centre of its cluster: its position, its name and its values in the columns of the traits.
+
+    >>> TypicalRow(3, "3", ("1.4", "setosa")).values
+    ('1.4', 'setosa')
+    """
+
+    position: int
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What some rows are, against all others and, where it was asked, beside it against fewer of them.
+
+    `name` is the strongest of them in words: "petal length low (1.5 against 4.9), 58 % Bachelors (12 % elsewhere)".
+    `traits` come strongest first; `typical` are the rows nearest to the mean of all columns, each in its standard
+    deviation; `labels` tells the labels that were given, which had no part in anything else.
+
+    >>> Profile(size=10, others=90).name
+    'like all other rows'
+    """
+
+    size: int
+    others: int
+    left: int | None = None
+    traits: tuple[Trait, ...] = ()
+    typical: tuple[TypicalRow, ...] = ()
+    labels: Trait | None = None
+    name: str = NOTHING_APART
+
+
+@dataclass(frozen=True)
+class Description:
+    """All clusters side by side: a profile each, and the features that tell them apart as a table.
+
+    `values[c][f]` is the mean of feature f in cluster c in its own units, a share for a category's level;
+    `differences[c][f]` the difference to all other rows in standard deviations of all rows.
+
+    >>> Description((), None, (), (), (), ()).clusters
+    ()
+    """
+
+    clusters: tuple[Profile, ...]
+    left: Profile | None
+    features: tuple[str, ...]
+    overall: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+    differences: tuple[tuple[float, ...], ...]
+    is_share: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which groups of rows are asked about, against which, and beside that against which.
+
+    >>> Question([0], [1, 2]).beside is None
+    True
+    """
+
+    inside: Sequence[int]
+    outside: Sequence[int]
+    beside: Sequence[int] | None = None
+
+
+def step_questions(clusters_of_steps: Sequence[int]) -> list[Question]:
+    """A question for every cluster of every step: against all others, and against what was left when it was taken.
+
+    Groups are the clusters by number, then the rows that are left, then those known at the start.
+
+    >>> [(one.inside, one.outside, one.beside) for one in step_questions([1, 1])]
+    [([0], [1, 2, 3], [1, 2]), ([1], [0, 2, 3], [2])]
+    """
+    n_clusters = sum(clusters_of_steps)
+    questions: list[Question] = []
+    for count in clusters_of_steps:
+        first = len(questions)
+        for number in range(first, first + count):
+            others = [group for group in range(n_clusters + 2) if group != number]
+            questions.append(Question([number], others, [group for group in others if first <= group <= n_clusters]))
+    return questions
+
+
+def rest_question(n_clusters: int) -> Question:
+    """The question about the rows that are left, against all others."""
+    return Question([n_clusters], [group for group in range(n_clusters + 2) if group != n_clusters])
+
+
+class GroupMoments:
+    """Counts, means and variances of the matrix columns in groups of rows, from one pass over them.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> moments = GroupMoments(DenseRows(np.array([[0.0], [2.0], [9.0]])), np.array([0, 0, 1]), 2)
+    >>> moments.of([0])[:2], moments.of([0, 1])[0]
+    ((2, array([1.])), 3)
+    """
+
+    def __init__(self, rows: Rows, groups: Groups, n_groups: int):
+        # About the mean of all rows, where the sums of squares do not cancel.
+        centre = rows.moments().mean
+        self._counts = np.bincount(groups, minlength=n_groups)
+        self._sums = np.zeros((n_groups, rows.n_features))
+        self._squares = np.zeros((n_groups, rows.n_features))
+        start = 0
+        for block in rows.blocks():
+            here = groups[start : start + len(block)]
+            start += len(block)
+            members = sparse.csr_array((np.ones(len(here)), (here, np.arange(len(here)))), shape=(n_groups, len(here)))
+            deviation = block - centre
+            self._sums += members @ deviation
+            self._squares += members @ np.square(deviation, out=deviation)
+        self._centre = centre + rows.origin
+
+    def of(self, groups: Iterable[int]) -> tuple[int, Array, Array]:
+        """How many rows some groups have together, their means and their variances."""
+        chosen = list(groups)
+        count = int(self._counts[chosen].sum())
+        offset = self._sums[chosen].sum(axis=0) / max(count, 1)
+        variance = self._squares[chosen].sum(axis=0) / max(count, 1) - offset**2
+        return count, self._centre + offset, np.maximum(variance, 0.0)
+
+
+class Describer:
+    """Profiles of rows that come in groups: a question names the groups inside, outside and beside.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> from imapce.tables.reader import Reader
+    >>> X = np.array([[0.0, 1.0], [0.1, 2.0], [8.0, 1.0], [8.2, 2.0]])
+    >>> source = Source(Reader(2), None, lambda places: X[:, places])
+    >>> describer = Describer(DenseRows(X), source, np.arange(4), groups=np.array([0, 0, 1, 1]), n_groups=2)
+    >>> describer.profile([0], [1]).name
+    'x0 low (0.1 against 8.1)'
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        source: Source,
+        row_ids: NDArray,
+        *,
+        groups: Groups,
+        n_groups: int,
+        labels: Column | None = None,
+    ):
+        self._rows, self._source, self._ids = rows.unfolded, source, row_ids
+        self._groups, self._n_groups, self._labels = groups, n_groups, labels
+        self._moments = GroupMoments(rows, groups, n_groups)
+        encoding = source.reader.encoding
+        self._places = np.arange(rows.n_features) if encoding is None else encoding.groups
+        kinds = ("number",) * rows.n_features if encoding is None else encoding.kinds
+        self._is_number = np.array([kind == "number" for kind in kinds])[self._places]
+        self._read: dict[int, Column] = {}
+
+    def profile(self, inside: Sequence[int], outside: Sequence[int], beside: Sequence[int] | None = None) -> Profile:
+        """What the rows of the groups `inside` are, against those `outside` and, where given, those `beside`."""
+        here, there = np.isin(self._groups, inside), np.isin(self._groups, outside)
+        left = None if beside is None else np.isin(self._groups, beside)
+        strength = self._of_columns(self.strength(inside, outside))
+        strongest = np.argsort(-strength, kind="stable")[:MOST_TRAITS]
+        columns = [self.column(int(place)) for place in strongest if strength[place] > 0]
+        traits = [
+            trait_of(column, here, there, beside=left, strength=float(strength[place]))
+            for place, column in zip(strongest, columns, strict=False)
+        ]
+        labels = None if self._labels is None else trait_of(self._labels, here, there, beside=left, strength=0.0)
+        return Profile(
+            size=int(here.sum()),
+            others=int(there.sum()),
+            left=None if left is None else int(left.sum()),
+            traits=tuple(traits),
+            typical=self._typical(here, inside, columns),
+            labels=labels,
+            name=name_of_traits(self._saying_more(traits)),
+        )
+
+    def strength(self, inside: Sequence[int], outside: Sequence[int]) -> Array:
+        """(d,): how strongly every matrix column sets groups apart, of a level the difference of its shares."""
+        (_, here, spread), (n_others, there, other_spread) = self._moments.of(inside), self._moments.of(outside)
+        if not n_others:
+            return np.zeros(len(here))
+        gap = np.abs(here - there)
+        # A column without spread on either side and with a difference sets them apart fully.
+        pooled = np.sqrt((spread + other_spread) / 2)
+        ratio = np.divide(gap, pooled, out=np.where(gap > 0, np.inf, 0.0), where=pooled > 1e-12 * (1.0 + gap))
+        return np.where(self._is_number, erf(ratio / np.sqrt(8.0)), gap)
+
+    def features(self, questions: Sequence[Question]) -> list[int]:
+        """The matrix columns that tell the groups apart best: the two best of each, then the strongest of all."""
+        strengths = np.array([self.strength(one.inside, one.outside) for one in questions])
+        strengths[:, self._repeated()] = 0.0
+        ranked = np.argsort(-strengths, axis=1, kind="stable")
+        strongest = np.argsort(-strengths.max(axis=0), kind="stable")
+        chosen = list(dict.fromkeys([*ranked[:, :2].T.ravel().tolist(), *strongest.tolist()]))[:MOST_FEATURES]
+        # In the order of the table, so that levels of one category stay together.
+        return sorted(place for place in chosen if strengths[:, place].max() > 0)
+
+    def describe(self, questions: Sequence[Question], left: Question | None = None) -> Description:
+        """All clusters, a question each, side by side; `left` asks about the rows that are in none of them."""
+        features = self.features(questions) if questions else []
+        everyone = self._moments.of(range(self._n_groups))
+        spread = np.sqrt(everyone[2])
+        values, differences = [], []
+        for one in questions:
+            here, there = self._moments.of(one.inside)[1], self._moments.of(one.outside)[1]
+            apart = np.divide(here - there, spread, out=np.zeros_like(spread), where=spread > 0)
+            values.append(tuple(here[features].tolist()))
+            differences.append(tuple(apart[features].tolist()))
+        return Description(
+            clusters=tuple(self.profile(one.inside, one.outside, one.beside) for one in questions),
+            left=None if left is None else self.profile(left.inside, left.outside, left.beside),
+            features=tuple(self._feature_name(place) for place in features),
+            overall=tuple(everyone[1][features].tolist()),
+            values=tuple(values),
+            differences=tuple(differences),
+            is_share=tuple(not bool(self._is_number[place]) for place in features),
+        )
+
+    def column(self, place: int) -> Column:
+        """A column of the source, read once for all profiles."""
+        if place not in self._read:
+            self._read[place] = self._source.column(place)
+        return self._read[place]
+
+    def _saying_more(self, traits: Sequence[Trait]) -> list[Trait]:
+        """The traits worth telling without those that repeat a stronger one, as education-num repeats education."""
+        told: list[tuple[Trait, Column]] = []
+        columns = {column.name: column for column in self._read.values()}
+        for trait in traits_worth_telling(traits):
+            if not any(say_the_same(trait, columns[trait.column], other, column) for other, column in told):
+                told.append((trait, columns[trait.column]))
+        return [trait for trait, _ in told]
+
+    def _of_columns(self, strength: Array) -> Array:
+        """The strength of the source's columns: of a category half the sum over its levels."""
+        encoding = self._source.reader.encoding
+        if encoding is None:
+            return strength
+        total = np.bincount(self._places, weights=strength, minlength=len(encoding.columns))
+        return np.where([kind == "category" for kind in encoding.kinds], total / 2, total)
+
+    def _repeated(self) -> NDArray[np.intp]:
+        """The first level of every category of two, which says what the second says."""
+        encoding = self._source.reader.encoding
+        if encoding is None:
+            return np.zeros(0, dtype=np.intp)
+        two = [place for place, levels in enumerate(encoding.categories) if len(levels) == 2]
+        return np.searchsorted(self._places, two)
+
+    def _feature_name(self, place: int) -> str:
+        encoding = self._source.reader.encoding
+        name = self._source.reader.names[place]
+        if encoding is None:
+            return name
+        source = int(self._places[place])
+        column, kind = encoding.columns[source], encoding.kinds[source]
+        if kind == "category":
+            return f"{column}: {name[len(column) + 1 :]}"
+        return f"{column}: yes" if kind == "boolean" else name
+
+    def _typical(self, inside: Mask, groups: Sequence[int], columns: Sequence[Column]) -> tuple[TypicalRow, ...]:
+        """The rows nearest to the mean of theirs, every column in its standard deviation among all rows."""
+        mean = self._moments.of(groups)[1] - self._rows.origin
+        spread = np.sqrt(self._moments.of(range(self._n_groups))[2])
+        weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+        distance = [(np.square((block - mean) * weight)).sum(axis=1) for block in self._rows.subset(inside).blocks()]
+        nearest = np.argsort(np.concatenate(distance), kind="stable")[:MOST_TYPICAL]
+        return tuple(
+            TypicalRow(int(row), str(self._ids[row]), tuple(column.text(int(row)) for column in columns))
+            for row in np.flatnonzero(inside)[nearest]
+        )
