@@ -39,18 +39,30 @@ def write_archive(
     >>> sorted(zipfile.ZipFile("view.imapce").namelist())
     ['header.json', 'mean.npy']
     """
+    with whole_file(path) as stream:
+        stream.write(archived(kind, version, header, arrays))
+
+
+def archived(kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> bytes:
+    """The bytes that `write_archive` writes; the same header and arrays give the same bytes.
+
+    >>> archived("model", 1, {"k": 2}, {})[:2]
+    b'PK'
+    """
     text = json.dumps(
         {"format": f"imapce-{kind}", "version": version, **header},
         ensure_ascii=False,
         allow_nan=False,
         indent=1,
     )
-    with whole_file(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         _write_entry(archive, HEADER, text.encode())
         for name, array in arrays.items():
             buffer = io.BytesIO()
             np.save(buffer, array, allow_pickle=False)
             _write_entry(archive, f"{name}.npy", buffer.getvalue())
+    return whole.getvalue()
 
 
 def _write_entry(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -11,6 +12,19 @@ from pathlib import Path
 from typing import BinaryIO
 
 from imapce.errors import InvalidValueError
+
+# What only writing raises: disk or quota full, a file larger than allowed, a disk that fails or is read only.
+_OF_WRITING = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS))
+
+
+class NotWritableError(InvalidValueError):
+    """A place that turned out not to hold what was to be written there; what it held before is as it was."""
+
+    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
+        super().__init__(
+            f"path must be a place that can be written, got {str(path)!r} ({reason}): free it or choose another."
+        )
+        self.reason = reason
 
 
 def writable_target(path: str | os.PathLike[str]) -> Path:
@@ -24,9 +38,13 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
         target = Path(path).resolve()
         has_folder, is_folder = target.parent.is_dir(), target.is_dir()
     if not has_folder:
-        raise InvalidValueError(
-            f"path must lie in an existing folder, got {str(path)!r}: make the folder {str(Path(path).parent)!r} first."
+        parent = str(Path(path).parent)
+        way = (
+            f"{parent!r} is a file, choose a folder."
+            if target.parent.is_file()
+            else f"make the folder {parent!r} first."
         )
+        raise InvalidValueError(f"path must lie in an existing folder, got {str(path)!r}: {way}")
     if is_folder:
         raise InvalidValueError(f"path must name a file, got the folder {str(path)!r}: add a file name.")
     # A file is replaced by a rename, so it is the folder that must be writable.
@@ -51,8 +69,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         with _sentence_on_failure(path):
             stream = open(beside, "xb")  # noqa: SIM115 - closed below, before the rename
-        with stream:
-            # What the block itself raises (a broken download, say) passes through unchanged.
+        # What the block raises of its own (a broken download, say) passes through unchanged.
+        with _sentence_on_failure(path, only=_OF_WRITING), stream:
             yield stream
             with _sentence_on_failure(path):
                 stream.flush()
@@ -103,7 +121,11 @@ def whole_folder(path: str | os.PathLike[str], own_names: Collection[str]) -> It
     try:
         with _sentence_on_failure(path):
             beside.mkdir()
-        yield beside
+        try:
+            yield beside
+        except NotWritableError as problem:
+            # The file named there lies in the folder beside, of which nobody else has heard.
+            raise NotWritableError(path, problem.reason) from problem
         with _sentence_on_failure(path):
             # No system replaces a folder with files in it by a rename, so the earlier one steps aside first.
             if target.exists():
@@ -117,11 +139,10 @@ def whole_folder(path: str | os.PathLike[str], own_names: Collection[str]) -> It
 
 
 @contextmanager
-def _sentence_on_failure(path: str | os.PathLike[str]) -> Iterator[None]:
+def _sentence_on_failure(path: str | os.PathLike[str], only: Collection[int] | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise InvalidValueError(
-            f"path must be a place that can be written, got {str(path)!r} ({problem.strerror or problem}): "
-            "free it or choose another."
-        ) from problem
+        if only is not None and problem.errno not in only:
+            raise
+        raise NotWritableError(path, problem.strerror or str(problem)) from problem

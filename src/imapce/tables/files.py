@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -162,8 +163,8 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     try:
         with whole_file(file) as stream:
             write(stream)
-    except (OSError, pa.ArrowException) as problem:
-        reason = " ".join(str(getattr(problem, "strerror", None) or problem).split())
+    except pa.ArrowException as problem:
+        reason = " ".join(str(problem).split())
         raise InvalidValueError(
             f"path must be a place where the table can be written as {suffix}, got {str(path)!r} ({reason}): "
             "free the place or choose another file or suffix."
@@ -274,7 +275,7 @@ def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
         binary.numeric_matrix(matrix)
     except ValueError as problem:
         raise InvalidValueError(f"table must be numbers in two dimensions for .npy, but {problem}.") from problem
-    return lambda stream: np.save(stream, matrix, allow_pickle=False)
+    return lambda stream: _write_npy(matrix, stream)
 
 
 def _plain(kind: pa.DataType) -> bool:
@@ -305,3 +306,10 @@ def _arrow(table: Any) -> pa.Table:
 def _write_arrow(arrow: pa.Table, stream: BinaryIO) -> None:
     with pa.ipc.new_file(stream, arrow.schema) as writer:
         writer.write_table(arrow)
+
+
+def _write_npy(matrix: Any, stream: BinaryIO) -> None:
+    # Given an open file, NumPy writes past its buffer and tells a full disk as a count of items.
+    buffer = io.BytesIO()
+    np.save(buffer, matrix, allow_pickle=False)
+    stream.write(buffer.getbuffer())
