@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.whole_files import whole_file
+from imapce.common.whole_files import as_path, whole_file
 from imapce.errors import FileFormatError
 
 HEADER = "header.json"
@@ -79,7 +79,7 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
     >>> header["k"], arrays["mean"]
     (2, array([0., 0., 0.]))
     """
-    source = Path(path)
+    source = as_path(path)
     if not source.is_file():
         raise FileFormatError(f"path must name a saved imapce {kind}; {str(source)!r} is not a file.")
     try:

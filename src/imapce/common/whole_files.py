@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError
 
 # What only writing raises: disk or quota full, a file larger than allowed, a disk that fails or is read only.
 _OF_WRITING = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS))
@@ -27,6 +27,18 @@ class NotWritableError(InvalidValueError):
         self.reason = reason
 
 
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """A path as an argument, or one sentence where it is none.
+
+    >>> as_path(None)
+    Traceback (most recent call last):
+    imapce.errors.InvalidTypeError: path must be the name of a file, got None: write it as a text or a Path.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidTypeError(f"path must be the name of a file, got {path!r:.80}: write it as a text or a Path.")
+    return Path(path)
+
+
 def writable_target(path: str | os.PathLike[str]) -> Path:
     """The file that writing to `path` replaces (a link stays a link), or one sentence on why it cannot be written.
 
@@ -35,7 +47,7 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
     imapce.errors.InvalidValueError: path must lie in an existing folder, got 'no such folder/notes.txt': make the ...
     """
     with _sentence_on_failure(path):
-        target = Path(path).resolve()
+        target = as_path(path).resolve()
         has_folder, is_folder = target.parent.is_dir(), target.is_dir()
     if not has_folder:
         parent = str(Path(path).parent)
@@ -89,7 +101,7 @@ def folder_target(path: str | os.PathLike[str], own_names: Collection[str]) -> P
     'results'
     """
     with _sentence_on_failure(path):
-        target = Path(path).resolve()
+        target = as_path(path).resolve()
         is_folder, is_there = target.is_dir(), target.exists()
         foreign = sorted(entry.name for entry in target.iterdir() if entry.name not in own_names) if is_folder else []
     if is_there and not is_folder:

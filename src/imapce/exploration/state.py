@@ -21,9 +21,10 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import parameters_of_file, plain_parameters
 from imapce.exploration.choices import names_of_rows, size_of_clusters
 from imapce.exploration.clustering import CLUSTERERS
+from imapce.exploration.own_file import OwnFile, write_elsewhere
 from imapce.exploration.partition import Partition
 from imapce.exploration.record import AcceptedStep, DataPrint, Record, TakenCluster
-from imapce.exploration.session_file import not_whole, read_session, write_session
+from imapce.exploration.session_file import not_whole, read_session
 from imapce.exploration.steps import Look, Step, View, coordinates
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.structure import Structure
@@ -83,7 +84,7 @@ class Session:
                 f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
                 "choose another name."
             )
-        self.path = path
+        self._own_file = None if path is None else OwnFile(path)
         priors = as_list(prior)
         subsets = [one for one in priors if isinstance(one, Subset)]
         self._other_priors = [one for one in priors if not isinstance(one, Subset)]
@@ -102,6 +103,11 @@ class Session:
         self._flat = False
         self._by_chance: float | None = None
         self._structure_test = StructureTest(self.random_state)
+
+    @property
+    def path(self) -> str | os.PathLike[str] | None:
+        """The file that is rewritten after every accept and undo; None where there is none."""
+        return None if self._own_file is None else self._own_file.path
 
     # --- where the session stands -------------------------------------------------------------------------------------
 
@@ -227,24 +233,32 @@ class Session:
     # --- files --------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the session (JSON and .npy in one zip), atomically."""
-        write_session(path, self.record())
+        """Write the session (JSON and .npy in one zip), whole or not at all, unless another process writes that file."""
+        if self._own_file is not None and self._own_file.is_at(path):
+            self._own_file.write(self.record())
+        else:
+            write_elsewhere(path, self.record())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], X: Any, *, autosave: bool = True, row_ids: Any = None) -> Self:
         """A saved session on the same data; other data is refused by the name of what differs.
 
-        With `autosave` the file goes on being rewritten after every accept and undo. Names of rows come with the data,
-        not from the file: from `row_ids` or the table's index.
+        With `autosave` the file goes on being rewritten after every accept and undo, and while the session lives no
+        other process may do the same; a session of this process that finds it changed is refused. Names of rows come
+        with the data, not from the file: from `row_ids` or the table's index.
         """
+        # Claimed before it is read: what is read is then what the next write replaces.
+        own_file = OwnFile(path) if autosave and path is not None else None
         record = read_session(path)
         try:
             session = cls.of_record(record, X, row_ids=row_ids)
         except InvalidValueError:
             raise
         except (TypeError, ValueError) as error:
+            # The same kinds of error come from an X that cannot be read, and that is not the file's fault.
+            Reader.learn(X, missing="mean")
             raise not_whole(path, error) from error
-        session.path = path if autosave else None
+        session._own_file = own_file
         return session
 
     def record(self) -> Record:
@@ -303,10 +317,10 @@ class Session:
         before = dict(self.__dict__)
         self._accepted, self._undone, self._proposal, self._look = accepted, undone, None, None
         self._flat, self._by_chance = False, None
-        if self.path is None:
+        if self._own_file is None:
             return
         try:
-            self.save(self.path)
+            self._own_file.write(self.record())
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from imapce.common.whole_files import whole_file, writable_target
+from imapce.common.whole_files import as_path, whole_file, writable_target
 from imapce.common.words import listing
 from imapce.errors import FileFormatError, ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables import binary
@@ -78,7 +78,7 @@ def recognised(path: str | os.PathLike[str]) -> Dialect:
     >>> recognised("points.csv").words
     'bars between values and no header (the columns are x0, x1, ...)'
     """
-    file = Path(path)
+    file = as_path(path)
     suffix = _suffix(file, tuple(name for name in READ_SUFFIXES if _unpacked(name) in _TEXT))
     _require_file(file, path)
     with _one_sentence(path, suffix):
@@ -98,7 +98,7 @@ def read_and_tell(
     asked = {name: value for name, value in (given or {}).items() if value is not None}
     checked(**{name: asked.get(name) for name in ("sep", "decimal", "encoding", "header")})
     parts = None if str(path) == STREAM else binary.parts_of(str(path))
-    file = Path(path)
+    file = as_path(path)
 
     def limit(size: int) -> None:
         _check_size(size, max_bytes, file)
