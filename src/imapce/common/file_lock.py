@@ -15,6 +15,7 @@ import threading
 import weakref
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 from imapce.errors import InvalidValueError
 
@@ -47,7 +48,7 @@ class FileLock:
     []
     """
 
-    _held: weakref.WeakValueDictionary[Path, FileLock] = weakref.WeakValueDictionary()
+    _held: ClassVar[weakref.WeakValueDictionary[Path, FileLock]] = weakref.WeakValueDictionary()
     _turn = threading.RLock()
 
     def __init__(self, path: Path) -> None:

@@ -233,7 +233,7 @@ class Session:
     # --- files --------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the session (JSON and .npy in one zip), whole or not at all, unless another process writes that file."""
+        """Write the session (JSON and .npy in one zip), whole or not at all; not where another process writes."""
         if self._own_file is not None and self._own_file.is_at(path):
             self._own_file.write(self.record())
         else:
