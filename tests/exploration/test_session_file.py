@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -188,8 +189,7 @@ def test_a_save_that_fails_leaves_the_session_as_it_was(tmp_path: Path) -> None:
     exploration.accept()
     kept, labels = exploration.steps, exploration.labels_
     proposal = exploration.propose()
-    (folder / "auto").unlink()
-    folder.rmdir()
+    shutil.rmtree(folder)
     for move in (exploration.accept, exploration.undo):
         with pytest.raises(InvalidValueError, match="path must lie in an existing folder") as caught:
             move()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.whole_files import whole_file
+from imapce.common.whole_files import as_path, whole_file
 from imapce.errors import FileFormatError
 
 HEADER = "header.json"
@@ -39,18 +39,30 @@ def write_archive(
     >>> sorted(zipfile.ZipFile("view.imapce").namelist())
     ['header.json', 'mean.npy']
     """
+    with whole_file(path) as stream:
+        stream.write(archived(kind, version, header, arrays))
+
+
+def archived(kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> bytes:
+    """The bytes that `write_archive` writes; the same header and arrays give the same bytes.
+
+    >>> archived("model", 1, {"k": 2}, {})[:2]
+    b'PK'
+    """
     text = json.dumps(
         {"format": f"imapce-{kind}", "version": version, **header},
         ensure_ascii=False,
         allow_nan=False,
         indent=1,
     )
-    with whole_file(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         _write_entry(archive, HEADER, text.encode())
         for name, array in arrays.items():
             buffer = io.BytesIO()
             np.save(buffer, array, allow_pickle=False)
             _write_entry(archive, f"{name}.npy", buffer.getvalue())
+    return whole.getvalue()
 
 
 def _write_entry(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
@@ -67,7 +79,7 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
     >>> header["k"], arrays["mean"]
     (2, array([0., 0., 0.]))
     """
-    source = Path(path)
+    source = as_path(path)
     if not source.is_file():
         raise FileFormatError(f"path must name a saved imapce {kind}; {str(source)!r} is not a file.")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -10,7 +11,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError
+
+# What only writing raises: disk or quota full, a file larger than allowed, a disk that fails or is read only.
+_OF_WRITING = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS))
+
+
+class NotWritableError(InvalidValueError):
+    """A place that turned out not to hold what was to be written there; what it held before is as it was."""
+
+    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
+        super().__init__(
+            f"path must be a place that can be written, got {str(path)!r} ({reason}): free it or choose another."
+        )
+        self.reason = reason
+
+
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """A path as an argument, or one sentence where it is none.
+
+    >>> as_path(None)
+    Traceback (most recent call last):
+    imapce.errors.InvalidTypeError: path must be the name of a file, got None: write it as a text or a Path.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidTypeError(f"path must be the name of a file, got {path!r:.80}: write it as a text or a Path.")
+    return Path(path)
 
 
 def writable_target(path: str | os.PathLike[str]) -> Path:
@@ -21,12 +47,16 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
     imapce.errors.InvalidValueError: path must lie in an existing folder, got 'no such folder/notes.txt': make the ...
     """
     with _sentence_on_failure(path):
-        target = Path(path).resolve()
+        target = as_path(path).resolve()
         has_folder, is_folder = target.parent.is_dir(), target.is_dir()
     if not has_folder:
-        raise InvalidValueError(
-            f"path must lie in an existing folder, got {str(path)!r}: make the folder {str(Path(path).parent)!r} first."
+        parent = str(Path(path).parent)
+        way = (
+            f"{parent!r} is a file, choose a folder."
+            if target.parent.is_file()
+            else f"make the folder {parent!r} first."
         )
+        raise InvalidValueError(f"path must lie in an existing folder, got {str(path)!r}: {way}")
     if is_folder:
         raise InvalidValueError(f"path must name a file, got the folder {str(path)!r}: add a file name.")
     # A file is replaced by a rename, so it is the folder that must be writable.
@@ -51,8 +81,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         with _sentence_on_failure(path):
             stream = open(beside, "xb")  # noqa: SIM115 - closed below, before the rename
-        with stream:
-            # What the block itself raises (a broken download, say) passes through unchanged.
+        # What the block raises of its own (a broken download, say) passes through unchanged.
+        with _sentence_on_failure(path, only=_OF_WRITING), stream:
             yield stream
             with _sentence_on_failure(path):
                 stream.flush()
@@ -71,7 +101,7 @@ def folder_target(path: str | os.PathLike[str], own_names: Collection[str]) -> P
     'results'
     """
     with _sentence_on_failure(path):
-        target = Path(path).resolve()
+        target = as_path(path).resolve()
         is_folder, is_there = target.is_dir(), target.exists()
         foreign = sorted(entry.name for entry in target.iterdir() if entry.name not in own_names) if is_folder else []
     if is_there and not is_folder:
@@ -103,7 +133,11 @@ def whole_folder(path: str | os.PathLike[str], own_names: Collection[str]) -> It
     try:
         with _sentence_on_failure(path):
             beside.mkdir()
-        yield beside
+        try:
+            yield beside
+        except NotWritableError as problem:
+            # The file named there lies in the folder beside, of which nobody else has heard.
+            raise NotWritableError(path, problem.reason) from problem
         with _sentence_on_failure(path):
             # No system replaces a folder with files in it by a rename, so the earlier one steps aside first.
             if target.exists():
@@ -117,11 +151,10 @@ def whole_folder(path: str | os.PathLike[str], own_names: Collection[str]) -> It
 
 
 @contextmanager
-def _sentence_on_failure(path: str | os.PathLike[str]) -> Iterator[None]:
+def _sentence_on_failure(path: str | os.PathLike[str], only: Collection[int] | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise InvalidValueError(
-            f"path must be a place that can be written, got {str(path)!r} ({problem.strerror or problem}): "
-            "free it or choose another."
-        ) from problem
+        if only is not None and problem.errno not in only:
+            raise
+        raise NotWritableError(path, problem.strerror or str(problem)) from problem

@@ -16,7 +16,7 @@ from imapce.common.watch import Tell, Watch
 from imapce.errors import InvalidValueError
 from imapce.exploration.partition import Partition, partition_of
 from imapce.exploration.record import Feature
-from imapce.exploration.state import Session
+from imapce.exploration.results import Results
 from imapce.exploration.steps import Look, Step, View, features_apart
 from imapce.priors.kinds import Prior, Subset
 from imapce.priors.problem import FlatRowsError, Problem
@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 Cancel = Callable[[], bool]
 
 
-class Looking(Session):
+class Looking(Results):
     """A session that can look: the same state always shows the same step."""
 
     def propose(self, *, clusters: bool = True, progress: Tell | None = None, cancel: Cancel | None = None) -> Step:

@@ -53,7 +53,8 @@ class Exploration(Regrouped):
     refine : for "dpgmm" and "hdbscan": True carries the clusters of a view into all directions and takes the one
         farthest from its nearest neighbour; False takes the view's own, the farthest from all others together (two
         clusters: both), which with clusterer="dpgmm" and IMAPCE(alpha=1.0, mu="paper") is the paper's algorithm.
-    path : a new file for the session, rewritten after every accept and undo.
+    path : a new file for the session, rewritten after every accept and undo. While the session lives no other process
+        may write it; a copy (pickled, forked) keeps the path and writes there only what nobody changed since.
 
     Examples
     --------

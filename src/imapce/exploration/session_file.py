@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.archive import in_json, read_archive, write_archive
+from imapce.common.archive import archived, in_json, read_archive
 from imapce.errors import FileFormatError, InvalidValueError
 from imapce.exploration.record import (
     KINDS_OF_REGROUPING,
@@ -34,8 +34,8 @@ Arrays = dict[str, NDArray]
 SESSION_VERSION = 1
 
 
-def write_session(path: str | os.PathLike[str], record: Record) -> None:
-    """Save a session to `path`; the bytes depend on its state alone."""
+def session_bytes(record: Record) -> bytes:
+    """A session as a file holds it; the bytes depend on its state alone."""
     arrays: Arrays = {
         "data_mean": record.data.mean,
         "data_variance": record.data.variance,
@@ -57,7 +57,7 @@ def write_session(path: str | os.PathLike[str], record: Record) -> None:
         "fingerprint": record.data.digest,
         "steps": steps,
     }
-    write_archive(path, "session", SESSION_VERSION, header, arrays)
+    return archived("session", SESSION_VERSION, header, arrays)
 
 
 def _told_move(i: int, move: Move, arrays: Arrays) -> dict[str, Any]:

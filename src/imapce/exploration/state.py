@@ -21,23 +21,22 @@ from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import parameters_of_file, plain_parameters
-from imapce.exploration.choices import named_rows, names_of_rows, size_of_clusters
+from imapce.exploration.choices import names_of_rows, size_of_clusters
 from imapce.exploration.clustering import CLUSTERERS
-from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
 from imapce.exploration.knowledge import knowledge_in_words
+from imapce.exploration.own_file import OwnFile, write_elsewhere
 from imapce.exploration.partition import Partition
 from imapce.exploration.record import AcceptedStep, DataPrint, Move, Record, Regrouping, TakenCluster, clusters_after
-from imapce.exploration.session_file import not_whole, read_session, write_session
-from imapce.exploration.steps import Look, Step, View, coordinates
+from imapce.exploration.session_file import not_whole, read_session
+from imapce.exploration.steps import Look, Step
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.structure import Structure
 from imapce.priors.kinds import Attributes, Samples, Subset, as_list, known_rows, require_same_index
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows
-from imapce.tables.encode import frame, is_table
+from imapce.tables.encode import is_table
 from imapce.tables.reader import Reader
-from imapce.tables.source import Column, Source
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -86,12 +85,8 @@ class Session:
         seed = require_seed(random_state)
         # A seed is drawn once where none is given, so that the session can be saved and go on as it was.
         self.random_state = int(np.random.default_rng().integers(2**31)) if seed is None else seed
-        if path is not None and os.path.isfile(path):
-            raise InvalidValueError(
-                f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
-                "choose another name."
-            )
-        self.path = path
+        _require_new(path)
+        self._own_file = None if path is None else OwnFile(path)
         priors = as_list(prior)
         subsets = [one for one in priors if isinstance(one, Subset)]
         self._other_priors = [one for one in priors if not isinstance(one, Subset)]
@@ -111,6 +106,11 @@ class Session:
         self._flat = False
         self._by_chance: float | None = None
         self._structure_test = StructureTest(self.random_state)
+
+    @property
+    def path(self) -> str | os.PathLike[str] | None:
+        """The file that is rewritten after every accept and undo; None where there is none."""
+        return None if self._own_file is None else self._own_file.path
 
     # --- where the session stands -------------------------------------------------------------------------------------
 
@@ -234,6 +234,16 @@ class Session:
             return chance, ONE_GROUP
         return None
 
+    @property
+    def proposal(self) -> Step | None:
+        """The step that was proposed since the last move, as far as it was looked at; None where nobody looked."""
+        return self._proposal
+
+    @property
+    def redoable(self) -> int:
+        """How many moves `redo` can go forward."""
+        return len(self._undone)
+
     # --- going back and forth ----------------------------------------------------------------------------------------
 
     def undo(self, steps: int = 1) -> Self:
@@ -254,98 +264,47 @@ class Session:
         self._commit([*self._moves, *reversed(again)], self._undone[: len(self._undone) - steps])
         return self
 
-    # --- results ------------------------------------------------------------------------------------------------------
-
-    def to_frame(self) -> Any:
-        """A table: row id, cluster, step, distinctness, reason, and the coordinates of the row in every accepted view.
-
-        `step` is the one that took the row, -1 for none; `reason` tells why a row is in no cluster.
-        """
-        labels = self.labels_
-        step_of = np.full(len(labels), -1)
-        distinctness = np.full(len(labels), np.nan)
-        for number, step in enumerate(self.steps):
-            for cluster in step.clusters:
-                step_of[cluster.rows] = number
-        for cluster in self.clusters_:
-            distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
-        columns: dict[str, NDArray] = {
-            "row": self.row_ids,
-            "cluster": labels,
-            "step": step_of,
-            "distinctness": distinctness,
-            "reason": self.reasons_,
-        }
-        for number, step in enumerate(self.steps):
-            places = self.coordinates(step)
-            for axis in range(places.shape[1]):
-                columns[f"step{number}_axis{axis}"] = places[:, axis]
-        return frame(columns, like=self._table)
-
-    def profile(self, rows: Any, *, against: Any = None) -> Profile:
-        """What any rows are, in the units of the table: the columns that set them apart and the most typical of them.
-
-        Both are masks or positions; `against` is all other rows unless it is given.
-
-        >>> from imapce import Exploration
-        >>> X = np.random.default_rng(0).normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3)
-        >>> Exploration(X).profile(np.arange(20)).name
-        'x0 high (9.0 against −0.3)'
-        """
-        n = self._rows.n_rows
-        inside = named_rows(rows, self._table, n, argument="rows")
-        outside = ~inside if against is None else named_rows(against, self._table, n, argument="against")
-        groups = inside.astype(np.intp) + 2 * outside
-        describer = Describer(self._rows, self._source, self.row_ids, groups=groups, n_groups=4)
-        return describer.profile([1, 3], [2, 3])
-
-    def description(self, *, labels: Column | None = None) -> Description:
-        """All accepted clusters side by side, each against all other rows and against what was left at its step.
-
-        `labels` are described too and used for nothing else.
-
-        >>> from imapce import Exploration
-        >>> X = np.random.default_rng(0).normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3)
-        >>> exploration = Exploration(X, random_state=0)
-        >>> _ = exploration.accept(mask=np.arange(20))
-        >>> exploration.description().clusters[0].name
-        'x0 high (9.0 against −0.3)'
-        """
-        n_clusters = len(self.clusters_)
-        groups = np.where(self._known_at_start, n_clusters + 1, n_clusters)
-        groups[self.labels_ >= 0] = self.labels_[self.labels_ >= 0]
-        describer = Describer(
-            self._rows, self._source, self.row_ids, groups=groups, n_groups=n_clusters + 2, labels=labels
-        )
-        left = rest_question(n_clusters) if np.any(groups == n_clusters) else None
-        return describer.describe(step_questions([len(step.clusters) for step in self._accepted]), left)
-
-    def coordinates(self, step: AcceptedStep | View) -> Array:
-        """(n, k): all rows in the view of an accepted step, or in any view of a proposal."""
-        with threads_for(self._rows.n_rows, self._rows.n_features):
-            return coordinates(self._rows, step.components, step.mean, step.scale)
-
     # --- files --------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the session (JSON and .npy in one zip), atomically."""
-        write_session(path, self.record())
+        """Write the session (JSON and .npy in one zip), whole or not at all; not where another process writes."""
+        if self._own_file is not None and self._own_file.is_at(path):
+            self._own_file.write(self.record())
+        else:
+            write_elsewhere(path, self.record())
+
+    def keep_in(self, path: str | os.PathLike[str] | None) -> None:
+        """From now on keep the session in this new file, rewritten after every move; None keeps it in none.
+
+        >>> from imapce import Exploration
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(50, 4)), random_state=0)
+        >>> exploration.keep_in("session.imapce")
+        >>> exploration.path
+        'session.imapce'
+        """
+        _require_new(path)
+        self._own_file = None if path is None else OwnFile(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], X: Any, *, autosave: bool = True, row_ids: Any = None) -> Self:
         """A saved session on the same data; other data is refused by the name of what differs.
 
-        With `autosave` the file goes on being rewritten after every accept and undo. Names of rows come with the data,
-        not from the file: from `row_ids` or the table's index.
+        With `autosave` the file goes on being rewritten after every accept and undo, and while the session lives no
+        other process may do the same; a session of this process that finds it changed is refused. Names of rows come
+        with the data, not from the file: from `row_ids` or the table's index.
         """
+        # Claimed before it is read: what is read is then what the next write replaces.
+        own_file = OwnFile(path) if autosave and path is not None else None
         record = read_session(path)
         try:
             session = cls.of_record(record, X, row_ids=row_ids)
         except InvalidValueError:
             raise
         except (TypeError, ValueError) as error:
+            # The same kinds of error come from an X that cannot be read, and that is not the file's fault.
+            Reader.learn(X, missing="mean")
             raise not_whole(path, error) from error
-        session.path = path if autosave else None
+        session._own_file = own_file
         return session
 
     def record(self) -> Record:
@@ -395,13 +354,6 @@ class Session:
         session._moves = list(record.steps)
         return session
 
-    @property
-    def _source(self) -> Source:
-        def values(places: NDArray[np.intp]) -> Array:
-            return np.vstack([block.copy() for block in self._rows.blocks(places)]) + self._rows.origin[places]
-
-        return Source(self._reader, self._table, values)
-
     @cached_property
     def _print(self) -> DataPrint:
         return DataPrint.of(self._rows, self.feature_names)
@@ -423,10 +375,10 @@ class Session:
             self._proposal = replace(
                 self._proposal, views=tuple(replace(view, found=None) for view in self._proposal.views)
             )
-        if self.path is None:
+        if self._own_file is None:
             return
         try:
-            self.save(self.path)
+            self._own_file.write(self.record())
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -435,3 +387,11 @@ class Session:
     def __getstate__(self) -> dict[str, Any]:
         # A look holds products with the rows, which no pickle can hold; it is looked again where it is needed.
         return {**self.__dict__, "_look": None}
+
+
+def _require_new(path: str | os.PathLike[str] | None) -> None:
+    if path is not None and os.path.isfile(path):
+        raise InvalidValueError(
+            f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
+            "choose another name."
+        )

@@ -18,7 +18,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from imapce.common.whole_files import whole_file, writable_target
+from imapce.common.whole_files import as_path, whole_file, writable_target
 from imapce.errors import InvalidTypeError, InvalidValueError
 
 # Dates are left out of the files, so that the same figure gives the same bytes.
@@ -51,7 +51,7 @@ def figure_target(path: str | os.PathLike[str]) -> Path:
     >>> figure_target("view.png").name
     'view.png'
     """
-    target = Path(path)
+    target = as_path(path)
     if target.suffix.lower() not in _UNDATED:
         raise InvalidValueError(
             f"path must end in .png, .pdf or .svg, got {target.name!r}; the suffix chooses the format."

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from imapce.common.whole_files import whole_file, writable_target
+from imapce.common.whole_files import as_path, whole_file, writable_target
 from imapce.common.words import listing
 from imapce.errors import FileFormatError, ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables import binary
@@ -77,7 +78,7 @@ def recognised(path: str | os.PathLike[str]) -> Dialect:
     >>> recognised("points.csv").words
     'bars between values and no header (the columns are x0, x1, ...)'
     """
-    file = Path(path)
+    file = as_path(path)
     suffix = _suffix(file, tuple(name for name in READ_SUFFIXES if _unpacked(name) in _TEXT))
     _require_file(file, path)
     with _one_sentence(path, suffix):
@@ -97,7 +98,7 @@ def read_and_tell(
     asked = {name: value for name, value in (given or {}).items() if value is not None}
     checked(**{name: asked.get(name) for name in ("sep", "decimal", "encoding", "header")})
     parts = None if str(path) == STREAM else binary.parts_of(str(path))
-    file = Path(path)
+    file = as_path(path)
 
     def limit(size: int) -> None:
         _check_size(size, max_bytes, file)
@@ -162,8 +163,8 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     try:
         with whole_file(file) as stream:
             write(stream)
-    except (OSError, pa.ArrowException) as problem:
-        reason = " ".join(str(getattr(problem, "strerror", None) or problem).split())
+    except pa.ArrowException as problem:
+        reason = " ".join(str(problem).split())
         raise InvalidValueError(
             f"path must be a place where the table can be written as {suffix}, got {str(path)!r} ({reason}): "
             "free the place or choose another file or suffix."
@@ -274,7 +275,7 @@ def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
         binary.numeric_matrix(matrix)
     except ValueError as problem:
         raise InvalidValueError(f"table must be numbers in two dimensions for .npy, but {problem}.") from problem
-    return lambda stream: np.save(stream, matrix, allow_pickle=False)
+    return lambda stream: _write_npy(matrix, stream)
 
 
 def _plain(kind: pa.DataType) -> bool:
@@ -305,3 +306,10 @@ def _arrow(table: Any) -> pa.Table:
 def _write_arrow(arrow: pa.Table, stream: BinaryIO) -> None:
     with pa.ipc.new_file(stream, arrow.schema) as writer:
         writer.write_table(arrow)
+
+
+def _write_npy(matrix: Any, stream: BinaryIO) -> None:
+    # Given an open file, NumPy writes past its buffer and tells a full disk as a count of items.
+    buffer = io.BytesIO()
+    np.save(buffer, matrix, allow_pickle=False)
+    stream.write(buffer.getbuffer())

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from imapce.common.whole_files import whole_file, writable_target
+from imapce.common.whole_files import as_path, whole_file, writable_target
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.files import figure_bytes
 
@@ -89,7 +89,7 @@ def report_target(path: str | os.PathLike[str]) -> Path:
     >>> report_target("report.html").name
     'report.html'
     """
-    target = Path(path)
+    target = as_path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise InvalidValueError(f"path must end in .html, got {target.name!r}; a report is an HTML page.")
     return writable_target(target)

@@ -1,0 +1,120 @@
+"""The file a session keeps itself in: one writer at a time, and nothing of another writer is overwritten.
+
+While a session lives, its process holds the file (`common/file_lock.py`), so a second process is refused by name.
+What the lock cannot see (another session of the same process, a copy put in its place) the revision does: a hash of
+the file as this session last read or wrote it, compared before every write.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from imapce.common.file_lock import FileLock, HeldElsewhereError
+from imapce.common.whole_files import as_path, whole_file
+from imapce.errors import InvalidValueError
+from imapce.exploration.record import Record
+from imapce.exploration.session_file import session_bytes
+
+
+class OwnFile:
+    """`path` as the file of one session; claimed when it is made.
+
+    A copy of a session, pickled or forked, has the same file and no claim yet: it claims the file at its first write,
+    and is refused where another process holds it or another session wrote to it meanwhile.
+
+    >>> own = OwnFile("session.imapce")
+    >>> own.revision is None
+    True
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+        # Relative names are meant where the session began, wherever the process goes later.
+        self.place = as_path(path).resolve()
+        self._turn = threading.Lock()
+        self._lock = self._claimed()
+        self.revision = revision_of(self.place)
+
+    def write(self, record: Record) -> None:
+        """Replace the file by this state of the session, or say who wrote to it since and leave it as it is."""
+        # One thread at a time, or the second would take the first's revision for that of somebody else.
+        with self._turn:
+            self._lock = self._claimed()
+            found = revision_of(self.place)
+            if found is not None and found != self.revision:
+                raise InvalidValueError(
+                    f"path must be as this session left it, and {str(self.path)!r} was changed since by "
+                    f"{self._changer(found)}: go on from there with load(path, X), or keep this state with save(path) "
+                    "under another name."
+                )
+            content = session_bytes(record)
+            with whole_file(self.place) as stream:
+                stream.write(content)
+            self.revision = _written_here[self.place] = _revision(content)
+
+    def is_at(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a path is another name of this file."""
+        return as_path(path).resolve() == self.place
+
+    def _claimed(self) -> FileLock:
+        return claim(self.path, self.place)
+
+    def _changer(self, revision: str) -> str:
+        if _written_here.get(self.place) == revision:
+            return f"another session of this process ({os.getpid()})"
+        told = self.place.stat()
+        when = datetime.datetime.fromtimestamp(told.st_mtime).isoformat(" ", "seconds")
+        try:
+            return f"{self.place.owner()} at {when}"
+        except (KeyError, NotImplementedError, OSError):
+            return f"somebody at {when}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "place": self.place, "revision": self.revision}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _turn=threading.Lock(), _lock=None)
+
+
+# The last revision of each file that this process wrote: it tells a session of this process from another writer.
+_written_here: dict[Path, str] = {}
+
+
+def claim(path: str | os.PathLike[str], place: Path) -> FileLock:
+    """The lock on `place`, or one sentence that names who has it and the file as the user called it."""
+    try:
+        return FileLock.of(place)
+    except HeldElsewhereError as problem:
+        raise InvalidValueError(
+            f"path must be a session that no other process writes, and {str(path)!r} is being written by "
+            f"{problem.holder}: end that process, choose another file, or only read it with autosave=False."
+        ) from None
+
+
+def write_elsewhere(path: str | os.PathLike[str], record: Record) -> None:
+    """Save a session to a file that is not its own, unless another process writes that one."""
+    place = as_path(path).resolve()
+    lock = claim(path, place)
+    content = session_bytes(record)
+    with whole_file(path) as stream:
+        stream.write(content)
+    _written_here[place] = _revision(content)
+    del lock
+
+
+def revision_of(place: Path) -> str | None:
+    """The hash of a file's contents; None where there is no file."""
+    try:
+        with open(place, "rb") as stream:
+            return hashlib.file_digest(stream, "blake2b").hexdigest()
+    except OSError:
+        return None
+
+
+def _revision(content: bytes) -> str:
+    return hashlib.blake2b(content).hexdigest()

@@ -1,0 +1,105 @@
+"""What a session has found: a table of all rows, where they lie in its views, and what its clusters are in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.common.threads import threads_for
+from imapce.exploration.choices import named_rows
+from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
+from imapce.exploration.record import AcceptedStep
+from imapce.exploration.state import Session
+from imapce.exploration.steps import View, coordinates
+from imapce.tables.encode import frame
+from imapce.tables.source import Column, Source
+
+Array = NDArray[np.float64]
+
+
+class Results(Session):
+    """A session that tells what it has found, from its state alone."""
+
+    def to_frame(self) -> Any:
+        """A table: row id, cluster, step, distinctness, reason, and the coordinates of the row in every accepted view.
+
+        `step` is the one that took the row, -1 for none; `reason` tells why a row is in no cluster.
+        """
+        labels = self.labels_
+        step_of = np.full(len(labels), -1)
+        distinctness = np.full(len(labels), np.nan)
+        for number, step in enumerate(self.steps):
+            for cluster in step.clusters:
+                step_of[cluster.rows] = number
+        for cluster in self.clusters_:
+            distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
+        columns: dict[str, NDArray] = {
+            "row": self.row_ids,
+            "cluster": labels,
+            "step": step_of,
+            "distinctness": distinctness,
+            "reason": self.reasons_,
+        }
+        for number, step in enumerate(self.steps):
+            places = self.coordinates(step)
+            for axis in range(places.shape[1]):
+                columns[f"step{number}_axis{axis}"] = places[:, axis]
+        return frame(columns, like=self._table)
+
+    def profile(self, rows: Any, *, against: Any = None) -> Profile:
+        """What any rows are, in the units of the table: the columns that set them apart and the most typical of them.
+
+        Both are masks or positions; `against` is all other rows unless it is given.
+
+        >>> from imapce import Exploration
+        >>> X = np.random.default_rng(0).normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3)
+        >>> Exploration(X).profile(np.arange(20)).name
+        'x0 high (9.0 against −0.3)'
+        """
+        n = self._rows.n_rows
+        inside = named_rows(rows, self._table, n, argument="rows")
+        outside = ~inside if against is None else named_rows(against, self._table, n, argument="against")
+        groups = inside.astype(np.intp) + 2 * outside
+        describer = Describer(self._rows, self._source, self.row_ids, groups=groups, n_groups=4)
+        return describer.profile([1, 3], [2, 3])
+
+    def description(self, *, labels: Column | None = None) -> Description:
+        """All accepted clusters side by side, each against all other rows and against what was left at its step.
+
+        `labels` are described too and used for nothing else.
+
+        >>> from imapce import Exploration
+        >>> X = np.random.default_rng(0).normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3)
+        >>> exploration = Exploration(X, random_state=0)
+        >>> _ = exploration.accept(mask=np.arange(20))
+        >>> exploration.description().clusters[0].name
+        'x0 high (9.0 against −0.3)'
+        """
+        n_clusters = len(self.clusters_)
+        groups = np.where(self._known_at_start, n_clusters + 1, n_clusters)
+        groups[self.labels_ >= 0] = self.labels_[self.labels_ >= 0]
+        describer = Describer(
+            self._rows, self._source, self.row_ids, groups=groups, n_groups=n_clusters + 2, labels=labels
+        )
+        left = rest_question(n_clusters) if np.any(groups == n_clusters) else None
+        return describer.describe(step_questions(self._taken_together()), left)
+
+    def coordinates(self, step: AcceptedStep | View) -> Array:
+        """(n, k): all rows in the view of an accepted step, or in any view of a proposal."""
+        with threads_for(self._rows.n_rows, self._rows.n_features):
+            return coordinates(self._rows, step.components, step.mean, step.scale)
+
+    def _taken_together(self) -> list[int]:
+        """How many clusters came at once; where some were regrouped since, each stands for itself."""
+        if self.regroupings:
+            return [1] * len(self.clusters_)
+        return [len(step.clusters) for step in self.steps]
+
+    @property
+    def _source(self) -> Source:
+        def values(places: NDArray[np.intp]) -> Array:
+            return np.vstack([block.copy() for block in self._rows.blocks(places)]) + self._rows.origin[places]
+
+        return Source(self._reader, self._table, values)
