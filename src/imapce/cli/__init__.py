@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from imapce.cli import app as app_command
 from imapce.cli import compare, datasets, demo, embed, explore, info, transform
 from imapce.cli.messages import INTERRUPTED, in_one_sentence
 from imapce.cli.options import with_option_groups
@@ -30,6 +31,7 @@ app = typer.Typer(
 for command in (
     embed.embed,
     explore.explore,
+    app_command.app,
     compare.compare,
     transform.transform,
     info.info,

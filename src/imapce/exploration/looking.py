@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,12 @@ from imapce.common.checks import is_whole
 from imapce.common.threads import threads_for
 from imapce.common.watch import Tell, Watch
 from imapce.errors import InvalidValueError
+from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.partition import Partition, partition_of
 from imapce.exploration.record import Feature
 from imapce.exploration.results import Results
 from imapce.exploration.steps import Look, Step, View, features_apart
-from imapce.priors.kinds import Prior, Subset
+from imapce.priors.kinds import Attributes, Prior, Subset, known_columns
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.search.solution import Optimum
 
@@ -49,22 +50,76 @@ class Looking(Results):
             self._clustered(0, watch)
         return self._proposal
 
+    def look(
+        self,
+        *,
+        n_components: int | None = None,
+        alpha: float | str | None = None,
+        mu: float | str | None = None,
+        progress: Tell | None = None,
+        cancel: Cancel | None = None,
+    ) -> View:
+        """A view of the unexplored rows with other settings than those of the session, which it leaves as it is.
+
+        With alpha=0 and mu=0 it shows the directions of most variance, whatever is known.
+
+        >>> from imapce import Exploration
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 5)), random_state=0)
+        >>> exploration.look(n_components=3).embedding.shape
+        (60, 3)
+        """
+        given = {"n_components": n_components, "alpha": alpha, "mu": mu}
+        model = clone(self._model).set_params(**{key: value for key, value in given.items() if value is not None})
+        model.check_parameters()
+        found, step = self._looked(Watch(progress, cancel), model)
+        return found.placed(step.views[0])
+
+    def go_on_with(self, *, prior: Any = None, alpha: float | str | None = None, mu: float | str | None = None) -> Self:
+        """Go on with other settings: all that is known besides what was taken, and the weights; what was taken stays.
+
+        `prior` replaces what was known at the start, and [] forgets it; None leaves it as it is.
+
+        >>> from imapce import Attributes, Exploration
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 5)), random_state=0)
+        >>> exploration.go_on_with(prior=Attributes([0])).known_in_words
+        ['The column x0 was known: views give up what it explains.']
+        """
+        before = dict(self.__dict__)
+        given = {key: value for key, value in {"alpha": alpha, "mu": mu}.items() if value is not None}
+        try:
+            self._model = clone(self._model).set_params(**given)
+            self._model.check_parameters()
+            if prior is not None:
+                self._know(prior)
+                for one in self._other_priors:
+                    if isinstance(one, Attributes):
+                        known_columns(one, self._reader)
+            self._proposal, self._look, self._partition = None, None, None
+            self._flat, self._by_chance = False, None
+            self._commit(self._moves, self._undone)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
     def _priors(self, known: Mask) -> list[Prior]:
         subset: list[Prior] = [Subset(known, weight=self._subset_weight)] if known.any() else []
         return [*self._other_priors, *subset]
 
-    def _looked(self, watch: Watch) -> tuple[Look, Step]:
+    def _looked(self, watch: Watch, model: IMAPCE | None = None) -> tuple[Look, Step]:
         """The next look and its step, as they always are after what was accepted."""
         known, number = self.known, len(self.steps)
         left = len(known) - int(known.sum())
-        if left <= self._model.n_components:
+        model = clone(self._model) if model is None else model
+        if left <= model.n_components:
             raise InvalidValueError(f"nothing can be proposed: {left} rows are unexplored. Use undo() to go back.")
         seed = int(np.random.SeedSequence([self.random_state, number]).generate_state(1)[0] % 2**31)
         try:
             return Look.at(
                 self._rows,
                 self._reader,
-                clone(self._model),
+                model,
                 priors=self._priors(known),
                 known=known,
                 number=number,
@@ -73,7 +128,7 @@ class Looking(Results):
             )
         except FlatRowsError:
             # Clusters that were found in all directions are there although no view of them alone is.
-            if not (self.is_joint and self.steps):
+            if not (self.is_joint and self.steps) or model.n_components != self._model.n_components:
                 raise
             return self._look_back(known, number, seed)
 

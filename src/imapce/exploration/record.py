@@ -38,7 +38,7 @@ class Feature:
 
 @dataclass(frozen=True, eq=False)
 class TakenCluster(Comparable):
-    """A cluster that was accepted: which rows, how distinct, what sets it apart and who chose it.
+    """A cluster that was accepted: which rows, how distinct, what sets it apart, who chose it and, perhaps, its name.
 
     >>> TakenCluster(np.arange(3), 2.5, chosen="hand").size
     3
@@ -49,6 +49,7 @@ class TakenCluster(Comparable):
     features: tuple[Feature, ...] = ()
     _: KW_ONLY
     chosen: str
+    name: str | None = None
 
     @property
     def size(self) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from imapce.common.threads import threads_for
 from imapce.exploration.choices import named_rows
 from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
-from imapce.exploration.record import AcceptedStep
+from imapce.exploration.record import AcceptedStep, Regrouping
 from imapce.exploration.state import Session
 from imapce.exploration.steps import View, coordinates
 from imapce.tables.encode import frame
@@ -18,9 +18,29 @@ from imapce.tables.source import Column, Source
 
 Array = NDArray[np.float64]
 
+# Why rows are in no cluster although others are.
+SET_ASIDE, FAR = "gross outlier, set aside", "far from every cluster"
+
 
 class Results(Session):
     """A session that tells what it has found, from its state alone."""
+
+    @property
+    def reasons_(self) -> NDArray[np.str_]:
+        """(n,), why a row is in no cluster, in a few words and as far as it is known without a look; else empty.
+
+        >>> from imapce import Exploration
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(153, 4)) + 9 * np.eye(3, 4)[np.arange(153) % 3])
+        >>> set(exploration.reasons_.tolist()), set(exploration.run().reasons_.tolist())
+        ({'not looked at yet'}, {''})
+        """
+        known, taken = self.known, self.labels_ >= 0
+        end = self._end
+        left = "not looked at yet" if end is None else end[1]
+        if self._moves and isinstance(self._moves[-1], Regrouping) and self._moves[-1].kind == "consolidate":
+            left = FAR
+        return np.select([taken, known, self._set_aside], ["", "known at the start", SET_ASIDE], default=left)
 
     def to_frame(self) -> Any:
         """A table: row id, cluster, step, distinctness, reason, and the coordinates of the row in every accepted view.

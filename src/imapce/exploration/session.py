@@ -119,16 +119,20 @@ class Exploration(Regrouped):
         *,
         mask: Any = None,
         view: int = 0,
+        name: str | None = None,
         progress: Tell | None = None,
         cancel: Cancel | None = None,
     ) -> AcceptedStep:
         """Take clusters of the current proposal into the known: the most distinct, named ones, or any rows by `mask`.
 
         `view` chooses among `propose().views`; `mask` may be a lasso: a boolean mask or positions of unexplored rows.
+        `name` is what the cluster is called from then on.
         """
         watch = Watch(progress, cancel)
         if clusters is not None and mask is not None:
             raise InvalidValueError("accept takes clusters or mask, not both; call it twice.")
+        if name is not None and not isinstance(name, str):
+            raise InvalidTypeError(f"name must be None or a text; got {name!r:.80}.")
         left = self._rows.n_rows - int(self.known.sum())
         if left <= self._model.n_components:
             raise InvalidValueError(f"nothing can be accepted: {left} rows are unexplored. Use undo() to go back.")
@@ -146,7 +150,7 @@ class Exploration(Regrouped):
         watch.tell("describing what was taken")
         accepted = AcceptedStep(
             tuple(
-                TakenCluster(rows, distinctness, self._features(rows, seen), chosen=who)
+                TakenCluster(rows, distinctness, self._features(rows, seen), chosen=who, name=name)
                 for rows, distinctness in chosen
             ),
             seen.components,
@@ -210,6 +214,15 @@ class Exploration(Regrouped):
         from imapce.plotting.reports.exploration import write_exploration_report
 
         write_exploration_report(self, path, labels=labels, title=title)
+
+    def app(self, *, table: Any = None, color: str | None = None) -> Any:
+        """The page of `imapce app` as a widget of a notebook, over this very session; needs the extra `app`.
+
+        `table` holds further columns of the same rows to colour by and to show, `color` names the first one.
+        """
+        from imapce.app.widget import Explorer
+
+        return Explorer(self, table=self._table if table is None else table, color=color)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 

@@ -69,6 +69,7 @@ def _told_move(i: int, move: Move, arrays: Arrays) -> dict[str, Any]:
                 "distinctness": cluster.distinctness,
                 "chosen": cluster.chosen,
                 "features": [[f.name, f.difference, f.loading] for f in cluster.features],
+                **({} if cluster.name is None else {"name": cluster.name}),
             }
         )
     if isinstance(move, AcceptedStep):
@@ -215,7 +216,10 @@ def _clusters(i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray) ->
         taken[rows] = True
         features = tuple(Feature(str(name), float(diff), float(load)) for name, diff, load in one["features"])
         distinctness = None if one["distinctness"] is None else float(one["distinctness"])
-        clusters.append(TakenCluster(rows.astype(np.intp), distinctness, features, chosen=str(one["chosen"])))
+        name = None if one.get("name") is None else str(one["name"])
+        clusters.append(
+            TakenCluster(rows.astype(np.intp), distinctness, features, chosen=str(one["chosen"]), name=name)
+        )
     return tuple(clusters)
 
 

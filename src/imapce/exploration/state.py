@@ -45,8 +45,7 @@ Mask = NDArray[np.bool_]
 # were found in all directions and have a valley around them do not come by chance.
 VIEW_SIZE, JOINT_SIZE = (0.02, 10), (0.01, 5)
 # Why rows are in no cluster.
-TOO_FEW, ONE_GROUP, SET_ASIDE = "too few for a cluster", "one group", "gross outlier, set aside"
-FAR = "far from every cluster"
+TOO_FEW, ONE_GROUP = "too few for a cluster", "one group"
 
 
 class Session:
@@ -83,18 +82,11 @@ class Session:
         require_truth("refine", refine)
         self.refine = bool(refine)
         seed = require_seed(random_state)
-        # A seed is drawn once where none is given, so that the session can be saved and go on as it was.
+        # Drawn once where none is given, so that the session can be saved and go on as it was.
         self.random_state = int(np.random.default_rng().integers(2**31)) if seed is None else seed
         _require_new(path)
         self._own_file = None if path is None else OwnFile(path)
-        priors = as_list(prior)
-        subsets = [one for one in priors if isinstance(one, Subset)]
-        self._other_priors = [one for one in priors if not isinstance(one, Subset)]
-        self._subset_weight = max((float(one.weight) for one in subsets), default=1.0)
-        self._known_at_start = np.zeros(n, dtype=bool)
-        for one in subsets:
-            require_same_index(one, X)
-            self._known_at_start |= known_rows(one, n)
+        self._know(prior)
         smallest = JOINT_SIZE if self.is_joint else VIEW_SIZE
         self.min_cluster_size = size_of_clusters(min_cluster_size, n, share=smallest[0], least=smallest[1])
         self._moves: list[Move] = []
@@ -186,23 +178,6 @@ class Session:
         """Why the exploration is over, in words; None while it is not, or while it takes a look to tell."""
         end = self._end
         return None if end is None else end[0]
-
-    @property
-    def reasons_(self) -> NDArray[np.str_]:
-        """(n,), why a row is in no cluster, in a few words and as far as it is known without a look; else empty.
-
-        >>> from imapce import Exploration
-        >>> rng = np.random.default_rng(0)
-        >>> exploration = Exploration(rng.normal(size=(153, 4)) + 9 * np.eye(3, 4)[np.arange(153) % 3])
-        >>> set(exploration.reasons_.tolist()), set(exploration.run().reasons_.tolist())
-        ({'not looked at yet'}, {''})
-        """
-        known, taken = self.known, self.labels_ >= 0
-        end = self._end
-        left = "not looked at yet" if end is None else end[1]
-        if self._moves and isinstance(self._moves[-1], Regrouping) and self._moves[-1].kind == "consolidate":
-            left = FAR
-        return np.select([taken, known, self._set_aside], ["", "known at the start", SET_ASIDE], default=left)
 
     @property
     def _end(self) -> tuple[str, str] | None:
@@ -353,6 +328,17 @@ class Session:
         session._subset_weight, session._known_at_start = float(subset.weight), known
         session._moves = list(record.steps)
         return session
+
+    def _know(self, prior: Any) -> None:
+        """Take priors apart: rows of X join those accepted later, the others act on every view."""
+        priors, n = as_list(prior), self._rows.n_rows
+        subsets = [one for one in priors if isinstance(one, Subset)]
+        self._other_priors = [one for one in priors if not isinstance(one, Subset)]
+        self._subset_weight = max((float(one.weight) for one in subsets), default=1.0)
+        self._known_at_start = np.zeros(n, dtype=bool)
+        for one in subsets:
+            require_same_index(one, self._table)
+            self._known_at_start |= known_rows(one, n)
 
     @cached_property
     def _print(self) -> DataPrint:

@@ -1,0 +1,167 @@
+"""Which colour every row has: one byte a row, and what stands beside it in the legend.
+
+    0 known · 1 no cluster, or missing · 2 to 13 the palette · 16 to 63 a scale
+
+The bytes are what the page draws from; light and dark are two tables of 64 colours for the same bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.app.columns import told
+from imapce.plotting.style import KNOWN_GREY, MISSING_GREY, PALETTE, continuous_colormap
+
+Codes = NDArray[np.uint8]
+
+KNOWN, NONE, FIRST, SCALE = 0, 1, 2, 16
+SHADES = 48
+# The colours of clusters leave out black, as in all figures.
+CLUSTER_CODES = tuple(FIRST + place for place, hue in enumerate(PALETTE) if hue != "#000000")
+# On dark the deep ones are lifted until each is 3:1 against the ground.
+ON_DARK = {
+    "#0072B2": "#3B9BDC",
+    "#D55E00": "#F07A24",
+    "#009E73": "#1FBF91",
+    "#000000": "#E6EAEF",
+    "#882255": "#D0608F",
+    "#332288": "#8F83E8",
+    "#5A2D00": "#B5824F",
+}
+
+
+def palettes() -> dict[str, list[str]]:
+    """The 64 colours on light and on dark ground.
+
+    >>> palettes()["light"][FIRST]
+    '#0072B2'
+    """
+    shades = continuous_colormap()(np.linspace(0, 1, SHADES))[:, :3]
+    scale = ["#%02X%02X%02X" % tuple(round(255 * part) for part in shade) for shade in shades]  # noqa: UP031
+    spare = [MISSING_GREY] * (SCALE - FIRST - len(PALETTE))
+    light = [KNOWN_GREY, "#8C959F", *PALETTE, *spare, *scale]
+    dark = ["#3A424C", "#7C8794", *(ON_DARK.get(hue, hue) for hue in PALETTE), *spare, *_lifted(shades)]
+    return {"light": light, "dark": dark}
+
+
+def _lifted(shades: NDArray[np.float64]) -> list[str]:
+    """The scale on dark ground, where its darkest third would vanish."""
+    lifted = 0.22 + 0.78 * shades
+    return ["#%02X%02X%02X" % tuple(round(255 * min(1.0, part)) for part in shade) for shade in lifted]  # noqa: UP031
+
+
+@dataclass(frozen=True, eq=False)
+class Colouring:
+    """The code of every row and the legend: entries of a category, or the ends of a scale.
+
+    >>> by_column("size", np.array([1.0, np.nan] * 20)).legend[-1]["name"]
+    'missing'
+    """
+
+    by: str
+    title: str
+    codes: Codes
+    legend: list[dict[str, Any]] = field(default_factory=list)
+    scale: dict[str, Any] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """All but the codes, which travel as bytes."""
+        return {"type": "colours", "by": self.by, "title": self.title, "legend": self.legend, "scale": self.scale}
+
+
+def by_cluster(
+    clusters: NDArray[np.intp] | None, known: NDArray[np.bool_], details: list[dict[str, Any]], *, title: str
+) -> Colouring:
+    """The clusters of a view; `details` says more of each, in their order. Without any, all unexplored are alike."""
+    codes = np.full(len(known), NONE, dtype=np.uint8)
+    legend = []
+    if clusters is not None:
+        for number, more in enumerate(details):
+            code = cluster_code(number)
+            inside = clusters == number
+            codes[inside] = code
+            legend.append({"code": code, "name": f"Cluster {number}", **more, "count": int(inside.sum())})
+    codes[known] = KNOWN
+    loose = int((codes == NONE).sum())
+    if loose:
+        name = "Unexplored" if clusters is None else "In no cluster"
+        legend.append({"code": NONE, "name": name, "count": loose, "loose": True})
+    if known.any():
+        legend.append({"code": KNOWN, "name": "Known", "count": int(known.sum()), "known": True})
+    return Colouring("cluster", title, codes, legend)
+
+
+def by_number(by: str, title: str, numbers: NDArray[np.intp], names: list[str], rest: str) -> Colouring:
+    """Numbered groups, as the clusters taken or the steps they were taken in; -1 is none of them."""
+    codes = np.full(len(numbers), NONE, dtype=np.uint8)
+    legend: list[dict[str, Any]] = []
+    for number, name in enumerate(names):
+        inside = numbers == number
+        codes[inside] = cluster_code(number)
+        legend.append({"code": cluster_code(number), "name": name, "count": int(inside.sum()), "group": number})
+    if (codes == NONE).any():
+        legend.append({"code": NONE, "name": rest, "count": int((codes == NONE).sum()), "group": -1})
+    return Colouring(by, title, codes, legend)
+
+
+def cluster_code(number: int) -> int:
+    """The code of a cluster by its number; after eleven they repeat, as in all figures.
+
+    >>> cluster_code(0), cluster_code(11)
+    (2, 2)
+    """
+    return CLUSTER_CODES[number % len(CLUSTER_CODES)]
+
+
+def by_column(name: str, values: NDArray[Any], kind: str | None = None) -> Colouring:
+    """A column: categories by how many rows they have, numbers on a scale, missing ones grey."""
+    if kind is None:
+        kind = "number" if values.dtype.kind == "f" else "category"
+    if kind == "number":
+        return _on_a_scale(name, values.astype(np.float64))
+    if values.dtype.kind == "f":
+        missing = np.isnan(values)
+        classes, inverse = np.unique(np.where(missing, 0.0, values), return_inverse=True)
+        words = [str(told(one)) for one in classes]
+    else:
+        missing = np.array([value is None for value in values], dtype=bool)
+        classes, inverse = np.unique([str(told(value)) for value in values], return_inverse=True)
+        words = [str(one) for one in classes]
+    counts = np.bincount(inverse[~missing], minlength=len(words))
+    # Few classes keep their own order (1, 2, 3 or a, b, c); of many the largest get a colour and the rest is "other".
+    kept = np.flatnonzero(counts)
+    if len(kept) > len(PALETTE):
+        kept = np.sort(np.argsort(-counts, kind="stable")[: len(PALETTE) - 1])
+    code_of = np.full(len(words), FIRST + len(PALETTE) - 1, dtype=np.uint8)
+    code_of[kept] = FIRST + np.arange(len(kept))
+    codes = np.where(missing, NONE, code_of[inverse]).astype(np.uint8)
+    legend = [{"code": int(code_of[one]), "name": words[one], "count": int(counts[one])} for one in kept]
+    others = int(counts.sum() - counts[kept].sum())
+    if others:
+        rest = int(np.count_nonzero(counts)) - len(kept)
+        legend.append({"code": FIRST + len(PALETTE) - 1, "name": f"{rest} others", "count": others})
+    if missing.any():
+        legend.append({"code": NONE, "name": "missing", "count": int(missing.sum())})
+    return Colouring(f"column:{name}", name, codes, legend)
+
+
+def _on_a_scale(name: str, values: NDArray[np.float64]) -> Colouring:
+    missing = ~np.isfinite(values)
+    present = values[~missing]
+    codes = np.full(len(values), NONE, dtype=np.uint8)
+    scale = None
+    if len(present):
+        # The scale spans the middle 98 %, or one far value would leave a single colour for all others.
+        low, high = (float(one) for one in np.quantile(present, [0.01, 0.99]))
+        if not high > low:
+            low, high = float(present.min()), float(present.max())
+        share = np.clip((present - low) / ((high - low) or 1.0), 0.0, 1.0)
+        codes[~missing] = SCALE + np.minimum((share * SHADES).astype(int), SHADES - 1)
+        scale = {"low": told(low), "high": told(high), "least": told(float(present.min()))}
+        scale["most"] = told(float(present.max()))
+    legend = [{"code": NONE, "name": "missing", "count": int(missing.sum())}] if missing.any() else []
+    return Colouring(f"column:{name}", name, codes, legend, scale)

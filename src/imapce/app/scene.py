@@ -1,0 +1,121 @@
+"""One view as it is drawn: where rows lie, along which axes, how it is framed, and which rows a lasso holds."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.app.lasso import LassoIndex
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+NAMED_FEATURES = 3
+ARROWS = 10
+# A feature that turns an axis by less than this share of its strongest one does not name it.
+WORTH_NAMING = 0.25
+FRAMED = 0.001
+MOST_ROOM = 1.6
+
+
+@dataclass(eq=False)
+class Scene:
+    """Rows at `coordinates` (n, k) along `components` (k, d) in standardised space; `title` says what view this is.
+
+    `kind` is "overview", "proposal", "step" or "three"; `number` the optimum or the step it shows.
+    """
+
+    coordinates: Array
+    components: Array
+    _: KW_ONLY
+    kind: str
+    title: str
+    number: int = 0
+    known: Mask
+    clusters: NDArray[np.intp] | None = None
+    most_distinct: tuple[int, ...] = ()
+    distinctness: list[float] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    _index: LassoIndex | None = None
+
+    @property
+    def n_axes(self) -> int:
+        """k, two or three."""
+        return self.coordinates.shape[1]
+
+    def inside(self, polygon: Array, looking: Array | None = None) -> NDArray[np.intp]:
+        """The rows inside a polygon, of the plane itself or of the plane (k, 2) it is looked at in."""
+        if looking is not None:
+            return LassoIndex(self.coordinates @ looking).rows(polygon)
+        if self._index is None:
+            self._index = LassoIndex(self.coordinates)
+        return self._index.rows(polygon)
+
+    def frame(self) -> list[list[float]]:
+        """The least and the largest coordinate to show, axis by axis; far known rows and a few far others stay out."""
+        shown = self.coordinates[~self.known] if not self.known.all() else self.coordinates
+        low, high = shown.min(axis=0), shown.max(axis=0)
+        inner_low, inner_high = np.quantile(shown, [FRAMED, 1 - FRAMED], axis=0)
+        inner = inner_high - inner_low
+        far = (high - low) > MOST_ROOM * np.maximum(inner, 1e-12)
+        low, high = np.where(far, inner_low - 0.15 * inner, low), np.where(far, inner_high + 0.15 * inner, high)
+        room = np.where(high > low, high - low, 1.0)
+        # Known rows are followed for half the width of the others, as in the figures.
+        low = np.maximum(low - 0.5 * room, np.minimum(low, self.coordinates.min(axis=0)))
+        high = np.minimum(high + 0.5 * room, np.maximum(high, self.coordinates.max(axis=0)))
+        room = np.where(high > low, high - low, 1.0)
+        return [(low - 0.04 * room).tolist(), (high + 0.04 * room).tolist()]
+
+    def outlines(self) -> list[dict[str, Any]]:
+        """Mean and covariance of every cluster; the page draws two standard deviations around the most distinct."""
+        if self.clusters is None:
+            return []
+        told = []
+        for number in range(len(self.distinctness)):
+            members = self.coordinates[self.clusters == number]
+            if len(members) == 0:
+                continue
+            deviation = members - members.mean(axis=0)
+            told.append(
+                {
+                    "number": number,
+                    "mean": members.mean(axis=0).tolist(),
+                    "covariance": (deviation.T @ deviation / len(members)).tolist(),
+                    "most": number in self.most_distinct,
+                }
+            )
+        return told
+
+    def axes(self, names: list[str]) -> list[dict[str, Any]]:
+        """Every axis with the features that make it, strongest first, and the sign they make it with."""
+        told = []
+        for axis in self.components:
+            strongest = np.argsort(-np.abs(axis), kind="stable")[:NAMED_FEATURES]
+            worth = [j for j in strongest if abs(axis[j]) >= WORTH_NAMING * abs(axis[strongest[0]]) and axis[j]]
+            told.append({"features": [{"name": names[j], "weight": round(float(axis[j]), 4)} for j in worth]})
+        return told
+
+    def arrows(self, names: list[str]) -> list[dict[str, Any]]:
+        """The features with the longest loadings, as arrows for the biplot."""
+        length = np.sqrt((self.components**2).sum(axis=0))
+        strongest = np.argsort(-length, kind="stable")[:ARROWS]
+        return [{"name": names[j], "to": self.components[:, j].tolist()} for j in strongest if length[j] > 0]
+
+    def told(self, names: list[str]) -> dict[str, Any]:
+        """All but the coordinates, which travel as bytes."""
+        low, high = self.frame()
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "number": self.number,
+            "dims": self.n_axes,
+            "low": low,
+            "high": high,
+            "axes": self.axes(names),
+            "arrows": self.arrows(names),
+            "outlines": self.outlines(),
+            **self.facts,
+        }

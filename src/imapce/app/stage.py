@@ -1,0 +1,233 @@
+"""What a page sees of a study: the view in sight, its colours, the rows that are selected.
+
+Rows travel in one seeded random order, so that a prefix is a sample and dithering mixes clusters fairly; the page never
+needs to know which row is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.app import colours
+from imapce.app.columns import told
+from imapce.app.frames import Buffer, Content
+from imapce.app.geodesic import Turn
+from imapce.app.lasso import polygon_of
+from imapce.app.scene import Scene
+from imapce.app.study import Study
+from imapce.errors import InvalidValueError
+
+Reply = tuple[Content, Sequence[Buffer]]
+Send = Callable[[Content, Sequence[Buffer]], None]
+
+THUMBNAIL_ROWS = 3000
+MOST_TABLE_ROWS = 200
+MOST_HOVERED = 12
+
+
+class Stage:
+    """The view in sight and the rows selected in it; `send(content, buffers)` carries what is told unasked."""
+
+    def __init__(self, study: Study, send: Send):
+        self.study, self.send = study, send
+        self.exploration = study.exploration
+        self.order = study.order
+        self.selected = np.zeros(study.n_rows, dtype=bool)
+        self.scene: Scene = study.overview
+        self.by = "cluster" if study.color is None else f"column:{study.color}"
+        self._shown: Scene | None = None
+
+    # --- showing ------------------------------------------------------------------------------------------------------
+
+    def hello(self) -> Content:
+        """What a page needs to know once; the view in sight follows."""
+        self._shown = None
+        study = self.study
+        if self.scene.kind == "overview":
+            step = self.exploration.proposal
+            if step is not None:
+                self.scene = study.proposed(step, 0)
+            elif self.exploration.steps:
+                self.scene = study.looked_back(len(self.exploration.steps) - 1)
+        return {
+            "name": study.name,
+            "palettes": colours.palettes(),
+            "columns": study.columns.names,
+            "features": study.feature_columns,
+            "labels": list(study.labels),
+            "hovered": study.shown_columns[:4],
+            "rows": study.n_rows,
+            "notes": study.notes,
+        }
+
+    def show(self, scene: Scene, *, turning: bool = True) -> None:
+        """Send a view: the turn that leads to it, where every row lies, and its colours."""
+        before, self.scene = self._shown, scene
+        content: Content = {"type": "view", **scene.told(self.exploration.feature_names), "turn": None}
+        if turning and before is not None and before.n_axes == scene.n_axes:
+            content["turn"] = Turn.between(before.components.T, scene.components.T).told()
+        points = np.ascontiguousarray(scene.coordinates[self.order].T, dtype=np.float32)
+        colouring = self.colouring()
+        self._shown = scene
+        self.send({**content, "colours": colouring.told()}, [points, colouring.codes[self.order]])
+
+    def recolour(self, scene: Scene) -> None:
+        """Send the colours of a scene that is in sight already, now that its clusters are there."""
+        self.scene = self._shown = scene
+        colouring = self.colouring()
+        self.send({**colouring.told(), "outlines": scene.outlines()}, [colouring.codes[self.order]])
+
+    def colouring(self) -> colours.Colouring:
+        """The colours of the view in sight."""
+        scene, exploration = self.scene, self.exploration
+        if self.by == "taken":
+            names = [self.study.name_of(number) for number in range(len(exploration.clusters_))]
+            return colours.by_number("taken", "Clusters taken", exploration.labels_, names, "Not taken")
+        if self.by == "step":
+            names = [f"Step {number + 1}" for number in range(len(exploration.steps))]
+            return colours.by_number("step", "Step", self._steps(), names, "Not taken")
+        if self.by.startswith("column:"):
+            name = self.by.removeprefix("column:")
+            columns = self.study.columns
+            return colours.by_column(name, columns.values(name), columns.kind(name))
+        names = scene.facts.get("names", [f"Cluster {number}" for number in range(len(scene.distinctness))])
+        details = [
+            {"name": names[number], "cluster": number, "most": number in scene.most_distinct and scene.kind != "step"}
+            for number in range(len(scene.distinctness))
+        ]
+        return colours.by_cluster(scene.clusters, scene.known, details, title=scene.facts.get("legend", "Clusters"))
+
+    def _steps(self) -> NDArray[np.intp]:
+        """(n,): the step that took each row, -1 for none."""
+        step_of = np.full(self.study.n_rows, -1)
+        for number, step in enumerate(self.exploration.steps):
+            for cluster in step.clusters:
+                step_of[cluster.rows] = number
+        return step_of
+
+    def colour(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+        """Colour by clusters, steps or a column."""
+        by = str(message["by"])
+        if by not in ("cluster", "taken", "step") and by.removeprefix("column:") not in self.study.columns.names:
+            raise InvalidValueError(f"colour must be by cluster, taken, step or a column of the data; got {by!r}.")
+        self.by = by
+        colouring = self.colouring()
+        return colouring.told() | {"type": "reply"}, [colouring.codes[self.order]]
+
+    def hover(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+        """One row in words, and as a picture where it is one."""
+        row = int(self.order[int(message["point"])])
+        names = [name for name in message.get("columns", []) if name in self.study.columns.names][:MOST_HOVERED]
+        number = int(self.exploration.labels_[row])
+        content = {"row": told(self.exploration.row_ids[row]), "values": self.study.columns.row(row, names)}
+        content |= {"taken": self.study.name_of(number) if number >= 0 else None}
+        if self.study.picture is None:
+            return content, []
+        low, high = self.study.brightness
+        grey = np.clip((self.study.columns.pixels(row) - low) / ((high - low) or 1.0) * 255, 0, 255).astype(np.uint8)
+        return {**content, "picture": list(self.study.picture)}, [grey]
+
+    def thumbnails(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+        """All optima of the current step, as points of some rows each."""
+        step = self.exploration.proposal
+        if step is None:
+            return {"views": []}, []
+        rows = self.order[:THUMBNAIL_ROWS]
+        views, points = [], []
+        for number, view in enumerate(step.views):
+            views.append({"number": number, "starts": view.starts})
+            points.append(np.ascontiguousarray(self.study.placed(view)[rows, :2].T, dtype=np.float32))
+        return {"views": views}, points
+
+    # --- choosing rows ------------------------------------------------------------------------------------------------
+
+    def select(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+        """Rows by lasso, cluster or colour, all others, or none; added to, taken from or instead of those before.
+
+        A lasso means unexplored rows; where it holds none of these, it means the known ones inside.
+        """
+        how, mode = str(message["how"]), str(message.get("mode", "replace"))
+        chosen = np.zeros(self.study.n_rows, dtype=bool)
+        if how == "lasso":
+            chosen[self.scene.inside(polygon_of(np.frombuffer(buffers[0])), self._plane(message.get("looking")))] = True
+            fresh = chosen & ~self.scene.known
+            chosen = fresh if fresh.any() and self.by == "cluster" else chosen
+        elif how == "cluster":
+            chosen |= False if self.scene.clusters is None else self.scene.clusters == int(message["cluster"])
+        elif how == "taken":
+            chosen |= self.exploration.labels_ == int(message["number"])
+        elif how == "step":
+            chosen |= self._steps() == int(message["number"])
+        elif how == "code":
+            chosen |= self.colouring().codes == int(message["code"])
+        elif how == "invert":
+            chosen = ~self.selected & ~self.exploration.known
+        elif how != "clear":
+            raise InvalidValueError(
+                f"rows are chosen by lasso, cluster, taken, step, code, invert or clear; got {how!r}."
+            )
+        if mode == "add":
+            chosen |= self.selected
+        elif mode == "subtract":
+            chosen = self.selected & ~chosen
+        self.selected = chosen
+        return self.selection()
+
+    def _plane(self, looking: Any) -> NDArray[np.float64] | None:
+        if looking is None:
+            return None
+        plane = np.asarray(looking, dtype=np.float64)
+        if plane.shape != (self.scene.n_axes, 2) or not np.isfinite(plane).all():
+            raise InvalidValueError("the plane that is looked at must be two finite axes; draw the lasso again.")
+        return plane
+
+    def selection(self) -> Reply:
+        """How many rows are selected, which clusters they are exactly, and a bit for every row."""
+        labels, clusters = self.exploration.labels_, self.scene.clusters
+        taken = _whole_groups(labels, self.selected, len(self.exploration.clusters_))
+        shown: list[int] = []
+        if clusters is not None and self.scene.kind != "step":
+            shown = _whole_groups(clusters, self.selected, len(self.scene.distinctness))
+        content = {
+            "count": int(self.selected.sum()),
+            "known": int((self.selected & self.exploration.known).sum()),
+            "taken": taken,
+            "clusters": shown,
+        }
+        return content, [np.packbits(self.selected[self.order], bitorder="little")]
+
+    def tell_selection(self) -> None:
+        """Send what is selected."""
+        content, buffers = self.selection()
+        self.send({"type": "selection", **content}, buffers)
+
+    def table(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+        """The selected rows as a table, from a place on."""
+        rows = np.flatnonzero(self.selected)
+        start = max(0, int(message.get("start", 0)))
+        names = self.study.shown_columns
+        values = [self.study.columns.values(name) for name in names]
+        body = [
+            [told(self.exploration.row_ids[row]), *(told(column[row]) for column in values)]
+            for row in rows[start : start + MOST_TABLE_ROWS].tolist()
+        ]
+        return {"head": ["row", *names], "body": body, "start": start, "total": len(rows)}, []
+
+
+def _whole_groups(labels: NDArray[np.intp], selected: NDArray[np.bool_], count: int) -> list[int]:
+    """The groups of which every row is selected, where nothing else is.
+
+    >>> _whole_groups(np.array([0, 0, 1]), np.array([True, True, False]), 2)
+    [0]
+    """
+    if not count or (labels[selected] < 0).any():
+        return []
+    inside = np.bincount(labels[selected], minlength=count)
+    whole = np.bincount(labels[labels >= 0], minlength=count)
+    if ((inside > 0) & (inside < whole)).any():
+        return []
+    return np.flatnonzero(inside).tolist()

@@ -1,0 +1,87 @@
+// The loop: look, take, go on; how much is left, and whether it is anything.
+
+import { button, count, h, percent, rowsOf } from "./dom.js";
+
+export function actionsPanel(app) {
+  const bar = ["known", "taken", "left"].map((name) => h("span", { class: name }));
+  const left = h("p", { class: "left" });
+  const next = button("Next view", { class: "main", onclick: () => app.ask("next") });
+  const take = button("Take most distinct", { class: "main", onclick: () => app.ask("take", { what: "most" }) });
+  const name = h("input", { type: "text", placeholder: "Name it (optional)", maxLength: 60, "aria-label": "Name of the rows you take" });
+  const takeSelection = button("Take selection", {
+    onclick: async () => {
+      const [told] = await app.ask("take", { what: "selection", name: name.value.trim() || null });
+      if (told) name.value = "";
+    },
+  });
+  name.addEventListener("keydown", (event) => event.key === "Enter" && takeSelection.click());
+  const split = button("Split this one", { hidden: true, title: "Let this cluster fall into the pieces it is made of", onclick: () => app.ask("split", app.selected.clusters.length ? { cluster: app.selected.clusters[0] } : { number: app.selected.taken[0] }) });
+  const merge = button("Merge", { hidden: true, title: "Make these clusters one", onclick: () => app.ask("merge", { numbers: app.selected.taken }) });
+  const run = button("Run to the end", { onclick: () => app.ask("run") });
+  const cancel = button("Cancel", { class: "warn", hidden: true, onclick: () => app.ask("cancel") });
+  const back = button("Back to now", { class: "main", hidden: true, onclick: () => (app.state.proposed ? app.ask("view", { number: 0 }) : app.ask("next")) });
+  const chosen = h("div", { class: "chosen", hidden: true }, h("p", null, ""), h("div", { class: "row" }, name, takeSelection), h("div", { class: "row" }, split, merge));
+  const work = h("div", { class: "work", hidden: true }, h("progress", { max: 1 }), h("p", null, ""));
+  const stop = h("p", { class: "stop", hidden: true });
+  const needle = h("span", { class: "needle" });
+  const gauge = h("div", { class: "gauge", role: "img" }, h("span", { class: "limit" }), needle);
+  const gaugeWords = h("p", null, "");
+  const gaugeBox = h("div", { class: "gaugebox" }, h("h3", null, "Is anything left?"), gauge, gaugeWords);
+  const el = h("section", { class: "card actions", "aria-label": "Explore" },
+    left, h("div", { class: "stack", role: "img", "aria-label": "Rows known, taken and left" }, bar),
+    h("div", { class: "row" }, next, take, back), chosen, h("div", { class: "row" }, run, cancel), work, stop, gaugeBox);
+
+  app.onSelection.push((told) => {
+    chosen.hidden = !told.count;
+    const known = told.known ? `, ${count(told.known)} of them known already` : "";
+    chosen.firstChild.textContent = `${rowsOf(told.count)} selected${known}`;
+    takeSelection.disabled = told.count === told.known || app.state?.looking.kind === "step";
+    split.hidden = told.clusters.length + told.taken.length !== 1;
+    merge.hidden = told.taken.length < 2;
+  });
+
+  return {
+    el,
+    takeMost: () => !take.disabled && !take.hidden && take.click(),
+    next: () => !next.disabled && !next.hidden && next.click(),
+    refresh(state) {
+      const parts = [state.known_at_start, state.taken, state.left];
+      bar.forEach((one, i) => (one.style.flexGrow = String(parts[i])));
+      left.textContent = state.left ? `${rowsOf(state.left)} of ${count(state.rows)} left to explore` : "Every row is explored";
+      const busy = Boolean(state.busy);
+      const looking = state.looking.kind === "step";
+      back.hidden = !looking || Boolean(state.stop);
+      next.hidden = looking || state.proposed || Boolean(state.stop);
+      take.hidden = looking || !state.proposed || Boolean(state.stop);
+      const held = busy && !state.busy.gives_way;
+      next.disabled = held || Boolean(state.stop);
+      take.disabled = held || !state.can_take_most;
+      take.title = state.can_take_most ? "Take the outlined cluster into the known, and look again" : "No cluster is outlined yet";
+      run.disabled = held || Boolean(state.stop);
+      run.hidden = held;
+      cancel.hidden = !busy;
+      if (!busy) work.hidden = true;
+      stop.hidden = !state.stop;
+      stop.textContent = state.stop ?? "";
+      const p = state.p_value;
+      gaugeBox.hidden = p === null && !state.structure;
+      gauge.hidden = p === null;
+      if (p !== null) {
+        // On a log scale from 0.01, the least this test can give, to 1.
+        needle.style.left = `${100 * Math.min(1, Math.max(0, 1 + Math.log10(p) / 2))}%`;
+        gaugeWords.textContent = p <= 0.05
+          ? `Yes. One shapeless cloud would look this split in ${percent(p)} of draws (p = ${p.toPrecision(2)}).`
+          : `Perhaps not. One shapeless cloud looks this split in ${percent(p)} of draws (p = ${p.toPrecision(2)}).`;
+        gauge.setAttribute("aria-label", gaugeWords.textContent);
+      } else if (state.structure) gaugeWords.textContent = state.structure.clear ? `There are groups: ${state.structure.words}.` : `No groups beyond chance: ${state.structure.words}.`;
+    },
+    progress(told) {
+      work.hidden = false;
+      const [meter, words] = work.children;
+      if (told.share === null) meter.removeAttribute("value");
+      else meter.value = told.share;
+      words.textContent = `${told.words}…`;
+      cancel.hidden = false;
+    },
+  };
+}

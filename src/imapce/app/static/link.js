@@ -1,0 +1,111 @@
+// Words to and from Python: one socket (or a notebook's comm) that both look like `model` here.
+
+const PAD = 8;
+
+function packed(content, buffers) {
+  const parts = buffers.map((one) => new Uint8Array(one.buffer ?? one, one.byteOffset ?? 0, one.byteLength));
+  let header = new TextEncoder().encode(JSON.stringify({ ...content, _b: parts.map((one) => one.length) }));
+  const padded = header.length + ((PAD - ((header.length + 4) % PAD)) % PAD);
+  let size = 4 + padded;
+  for (const part of parts) size += part.length + ((PAD - (part.length % PAD)) % PAD);
+  const frame = new Uint8Array(size).fill(32, 4, 4 + padded);
+  new DataView(frame.buffer).setUint32(0, padded, true);
+  frame.set(header, 4);
+  let place = 4 + padded;
+  for (const part of parts) {
+    frame.set(part, place);
+    place += part.length + ((PAD - (part.length % PAD)) % PAD);
+  }
+  return frame;
+}
+
+function unpacked(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const content = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  const buffers = [];
+  let place = 4 + length;
+  for (const size of content._b) {
+    buffers.push(new DataView(buffer, place, size));
+    place += size + ((PAD - (size % PAD)) % PAD);
+  }
+  delete content._b;
+  return [content, buffers];
+}
+
+// A socket that looks like a widget's model, and comes back by itself when it drops.
+export class SocketModel {
+  constructor(address) {
+    this.address = address;
+    this.listeners = { "msg:custom": [], up: [], down: [] };
+    this.wait = 250;
+    this.connect();
+    window.addEventListener("pagehide", () => this.send({ type: "bye" }));
+  }
+  connect() {
+    const socket = new WebSocket(this.address());
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => {
+      this.socket = socket;
+      this.wait = 250;
+      this.emit("up");
+    };
+    socket.onmessage = (event) => this.emit("msg:custom", ...unpacked(event.data));
+    socket.onclose = () => {
+      const was = this.socket === socket;
+      this.socket = null;
+      if (was || this.wait === 250) this.emit("down");
+      setTimeout(() => this.connect(), this.wait);
+      this.wait = Math.min(4000, this.wait * 2);
+    };
+  }
+  on(event, f) {
+    this.listeners[event]?.push(f);
+  }
+  emit(event, ...values) {
+    for (const f of this.listeners[event]) f(...values);
+  }
+  send(content, _callbacks, buffers = []) {
+    if (this.socket?.readyState === 1) this.socket.send(packed(content, buffers));
+  }
+}
+
+// Questions with answers, and news by their type.
+export class Link {
+  constructor(model) {
+    this.model = model;
+    this.asked = new Map();
+    this.heard = new Map();
+    this.last = 0;
+    model.on("msg:custom", (content, buffers) => this.receive(content, buffers ?? []));
+    model.on("down", () => {
+      for (const [, one] of this.asked) one.fail(new Error("The connection was lost; it is being made again."));
+      this.asked.clear();
+    });
+  }
+  on(type, f) {
+    this.heard.set(type, f);
+  }
+  receive(content, buffers) {
+    if (content.type === "reply") {
+      const one = this.asked.get(content.re);
+      this.asked.delete(content.re);
+      if (!one) return;
+      if (content.error) one.fail(new Error(content.error));
+      else one.done([content, buffers]);
+    } else this.heard.get(content.type)?.(content, buffers);
+  }
+  ask(type, fields = {}, buffers = []) {
+    const id = ++this.last;
+    return new Promise((done, fail) => {
+      this.asked.set(id, { done, fail });
+      this.model.send({ ...fields, type, id }, null, buffers);
+    });
+  }
+}
+
+// A view over bytes; comms may hand out odd offsets, which need a copy.
+export function typed(Kind, view) {
+  const size = Kind.BYTES_PER_ELEMENT;
+  if (view.byteOffset % size === 0) return new Kind(view.buffer, view.byteOffset, view.byteLength / size);
+  return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+}

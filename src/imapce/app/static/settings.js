@@ -1,0 +1,96 @@
+// How views are found: the weights, what is known, and how much of it is left in sight.
+
+import { button, empty, h, niceNumber, short } from "./dom.js";
+
+export function settingsPanel(app) {
+  const weights = { alpha: weight("α", "How strongly what is known is given up"), mu: weight("μ", "How strongly clusters are pulled apart") };
+  const known = h("ul", { class: "known" });
+  const add = h("select", { "aria-label": "A column to add to the known" });
+  const rows = button("Selected rows are known", { hidden: true, onclick: () => app.ask("settings", { rows: "selection" }) });
+  const forget = button("Forget known rows", { hidden: true, onclick: () => app.ask("settings", { rows: "none" }) });
+  const read = h("div", { class: "read" });
+  const measure = button("What is left of the known?", { onclick: () => readBack() });
+  const hover = h("details", null, h("summary", null, "Columns beside the pointer"), h("div", { class: "checks" }));
+  let columns = [];
+  const el = h("section", { class: "card settings", "aria-label": "Settings" },
+    h("details", null, h("summary", null, h("h3", null, "How views are found")),
+      h("div", { class: "inner" }, weights.alpha.el, weights.mu.el,
+        h("div", null, h("h4", null, "What is known"), known, add, h("div", { class: "row" }, rows, forget)),
+        h("div", null, measure, read), hover)));
+
+  function weight(sign, words) {
+    const input = h("input", { type: "number", step: "any", min: 0, "aria-label": `${sign}: ${words}` });
+    const automatic = h("input", { type: "checkbox", checked: true });
+    const found = h("small");
+    const key = sign === "α" ? "alpha" : "mu";
+    automatic.addEventListener("change", () => {
+      input.disabled = automatic.checked;
+      if (automatic.checked) app.ask("settings", { [key]: "auto" });
+      else input.focus();
+    });
+    input.disabled = true;
+    input.addEventListener("change", () => input.value !== "" && app.ask("settings", { [key]: Number(input.value) }));
+    return {
+      el: h("div", { class: "weight" }, h("label", null, h("b", null, sign), h("span", null, words)), h("div", { class: "row" }, input, h("label", { class: "auto" }, automatic, "automatic"), found)),
+      show(value) {
+        if (value === undefined || value === null) return;
+        found.textContent = `now ${niceNumber(value)}`;
+        if (automatic.checked) input.value = String(Number(value.toPrecision(4)));
+      },
+    };
+  }
+
+  const setKnown = (names) => app.ask("settings", { columns: names });
+  add.addEventListener("change", () => {
+    if (!add.value) return;
+    setKnown([...columns, add.value]);
+    add.value = "";
+  });
+
+  async function readBack() {
+    measure.disabled = true;
+    read.replaceChildren(empty("Reading the known back from the view…"));
+    const [told] = await app.ask("left");
+    measure.disabled = false;
+    if (!told) return read.replaceChildren();
+    if (!told.known.length) return read.replaceChildren(empty("No column is known, so nothing can be read back."));
+    read.replaceChildren(...told.known.map((one) => {
+      if (one.words) return h("p", { class: "empty" }, `${one.name}: ${one.words}`);
+      const share = (value) => `${100 * Math.min(1, Math.max(0, value))}%`;
+      const gone = one.score - one.chance < 0.1;
+      return h("div", { class: "leak" }, h("span", null, short(one.name, 24)), h("span", { class: "track" }, h("i", { class: gone ? "good" : "warn", style: { width: share(one.score) } }), h("u", { style: { left: share(one.chance) } })),
+        h("small", null, `${gone ? "gone" : "still there"}: read ${niceNumber(one.score)}, chance ${niceNumber(one.chance)}`));
+    }));
+  }
+
+  return {
+    el,
+    columns(told) {
+      columns = [];
+      add.replaceChildren(h("option", { value: "" }, "Add a column…"), ...told.features.map((name) => h("option", { value: name }, short(name, 40))));
+      hover.lastChild.replaceChildren(...told.columns.slice(0, 40).map((name) => {
+        const box = h("input", { type: "checkbox", checked: app.hovered.includes(name) });
+        box.addEventListener("change", () => (app.hovered = box.checked ? [...app.hovered, name].slice(-12) : app.hovered.filter((one) => one !== name)));
+        return h("label", null, box, short(name, 30));
+      }));
+    },
+    state(state) {
+      columns = state.known_columns;
+      const lines = columns.map((name) => h("li", null, h("span", null, short(name, 28)), button(`Forget ${name}`, { iconOnly: true, class: "quiet", onclick: () => setKnown(columns.filter((one) => one !== name)) }, "clear")));
+      const others = state.priors.filter((one) => !one.includes("column"));
+      known.replaceChildren(...lines, ...others.map((words) => h("li", { class: "words" }, words)), ...(lines.length + others.length ? [] : [h("li", { class: "words" }, "Nothing yet but what you take.")]));
+      for (const option of add.options) option.hidden = columns.includes(option.value);
+      forget.hidden = !state.known_at_start;
+      const held = Boolean(state.busy && !state.busy.gives_way);
+      for (const one of el.querySelectorAll("select, button")) if (one !== measure) one.disabled = held;
+    },
+    selection(told) {
+      rows.hidden = !told.count || told.known > 0;
+    },
+    refresh(scene) {
+      weights.alpha.show(scene.alpha);
+      weights.mu.show(scene.mu);
+      read.replaceChildren();
+    },
+  };
+}

@@ -1,0 +1,77 @@
+// What was taken so far, step by step, and the other views of this one.
+
+import { count, empty, h, rowsOf, short } from "./dom.js";
+import { typed } from "./link.js";
+
+export function timelinePanel(app) {
+  const steps = h("ol", { class: "steps" });
+  const views = h("div", { class: "views" });
+  const el = h("section", { class: "timeline", "aria-label": "Steps and other views" },
+    h("div", { class: "past" }, h("h3", null, "Steps"), steps), h("div", { class: "others" }, h("h3", null, "Other views of this step"), views));
+  let shown = "";
+
+  const panel = {
+    el,
+    refresh(state) {
+      if (!state) return;
+      const looking = state.looking;
+      const items = state.steps.map((step, number) => {
+        const size = step.clusters.reduce((sum, one) => sum + one.size, 0);
+        const why = step.clusters[0].features[0];
+        const names = step.clusters.map((one) => one.name).join(", ");
+        return h("li", null, h("button", { type: "button", class: "step", "aria-current": looking.kind === "step" && looking.number === number ? "step" : false, onclick: () => app.ask("look_back", { step: number }) },
+          h("span", { class: "dots" }, step.clusters.map((one) => h("i", { style: { background: app.palette?.[one.code] } }))),
+          h("b", null, `${number + 1}`), h("span", { class: "what" }, short(names, 22)),
+          h("small", null, rowsOf(size), why ? ` · ${why[1] > 0 ? "high" : "low"} ${short(why[0], 16)}` : "")));
+      });
+      const now = state.stop
+        ? h("li", { class: "end" }, h("span", null, "The end"))
+        : h("li", null, h("button", { type: "button", class: "step now", "aria-current": looking.kind !== "step" ? "step" : false, onclick: () => (state.proposed ? app.ask("view", { number: 0 }) : app.ask("next")) }, h("b", null, "Now"), h("small", null, `${count(state.left)} left`)));
+      const regrouped = state.moves.filter((one) => one.kind !== "step").map((one) => h("li", { class: "regrouped", title: one.words }, h("span", null, { split: "Split", merge: "Merged", consolidate: "Consolidated" }[one.kind])));
+      steps.replaceChildren(...items, ...regrouped, now);
+      if (!state.proposed) views.replaceChildren(empty("They appear with the next view."));
+      for (const one of views.querySelectorAll("button")) one.setAttribute("aria-pressed", String(looking.kind === "proposal" && Number(one.dataset.number) === looking.number));
+    },
+    async refreshThumbnails() {
+      const key = `${app.state?.steps.length}:${app.state?.views}`;
+      if (!app.state?.proposed || shown === key + app.root.dataset.theme) return;
+      const [told, buffers] = await app.link.ask("thumbnails").catch(() => [null, []]);
+      if (!told) return;
+      shown = key + app.root.dataset.theme;
+      views.replaceChildren(...told.views.map((one, i) => {
+        const canvas = h("canvas", { width: 96, height: 66 });
+        const points = typed(Float32Array, buffers[i]);
+        canvas.draw = () => thumbnail(canvas, points, app);
+        canvas.draw();
+        return h("button", { type: "button", "data-number": one.number, "aria-label": `View ${one.number + 1}`, title: `View ${one.number + 1}: ${one.starts} of the searches ended here`, onclick: () => app.ask("view", { number: one.number }) }, canvas, h("small", null, one.number === 0 ? "best" : `view ${one.number + 1}`));
+      }));
+      panel.refresh(app.state);
+    },
+    turn(by) {
+      const { state } = app;
+      if (!state?.proposed || state.views < 2) return;
+      const at = state.looking.kind === "proposal" ? state.looking.number : 0;
+      app.ask("view", { number: (at + by + state.views) % state.views });
+    },
+  };
+  return panel;
+}
+
+function thumbnail(canvas, points, app) {
+  const n = points.length / 2;
+  const pen = canvas.getContext("2d");
+  const [xs, ys] = [points.subarray(0, n), points.subarray(n)];
+  const ends = (values) => {
+    const sorted = Float32Array.from(values).sort();
+    const [low, high] = [sorted[Math.floor(0.005 * n)], sorted[Math.ceil(0.995 * n) - 1]];
+    return [low, high - low || 1];
+  };
+  const [[x0, w], [y0, t]] = [ends(xs), ends(ys)];
+  pen.fillStyle = app.look.ground;
+  pen.fillRect(0, 0, 96, 66);
+  const codes = app.plot.raster.codes;
+  for (let i = 0; i < n; i++) {
+    pen.fillStyle = app.palette[codes[i]] ?? app.look.soft;
+    pen.fillRect(5 + (84 * (xs[i] - x0)) / w, 59 - (54 * (ys[i] - y0)) / t, 1.6, 1.6);
+  }
+}

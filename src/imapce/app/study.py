@@ -1,0 +1,215 @@
+"""What is explored and how it is called: one exploration, the columns it came from, and its views as scenes."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from imapce.app.columns import Columns
+from imapce.app.scene import Scene
+from imapce.exploration.record import TakenCluster
+from imapce.exploration.session import Exploration
+from imapce.exploration.steps import Step, View
+from imapce.priors.kinds import Attributes, Prior
+
+Array = NDArray[np.float64]
+
+TABLED = 12
+
+
+@dataclass(eq=False)
+class Study:
+    """One exploration with what a page shows beside it.
+
+    `table` holds the columns as they were read, `features` what the exploration was made of, `picture` the height and
+    width where a row is a picture, `script` the Python that makes `X`, `color` the column of the first colours;
+    `keeps_file` tells whether the file of the session is one that somebody named; `settled_at` is the number of moves
+    that were made before the settings were changed last.
+
+    >>> study = Study("noise", Exploration(np.random.default_rng(0).normal(size=(30, 4))))
+    >>> study.n_rows, study.overview.kind
+    (30, 'overview')
+    """
+
+    name: str
+    exploration: Exploration
+    _: KW_ONLY
+    features: Any = None
+    table: pa.Table | None = None
+    priors: list[Prior] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    labels: tuple[str, ...] = ()
+    color: str | None = None
+    picture: tuple[int, int] | None = None
+    script: tuple[str, ...] = ()
+    keeps_file: bool = True
+    settled_at: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.exploration.row_ids)
+
+    @property
+    def file_name(self) -> str | None:
+        """The name of the file that the session is saved in, where somebody chose one."""
+        path = self.exploration.path
+        return Path(path).name if path is not None and self.keeps_file else None
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns to colour by and to show."""
+        matrix = self.features if isinstance(self.features, np.ndarray) or hasattr(self.features, "toarray") else None
+        return Columns(self.exploration, self.table, matrix)
+
+    @cached_property
+    def shown_columns(self) -> list[str]:
+        """The columns of a table of rows: labels first, then the others as they come."""
+        return list(dict.fromkeys([*self.labels, *self.columns.names]))[:TABLED]
+
+    @cached_property
+    def feature_columns(self) -> list[str]:
+        """The columns that views are made of, a category as one."""
+        names = getattr(self.features, "column_names", None) or getattr(self.features, "columns", None)
+        return list(self.exploration.feature_names if names is None else map(str, names))
+
+    @property
+    def known_columns(self) -> list[str]:
+        """The columns that are known and given up by views."""
+        found: list[str] = []
+        for prior in self.priors:
+            if isinstance(prior, Attributes) and not prior.erase:
+                listed = [prior.columns] if isinstance(prior.columns, str | int) else list(prior.columns)
+                found += [one if isinstance(one, str) else self.exploration.feature_names[int(one)] for one in listed]
+        return found
+
+    @cached_property
+    def order(self) -> NDArray[np.int32]:
+        """The seeded random order in which rows travel to a page."""
+        return np.random.default_rng(0).permutation(self.n_rows).astype(np.int32)
+
+    @cached_property
+    def brightness(self) -> tuple[float, float]:
+        """The least and the largest value of a pixel."""
+        sample = [self.columns.pixels(row) for row in range(0, self.n_rows, max(1, self.n_rows // 200))]
+        return float(np.min(sample)), float(np.max(sample))
+
+    @cached_property
+    def overview(self) -> Scene:
+        """All rows along the two directions of most variance, whatever is known: what is in sight at the start."""
+        seen = self.exploration.look(alpha=0.0, mu=0.0)
+        return Scene(
+            seen.embedding,
+            seen.components,
+            kind="overview",
+            title="Overview: the two directions of most variance",
+            known=self.exploration.known,
+            facts={"legend": "Rows"},
+        )
+
+    def own_copy(self) -> Self:
+        """The same rows for another person: data, columns and overview are shared, the exploration is not."""
+        self.overview, self.columns, self.order  # noqa: B018 - made once, for all copies
+        other = copy.copy(self)
+        other.exploration = copy.copy(self.exploration)
+        return other
+
+    def name_of(self, number: int) -> str:
+        """What a cluster that was taken is called."""
+        return self.exploration.clusters_[number].name or f"Cluster {number}"
+
+    def placed(self, view: View) -> Array:
+        """All rows in a view of the current step."""
+        return self.exploration.coordinates(view) if view.coordinates is None else view.coordinates
+
+    def proposed(self, step: Step, number: int) -> Scene:
+        """A view of the current step."""
+        view = step.views[number]
+        scene = Scene(
+            self.placed(view),
+            view.components,
+            kind="proposal",
+            title=f"Step {step.number + 1}" + (f", view {number + 1} of {len(step.views)}" if number else ""),
+            number=number,
+            known=~view.unexplored,
+            facts={"alpha": view.optimum.alpha, "mu": view.optimum.mu, "legend": "Clusters in this view"},
+        )
+        if not view.looked_at:
+            return scene
+        return replace(
+            scene,
+            clusters=view.clusters,
+            most_distinct=tuple(view.most_distinct),
+            distinctness=[float(one) for one in view.distinctness],
+        )
+
+    def three(self, view: View) -> Scene:
+        """A view of three axes beside those of the session."""
+        facts = {"alpha": view.optimum.alpha, "mu": view.optimum.mu, "legend": "Clusters in this view"}
+        step = self.exploration.proposal
+        scene = Scene(
+            view.embedding, view.components, kind="three", title="Three axes", known=~view.unexplored, facts=facts
+        )
+        if step is None or not step.views[0].looked_at:
+            return scene
+        flat = step.views[0]
+        return replace(
+            scene,
+            clusters=flat.clusters,
+            most_distinct=tuple(flat.most_distinct),
+            distinctness=[float(one) for one in flat.distinctness],
+        )
+
+    def looked_back(self, number: int) -> Scene:
+        """An accepted step in the view it was seen in, with the clusters that were taken."""
+        steps = self.exploration.steps
+        clusters = np.full(self.n_rows, -1)
+        for place, cluster in enumerate(steps[number].clusters):
+            clusters[cluster.rows] = place
+        known = self.exploration.known & (self.exploration.labels_ < 0)
+        for step in steps[:number]:
+            for cluster in step.clusters:
+                known[cluster.rows] = True
+        return Scene(
+            self.exploration.coordinates(steps[number]),
+            steps[number].components,
+            kind="step",
+            title=f"Step {number + 1}, as it was taken",
+            number=number,
+            known=known,
+            clusters=clusters,
+            most_distinct=tuple(range(len(steps[number].clusters))),
+            distinctness=[cluster.distinctness or 0.0 for cluster in steps[number].clusters],
+            facts={
+                "legend": f"Taken in step {number + 1}",
+                "names": [self.step_name(number, place) for place in range(len(steps[number].clusters))],
+            },
+        )
+
+    def step_name(self, number: int, place: int) -> str:
+        """What a cluster of an accepted step is called: its name, its number now, or that it was regrouped since."""
+        cluster = self.exploration.steps[number].clusters[place]
+        if cluster.name:
+            return cluster.name
+        now = self.number_of(cluster)
+        return "regrouped since" if now is None else f"Cluster {now}"
+
+    def number_of(self, cluster: TakenCluster) -> int | None:
+        """The number of a cluster in `labels_`, None where it was regrouped since."""
+        return next((place for place, one in enumerate(self.exploration.clusters_) if one is cluster), None)
+
+    def unexplored_again(self, seen: Scene) -> Scene:
+        """A step that was just undone: the same view, and its rows no longer taken."""
+        known = self.exploration.known
+        facts = {"legend": "Rows"}
+        return replace(
+            seen, kind="overview", known=known, clusters=None, most_distinct=(), distinctness=[], facts=facts, title="…"
+        )

@@ -1,0 +1,90 @@
+"""Where an exploration stands, in the words and numbers of the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from imapce.app.colours import NONE, cluster_code
+from imapce.app.scene import Scene
+from imapce.app.study import Study
+from imapce.exploration.record import Move, Regrouping
+from imapce.exploration.session import Exploration
+
+
+def state_of(exploration: Exploration, study: Study, scene: Scene) -> dict[str, Any]:
+    """Counts, steps, whether there is anything left, and what is being looked at.
+
+    >>> import numpy as np
+    >>> study = Study("noise", Exploration(np.random.default_rng(0).normal(size=(30, 4))))
+    >>> state_of(study.exploration, study, Scene(np.zeros((30, 2)), np.eye(2, 4), kind="overview", title="all",
+    ...          known=study.exploration.known))["left"]
+    30
+    """
+    known = exploration.known
+    step = exploration.proposal
+    taken = int((exploration.labels_ >= 0).sum())
+    left = int((~known).sum())
+    return {
+        "rows": study.n_rows,
+        "features": len(exploration.feature_names),
+        "left": left,
+        "taken": taken,
+        "known_at_start": study.n_rows - taken - left,
+        "clusters": len(exploration.clusters_),
+        "steps": [_step(exploration, study, number) for number in range(len(exploration.steps))],
+        "moves": [_move(move) for move in exploration.moves],
+        "undoable": len(exploration.moves),
+        "redoable": exploration.redoable,
+        "stop": exploration.stop_reason,
+        "structure": None if exploration.structure is None else _structure(exploration),
+        "proposed": step is not None,
+        "p_value": None if step is None else step.p_value,
+        "views": 0 if step is None else len(step.views),
+        "looked_at": step is not None and _current(step, scene).looked_at,
+        "can_take_most": step is not None and bool(_most(step, scene)),
+        "looking": {"kind": scene.kind, "number": scene.number},
+        "priors": exploration.known_in_words,
+        "known_columns": study.known_columns,
+        "file": study.file_name,
+        "min_cluster_size": exploration.min_cluster_size,
+    }
+
+
+def _current(step: Any, scene: Scene) -> Any:
+    return step.views[scene.number if scene.kind == "proposal" and scene.number < len(step.views) else 0]
+
+
+def _most(step: Any, scene: Scene) -> tuple[int, ...]:
+    view = _current(step, scene)
+    return view.most_distinct if view.looked_at else ()
+
+
+def _structure(exploration: Exploration) -> dict[str, Any]:
+    structure = exploration.structure
+    assert structure is not None
+    return {"clear": structure.clear, "words": structure.words}
+
+
+def _move(move: Move) -> dict[str, Any]:
+    """One of what `undo` takes back: a step, or clusters that were regrouped."""
+    if isinstance(move, Regrouping):
+        return {"kind": move.kind, "words": move.words}
+    return {"kind": "step", "words": ""}
+
+
+def _step(exploration: Exploration, study: Study, number: int) -> dict[str, Any]:
+    step = exploration.steps[number]
+    clusters = []
+    for place, cluster in enumerate(step.clusters):
+        now = study.number_of(cluster)
+        clusters.append(
+            {
+                "number": now,
+                "name": study.step_name(number, place),
+                "size": cluster.size,
+                "chosen": cluster.chosen,
+                "code": NONE if now is None else cluster_code(now),
+                "features": [[one.name, round(one.difference, 2)] for one in cluster.features[:3]],
+            }
+        )
+    return {"clusters": clusters, "view": step.view, "p_value": step.p_value}
