@@ -93,7 +93,7 @@ def told(value: Any) -> Any:
     >>> told(0.1 + 0.2), told(3.0), told(float("nan"))
     (0.3, 3, None)
     """
-    if value is None or (isinstance(value, float) and not np.isfinite(value)):
+    if value is None or (isinstance(value, float | np.floating) and not np.isfinite(value)):
         return None
     if isinstance(value, float | np.floating):
         short = float(f"{float(value):.6g}")

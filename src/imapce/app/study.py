@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.app.columns import Columns
+from imapce.app.columns import Columns, told
 from imapce.app.scene import Scene
 from imapce.exploration.record import TakenCluster
 from imapce.exploration.session import Exploration
@@ -140,7 +140,7 @@ class Study:
             title=f"Step {step.number + 1}" + (f", view {number + 1} of {len(step.views)}" if number else ""),
             number=number,
             known=~view.unexplored,
-            facts={"alpha": view.optimum.alpha, "mu": view.optimum.mu, "legend": "Clusters in this view"},
+            facts={"alpha": told(view.optimum.alpha), "mu": told(view.optimum.mu), "legend": "Clusters in this view"},
         )
         if not view.looked_at:
             return scene
@@ -153,7 +153,7 @@ class Study:
 
     def three(self, view: View) -> Scene:
         """A view of three axes beside those of the session."""
-        facts = {"alpha": view.optimum.alpha, "mu": view.optimum.mu, "legend": "Clusters in this view"}
+        facts = {"alpha": told(view.optimum.alpha), "mu": told(view.optimum.mu), "legend": "Clusters in this view"}
         step = self.exploration.proposal
         scene = Scene(
             view.embedding, view.components, kind="three", title="Three axes", known=~view.unexplored, facts=facts

@@ -70,7 +70,6 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
         writable_target(session)
     prepared = prepare(Request.of_options(asked))
     names = prepared.everything.column_names
-    color = color or asked.labels
     if color is not None and color not in names:
         raise InvalidValueError(f"--color must name a column of DATA, got {color!r}: choose among its columns.")
     exploration = Exploration(

@@ -45,6 +45,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     app.plot.raster.setMarked(typed(Uint8Array, bits), told.count > 0);
     app.plot.draw();
     for (const f of app.onSelection) f(told);
+    root.dataset.selections = String(Number(root.dataset.selections ?? 0) + 1);
     app.say(told.count ? `${rowsOf(told.count)} selected` : "nothing selected");
   };
   app.onSelection = [];
@@ -177,6 +178,8 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     document.title = `${told.name} – imapce`;
     setTheme();
     app.legend.columns(told.columns);
+    app.legend.refresh();
+    if (app.state) app.timeline.refresh(app.state);
     app.hovered = told.hovered;
     app.settings.columns(told);
     if (told.notes.length) app.notice(told.notes.join(" "));
