@@ -81,10 +81,10 @@ def by_cluster(
     legend = []
     if clusters is not None:
         for number, more in enumerate(details):
-            code = cluster_code(number)
+            code = more.get("code", cluster_code(number))
             inside = clusters == number
             codes[inside] = code
-            legend.append({"code": code, "name": f"Cluster {number}", **more, "count": int(inside.sum())})
+            legend.append({"code": code, **more, "count": int(inside.sum())})
     codes[known] = KNOWN
     loose = int((codes == NONE).sum())
     if loose:

@@ -46,6 +46,8 @@ def unpack(frame: bytes) -> tuple[Content, list[bytes]]:
     """
     try:
         (length,) = struct.unpack_from("<I", frame)
+        if 4 + length > len(frame):
+            raise ValueError("it is cut short")
         content = json.loads(frame[4 : 4 + length])
         sizes = content.pop("_b", [])
         if not all(isinstance(size, int) and size >= 0 for size in sizes) or len(sizes) > MOST_BUFFERS:

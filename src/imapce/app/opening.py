@@ -140,7 +140,6 @@ def file_study(name: str, data: Any, roles: Mapping[str, str], *, color: str | N
         features=features,
         table=data,
         priors=priors,
-        words=[f"Columns: {listing(known, 10)}"] if known else [],
         labels=tuple(column for column in names if chosen[column] == "label"),
         color=color,
         script=tuple(script),

@@ -29,7 +29,8 @@ def as_python(study: Study) -> str:
     if study.priors:
         names = sorted({type(prior).__name__ for prior in study.priors})
         lines[3] = f"from imapce import {', '.join(sorted(['Exploration', *names]))}"
-        arguments.append(f"prior=[{', '.join(_prior(prior) for prior in study.priors)}]")
+        known = [_prior(prior, study.background) for prior in study.priors]
+        arguments.append(f"prior=[{', '.join(known)}]")
     model = exploration.record().parameters
     changed = {key: model[key] for key in ("alpha", "mu", "missing", "n_components") if model[key] != _DEFAULTS[key]}
     if changed:
@@ -73,12 +74,14 @@ def _rows(rows: Any) -> str:
     return f"np.r_[{parts}]"
 
 
-def _prior(prior: Prior) -> str:
+def _prior(prior: Prior, background: str | None) -> str:
     if isinstance(prior, Attributes):
         return f"Attributes({prior.columns!r}{', erase=True' if prior.erase else ''})"
     if isinstance(prior, Subset):
         rows = np.asarray(prior.rows)
         return f"Subset({_rows(np.flatnonzero(rows) if rows.dtype == bool else rows)})"
     if isinstance(prior, Samples):
-        return "Samples(background)"
-    return repr(prior)
+        return "Samples(...)" if background is None else f"Samples(imapce.tables.read_table({background!r}))"
+    names = prior.y.column_names if hasattr(prior.y, "column_names") else []
+    erase = ", erase=True" if prior.erase else ""
+    return f"Labels(data.select({names!r}){erase})" if names else f"Labels(...{erase})"

@@ -19,7 +19,7 @@ from imapce.app.study import Study
 from imapce.app.summary import state_of
 from imapce.common.checks import is_whole
 from imapce.errors import CancelledError, ImapceError, InvalidValueError
-from imapce.priors.kinds import Attributes, Prior, Subset
+from imapce.priors.kinds import Prior, Subset
 
 PROGRESS_EVERY = 0.1
 SIGNIFICANT = 0.05
@@ -215,9 +215,7 @@ class Session(Stage):
         """What is known now: columns by name, rows as they were or those selected, anything else as it was."""
         priors = list(self.study.priors)
         if "columns" in message:
-            columns = [str(name) for name in message["columns"]]
-            kept = [one for one in priors if not isinstance(one, Attributes) or one.erase]
-            priors = [*kept, Attributes(columns)] if columns else kept
+            priors = self.study.knowing([str(name) for name in message["columns"]])
         if "rows" in message:
             others: list[Prior] = [one for one in priors if not isinstance(one, Subset)]
             rows = self.selected & (self.exploration.labels_ < 0)

@@ -95,8 +95,14 @@ class Stage:
             columns = self.study.columns
             return colours.by_column(name, columns.values(name), columns.kind(name))
         names = scene.facts.get("names", [f"Cluster {number}" for number in range(len(scene.distinctness))])
+        codes = scene.facts.get("codes", [colours.cluster_code(number) for number in range(len(scene.distinctness))])
         details = [
-            {"name": names[number], "cluster": number, "most": number in scene.most_distinct and scene.kind != "step"}
+            {
+                "name": names[number],
+                "code": codes[number],
+                "cluster": number,
+                "most": number in scene.most_distinct and scene.kind != "step",
+            }
             for number in range(len(scene.distinctness))
         ]
         return colours.by_cluster(scene.clusters, scene.known, details, title=scene.facts.get("legend", "Clusters"))

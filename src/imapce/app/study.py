@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from imapce.app.colours import NONE, cluster_code
 from imapce.app.columns import Columns, told
 from imapce.app.scene import Scene
+from imapce.errors import InvalidValueError
 from imapce.exploration.record import TakenCluster
 from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step, View
-from imapce.priors.kinds import Attributes, Prior
+from imapce.priors.kinds import Attributes, Labels, Prior
 
 Array = NDArray[np.float64]
 
@@ -44,7 +47,7 @@ class Study:
     features: Any = None
     table: pa.Table | None = None
     priors: list[Prior] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
+    background: str | None = None
     labels: tuple[str, ...] = ()
     color: str | None = None
     picture: tuple[int, int] | None = None
@@ -89,7 +92,20 @@ class Study:
             if isinstance(prior, Attributes) and not prior.erase:
                 listed = [prior.columns] if isinstance(prior.columns, str | int) else list(prior.columns)
                 found += [one if isinstance(one, str) else self.exploration.feature_names[int(one)] for one in listed]
+            elif isinstance(prior, Labels) and isinstance(prior.y, pa.Table) and not prior.erase:
+                found += prior.y.column_names
         return found
+
+    def knowing(self, columns: Sequence[str]) -> list[Prior]:
+        """What is known with these columns in place of those before: features as attributes, others as labels."""
+        before = self.known_columns
+        others = [prior for prior in self.priors if not _is_of(prior, before)]
+        features = [name for name in columns if name in self.feature_columns]
+        labels = [name for name in columns if name not in self.feature_columns]
+        if labels and (self.table is None or any(name not in self.table.column_names for name in labels)):
+            raise InvalidValueError(f"what is known must be columns of the data; got {labels[0]!r}.")
+        attributes: list[Prior] = [Attributes(features)] if features else []
+        return [*others, *attributes, *(Labels(self.table.select([name])) for name in labels if self.table is not None)]
 
     @cached_property
     def order(self) -> NDArray[np.int32]:
@@ -191,6 +207,7 @@ class Study:
             facts={
                 "legend": f"Taken in step {number + 1}",
                 "names": [self.step_name(number, place) for place in range(len(steps[number].clusters))],
+                "codes": [self.code_of(cluster) for cluster in steps[number].clusters],
             },
         )
 
@@ -201,6 +218,11 @@ class Study:
             return cluster.name
         now = self.number_of(cluster)
         return "regrouped since" if now is None else f"Cluster {now}"
+
+    def code_of(self, cluster: TakenCluster) -> int:
+        """The colour of a cluster that was taken, the same in every view."""
+        now = self.number_of(cluster)
+        return NONE if now is None else cluster_code(now)
 
     def number_of(self, cluster: TakenCluster) -> int | None:
         """The number of a cluster in `labels_`, None where it was regrouped since."""
@@ -213,3 +235,10 @@ class Study:
         return replace(
             seen, kind="overview", known=known, clusters=None, most_distinct=(), distinctness=[], facts=facts, title="…"
         )
+
+
+def _is_of(prior: Prior, columns: list[str]) -> bool:
+    """Whether a prior is one of those that stand for known columns, which are replaced together."""
+    if isinstance(prior, Labels):
+        return not prior.erase and isinstance(prior.y, pa.Table) and set(prior.y.column_names) <= set(columns)
+    return isinstance(prior, Attributes) and not prior.erase

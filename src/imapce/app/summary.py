@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from imapce.app.colours import NONE, cluster_code
 from imapce.app.scene import Scene
 from imapce.app.study import Study
 from imapce.exploration.record import Move, Regrouping
@@ -76,14 +75,13 @@ def _step(exploration: Exploration, study: Study, number: int) -> dict[str, Any]
     step = exploration.steps[number]
     clusters = []
     for place, cluster in enumerate(step.clusters):
-        now = study.number_of(cluster)
         clusters.append(
             {
-                "number": now,
+                "number": study.number_of(cluster),
                 "name": study.step_name(number, place),
                 "size": cluster.size,
                 "chosen": cluster.chosen,
-                "code": NONE if now is None else cluster_code(now),
+                "code": study.code_of(cluster),
                 "features": [[one.name, round(one.difference, 2)] for one in cluster.features[:3]],
             }
         )

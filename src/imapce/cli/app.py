@@ -68,7 +68,8 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
 
     if session is not None:
         writable_target(session)
-    prepared = prepare(Request.of_options(asked))
+    request = Request.of_options(asked)
+    prepared = prepare(request)
     names = prepared.everything.column_names
     if color is not None and color not in names:
         raise InvalidValueError(f"--color must name a column of DATA, got {color!r}: choose among its columns.")
@@ -82,6 +83,7 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
         # Other data is refused here, before a page is opened that could not show it.
         Exploration.load(session, prepared.features, autosave=False)
     features = prepared.features
+    reading = "".join(f", {key}={value!r}" for key, value in asked.reading.items() if value is not None)
     select = f".select({features.column_names!r})" if is_table(features) else ""
     return Study(
         Path(asked.data).name,
@@ -89,10 +91,10 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
         features=features,
         table=prepared.everything if names else None,
         priors=prepared.priors,
-        words=prepared.words,
-        labels=() if asked.labels is None else (asked.labels,),
+        background=asked.background,
+        labels=request.labels,
         color=color,
-        script=(f"X = imapce.tables.read_table({asked.data!r}){select}",),
+        script=(f"data = imapce.tables.read_table({asked.data!r}{reading})", f"X = data{select}"),
     )
 
 

@@ -7,7 +7,7 @@ linear baselines differ only in how they choose components_ from second moments 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,16 @@ from imapce.common.checks import random_generator
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidValueError
 from imapce.estimators.base import TableEstimator
-from imapce.priors.kinds import Prior, Subset, as_list, require_same_index
+from imapce.priors.kinds import Prior, as_list, require_same_index
 from imapce.priors.problem import Problem, pose, require_shape, standardized_data
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows, projected
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import shares_of_kurtosis, stacked_product
 from imapce.tables.encode import frame
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -42,8 +45,7 @@ class LinearView(TableEstimator):
         self.check_parameters()
         priors = as_list(prior)
         for one in priors:
-            if isinstance(one, Subset):
-                require_same_index(one, X)
+            require_same_index(one, X)
         matrix = self._learned(X)
         with threads_for(*matrix.shape):
             self._fit_rows(self._open(matrix), priors)
@@ -109,8 +111,24 @@ class LinearView(TableEstimator):
 
     def transform(self, X: Any) -> Array:
         """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row."""
+        return self._view(X)
+
+    def _view(self, X: Any) -> Array:
         check_is_fitted(self)
         return self._placed(self._read(X), self.components_)
+
+    def plot(self, X: Any, *, color: Any = None, **settings: Any) -> Figure:
+        """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`.
+
+        >>> from imapce import IMAPCE
+        >>> X = np.random.default_rng(0).normal(size=(60, 4))
+        >>> IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(X).plot(X, color=np.arange(60) % 2)
+        <Figure size 760x560 with 1 Axes>
+        """
+        from imapce.plotting.scatter import plot_embedding
+
+        settings.setdefault("axis_names", self.get_feature_names_out().tolist())
+        return plot_embedding(self._view(X), color=color, **settings)
 
     def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
         """`fit`, then the view of the same rows, which are read once for both."""

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from imapce.common.records import Comparable
 from imapce.errors import InvalidValueError
+from imapce.exploration.shown import taken_in_words
 from imapce.exploration.structure import Structure
-from imapce.priors.kinds import Attributes, Samples
+from imapce.priors.kinds import Prior
 from imapce.rows.base import Rows
 
 Array = NDArray[np.float64]
@@ -51,6 +52,9 @@ class TakenCluster(Comparable):
     chosen: str
     name: str | None = None
 
+    def __repr__(self) -> str:
+        return f"TakenCluster({taken_in_words(self)})"
+
     @property
     def size(self) -> int:
         """How many rows it has."""
@@ -77,6 +81,9 @@ class AcceptedStep(Comparable):
     view: int = 0
     p_value: float | None = None
     structure: Structure | None = None
+
+    def __repr__(self) -> str:
+        return f"AcceptedStep({'; '.join(map(taken_in_words, self.clusters[:3]))}{'; …' * (len(self.clusters) > 3)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +198,7 @@ class Record(Comparable):
     steps: tuple[Move, ...]
     known_at_start: Mask
     _: KW_ONLY
-    priors: tuple[Attributes | Samples, ...]
+    priors: tuple[Prior, ...]
     subset_weight: float
     parameters: dict[str, Any]
     min_cluster_size: int

@@ -28,10 +28,11 @@ from imapce.exploration.own_file import OwnFile, write_elsewhere
 from imapce.exploration.partition import Partition
 from imapce.exploration.record import AcceptedStep, DataPrint, Move, Record, Regrouping, TakenCluster, clusters_after
 from imapce.exploration.session_file import not_whole, read_session
+from imapce.exploration.shown import ShownExploration
 from imapce.exploration.steps import Look, Step
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.structure import Structure
-from imapce.priors.kinds import Attributes, Samples, Subset, as_list, known_rows, require_same_index
+from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list, known_labels, known_rows, require_same_index
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows
@@ -48,7 +49,7 @@ VIEW_SIZE, JOINT_SIZE = (0.02, 10), (0.01, 5)
 TOO_FEW, ONE_GROUP = "too few for a cluster", "one group"
 
 
-class Session:
+class Session(ShownExploration):
     """The state of an exploration and all that follows from it without looking; `Exploration` looks and moves."""
 
     def __init__(
@@ -125,6 +126,11 @@ class Session:
     def feature_names(self) -> list[str]:
         """The names of the columns as the views use them, a category as one name for each of its values."""
         return self._reader.names
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether there is a proposal with its clusters, which asking for it need not compute."""
+        return self._proposal is not None and self._proposal.views[0].looked_at
 
     @property
     def is_joint(self) -> bool:
@@ -285,13 +291,13 @@ class Session:
     def record(self) -> Record:
         """The whole session as plain data; a background is in the encoding of X."""
         mean = self._print.mean
-        priors: list[Attributes | Samples] = []
+        priors: list[Prior] = []
         for prior in self._other_priors:
             if isinstance(prior, Samples):
                 matrix = self._reader.background(prior.background, means=mean, missing=self._model.missing)
                 dense = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
                 priors.append(Samples(dense, weight=prior.weight))
-            elif isinstance(prior, Attributes):
+            else:
                 priors.append(prior)
         return Record(
             self._print,
@@ -333,11 +339,12 @@ class Session:
         """Take priors apart: rows of X join those accepted later, the others act on every view."""
         priors, n = as_list(prior), self._rows.n_rows
         subsets = [one for one in priors if isinstance(one, Subset)]
-        self._other_priors = [one for one in priors if not isinstance(one, Subset)]
+        for one in priors:
+            require_same_index(one, self._table)
+        self._other_priors = [_plain(one, n) for one in priors if not isinstance(one, Subset)]
         self._subset_weight = max((float(one.weight) for one in subsets), default=1.0)
         self._known_at_start = np.zeros(n, dtype=bool)
         for one in subsets:
-            require_same_index(one, self._table)
             self._known_at_start |= known_rows(one, n)
 
     @cached_property
@@ -381,3 +388,10 @@ def _require_new(path: str | os.PathLike[str] | None) -> None:
             f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
             "choose another name."
         )
+
+
+def _plain(prior: Prior, n_rows: int) -> Prior:
+    """Labels as they were understood, refused here and not at the first look; other priors as they are."""
+    if not isinstance(prior, Labels):
+        return prior
+    return Labels(known_labels(prior, n_rows), weight=prior.weight, erase=prior.erase)

@@ -58,7 +58,7 @@ export function actionsPanel(app) {
       take.disabled = held || !state.can_take_most;
       take.title = state.can_take_most ? "Take the outlined cluster into the known, and look again" : "No cluster is outlined yet";
       run.disabled = held || Boolean(state.stop);
-      run.hidden = held;
+      run.hidden = held || Boolean(state.stop);
       cancel.hidden = !busy;
       if (!busy) work.hidden = true;
       stop.hidden = !state.stop;

@@ -82,6 +82,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     setTheme();
     app.legend.refresh();
     app.timeline.refresh(app.state);
+    app.timeline.recolour();
   };
   try {
     app.theme = localStorage.getItem("imapce-theme");
@@ -145,6 +146,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     app.plot.raster.setCodes(typed(Uint8Array, codes));
     app.plot.draw();
     app.legend.show(told);
+    app.timeline.recolour();
   });
   link.on("selection", (told, buffers) => mark([told, buffers]));
   link.on("state", (state) => {

@@ -18,7 +18,7 @@ export class Camera {
     this.dims = dims;
     if (dims === 3) {
       this.centre = low.map((value, j) => (value + high[j]) / 2);
-      const reach = Math.max(...low.map((value, j) => (high[j] - value) / 2)) * 1.15;
+      const reach = Math.max(...low.map((value, j) => (high[j] - value) / 2)) * 1.02;
       const { left, right, top, bottom } = this.margin;
       const side = Math.min(this.width - left - right, this.height - top - bottom);
       const [x, y] = [(reach * (this.width - left - right)) / side, (reach * (this.height - top - bottom)) / side];

@@ -60,9 +60,9 @@ export function rowsOf(number) {
 
 export function percent(share) {
   const p = 100 * share;
-  if (p > 0 && p < 1) return "under 1 %";
-  if (p > 99 && p < 100) return "over 99 %";
-  return `${Math.round(p)} %`;
+  if (p > 0 && p < 1) return "under 1\u00a0%";
+  if (p > 99 && p < 100) return "over 99\u00a0%";
+  return `${Math.round(p)}\u00a0%`;
 }
 
 export function short(text, longest = 26) {

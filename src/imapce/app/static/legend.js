@@ -14,6 +14,7 @@ export function legendPanel(app) {
     if (!answer) return;
     app.plot.raster.setCodes(new Uint8Array(codes.buffer, codes.byteOffset, codes.byteLength));
     app.plot.draw();
+    app.timeline.recolour();
     panel.show(answer);
   });
 

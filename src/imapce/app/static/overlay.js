@@ -5,7 +5,8 @@ import { niceNumber, short } from "./dom.js";
 
 export function drawOverlay(canvas, plot) {
   const { camera, scene, look } = plot;
-  const ratio = window.devicePixelRatio || 1;
+  if (!plot.ratio) return;
+  const { ratio } = plot;
   const pen = canvas.getContext("2d");
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, camera.width, camera.height);

@@ -33,11 +33,14 @@ export class Plot {
   resize() {
     const { clientWidth: width, clientHeight: height } = this.el;
     if (!width || !height) return;
-    const ratio = window.devicePixelRatio || 1;
+    // On very wide screens the page is enlarged as a whole, and pixels of the page are not those of the screen.
+    this.enlarged = this.el.getBoundingClientRect().width / width || 1;
+    const ratio = (window.devicePixelRatio || 1) * this.enlarged;
     this.camera.resize(width, height);
     this.raster.resize(width, height, ratio);
     this.over.width = Math.round(width * ratio);
     this.over.height = Math.round(height * ratio);
+    this.ratio = ratio;
     if (this.scene && this.camera.dims === 3) this.camera.frame(3, this.scene.low, this.scene.high);
     this.draw();
   }
@@ -121,7 +124,7 @@ export class Plot {
   listen() {
     const at = (event) => {
       const box = this.over.getBoundingClientRect();
-      return [event.clientX - box.left, event.clientY - box.top];
+      return [(event.clientX - box.left) / this.enlarged, (event.clientY - box.top) / this.enlarged];
     };
     let held = null;
     this.over.addEventListener("pointerdown", (event) => {

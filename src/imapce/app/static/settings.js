@@ -67,7 +67,7 @@ export function settingsPanel(app) {
     el,
     columns(told) {
       columns = [];
-      add.replaceChildren(h("option", { value: "" }, "Add a column…"), ...told.features.map((name) => h("option", { value: name }, short(name, 40))));
+      add.replaceChildren(h("option", { value: "" }, "Add a column…"), ...[...told.labels, ...told.features].map((name) => h("option", { value: name }, short(name, 40))));
       hover.lastChild.replaceChildren(...told.columns.slice(0, 40).map((name) => {
         const box = h("input", { type: "checkbox", checked: app.hovered.includes(name) });
         box.addEventListener("change", () => (app.hovered = box.checked ? [...app.hovered, name].slice(-12) : app.hovered.filter((one) => one !== name)));
@@ -77,7 +77,7 @@ export function settingsPanel(app) {
     state(state) {
       columns = state.known_columns;
       const lines = columns.map((name) => h("li", null, h("span", null, short(name, 28)), button(`Forget ${name}`, { iconOnly: true, class: "quiet", onclick: () => setKnown(columns.filter((one) => one !== name)) }, "clear")));
-      const others = state.priors.filter((one) => !one.includes("column"));
+      const others = state.priors.filter((one) => !/column|Labels/.test(one));
       known.replaceChildren(...lines, ...others.map((words) => h("li", { class: "words" }, words)), ...(lines.length + others.length ? [] : [h("li", { class: "words" }, "Nothing yet but what you take.")]));
       for (const option of add.options) option.hidden = columns.includes(option.value);
       forget.hidden = !state.known_at_start;

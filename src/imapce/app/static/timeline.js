@@ -8,7 +8,7 @@ export function timelinePanel(app) {
   const views = h("div", { class: "views" });
   const el = h("section", { class: "timeline", "aria-label": "Steps and other views" },
     h("div", { class: "past" }, h("h3", null, "Steps"), steps), h("div", { class: "others" }, h("h3", null, "Other views of this step"), views));
-  let shown = "";
+  let asked = 0;
 
   const panel = {
     el,
@@ -29,15 +29,14 @@ export function timelinePanel(app) {
         : h("li", null, h("button", { type: "button", class: "step now", "aria-current": looking.kind !== "step" ? "step" : false, onclick: () => (state.proposed ? app.ask("view", { number: 0 }) : app.ask("next")) }, h("b", null, "Now"), h("small", null, `${count(state.left)} left`)));
       const regrouped = state.moves.filter((one) => one.kind !== "step").map((one) => h("li", { class: "regrouped", title: one.words }, h("span", null, { split: "Split", merge: "Merged", consolidate: "Consolidated" }[one.kind])));
       steps.replaceChildren(...items, ...regrouped, now);
-      if (!state.proposed) views.replaceChildren(empty("They appear with the next view."));
+      if (!state.proposed) views.replaceChildren(empty(state.stop ? "None: the exploration is over." : "They appear with the next view."));
       for (const one of views.querySelectorAll("button")) one.setAttribute("aria-pressed", String(looking.kind === "proposal" && Number(one.dataset.number) === looking.number));
     },
     async refreshThumbnails() {
-      const key = `${app.state?.steps.length}:${app.state?.views}`;
-      if (!app.state?.proposed || shown === key + app.root.dataset.theme) return;
+      const mine = ++asked;
+      if (!app.state?.proposed) return;
       const [told, buffers] = await app.link.ask("thumbnails").catch(() => [null, []]);
-      if (!told) return;
-      shown = key + app.root.dataset.theme;
+      if (!told || mine !== asked) return;
       views.replaceChildren(...told.views.map((one, i) => {
         const canvas = h("canvas", { width: 96, height: 66 });
         const points = typed(Float32Array, buffers[i]);
@@ -46,6 +45,9 @@ export function timelinePanel(app) {
         return h("button", { type: "button", "data-number": one.number, "aria-label": `View ${one.number + 1}`, title: `View ${one.number + 1}: ${one.starts} of the searches ended here`, onclick: () => app.ask("view", { number: one.number }) }, canvas, h("small", null, one.number === 0 ? "best" : `view ${one.number + 1}`));
       }));
       panel.refresh(app.state);
+    },
+    recolour() {
+      for (const one of views.querySelectorAll("canvas")) one.draw();
     },
     turn(by) {
       const { state } = app;

@@ -21,9 +21,9 @@ export function tooltip(app) {
       el.replaceChildren(h("p", null, `Row ${told.row}`, told.taken ? h("em", null, told.taken) : null), ...lines);
       if (told.picture) el.prepend(picture(typed(Uint8Array, buffers[0]), ...told.picture));
       el.hidden = false;
-      const box = app.plot.el.getBoundingClientRect();
-      el.style.left = `${Math.min(x + 16, box.width - el.offsetWidth - 8)}px`;
-      el.style.top = `${Math.max(8, Math.min(y + 16, box.height - el.offsetHeight - 8))}px`;
+      const { clientWidth: width, clientHeight: height } = app.plot.el;
+      el.style.left = `${Math.min(x + 16, width - el.offsetWidth - 8)}px`;
+      el.style.top = `${Math.max(8, Math.min(y + 16, height - el.offsetHeight - 8))}px`;
     },
   };
 }

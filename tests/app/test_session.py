@@ -1,0 +1,242 @@
+"""The talk of a page with one exploration, without a page: every message, and what it changes."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from conversation import Talk, groups, rectangle
+from imapce import Exploration
+from imapce.app.study import Study
+from imapce.exploration.session import Exploration as Session
+
+
+@pytest.fixture
+def talk() -> Talk:
+    table = pa.table({"kind": [f"k{i % 3}" for i in range(300)], "size": np.linspace(0, 1, 300)})
+    study = Study("three groups", Exploration(groups(), random_state=0), table=table, labels=("kind",))
+    return Talk(study)
+
+
+def bits(buffer: Any, order: np.ndarray) -> np.ndarray:
+    mask = np.zeros(len(order), dtype=bool)
+    mask[order] = np.unpackbits(np.frombuffer(bytes(buffer), np.uint8), bitorder="little")[: len(order)].astype(bool)
+    return mask
+
+
+def test_the_first_view_holds_every_row_in_eight_bytes_and_its_colour_in_one(talk: Talk) -> None:
+    talk.ask("hello")
+    content, (points, codes) = talk.said("view")[0]
+    assert content["kind"] == "overview"
+    assert points.nbytes == 8 * 300
+    assert codes.nbytes == 300
+    seen = np.empty((300, 2), dtype=np.float32)
+    seen[talk.session.order] = points.T
+    np.testing.assert_allclose(seen, talk.session.scene.coordinates, rtol=1e-5, atol=1e-5)
+
+
+def test_the_view_comes_before_its_clusters_and_these_before_the_test(talk: Talk) -> None:
+    talk.ask("hello")
+    talk.done("next")
+    kinds = [content["type"] for content, _ in talk.heard]
+    last_view = max(i for i, kind in enumerate(kinds) if kind == "view")
+    assert kinds.index("colours") > last_view
+    assert talk.state["p_value"] is not None
+    assert talk.state["can_take_most"]
+
+
+def test_taking_is_what_accept_does(talk: Talk) -> None:
+    talk.done("next")
+    talk.done("take", what="most")
+    alone = Exploration(groups(), random_state=0)
+    alone.accept()
+    np.testing.assert_array_equal(talk.exploration.labels_, alone.labels_)
+
+
+def test_a_lasso_selects_the_rows_inside_and_takes_them_by_name(talk: Talk) -> None:
+    talk.done("next")
+    inside = talk.session.scene.coordinates[np.arange(300) % 3 == 1]
+    answer = talk.ask("select", rectangle(inside), how="lasso")
+    mask = bits(answer["buffers"][0], talk.session.order)
+    assert answer["count"] == mask.sum()
+    assert mask[np.arange(300) % 3 == 1].all()
+    talk.done("take", what="selection", name="  second  ")
+    assert talk.exploration.clusters_[0].name == "second"
+    np.testing.assert_array_equal(talk.exploration.labels_ == 0, mask)
+    assert talk.state["steps"][0]["clusters"][0]["name"] == "second"
+
+
+def test_selections_are_added_to_subtracted_from_inverted_and_cleared(talk: Talk) -> None:
+    talk.done("next")
+    one, two = (talk.session.scene.clusters == number for number in (0, 1))
+    assert talk.ask("select", how="cluster", cluster=0)["count"] == one.sum()
+    assert talk.ask("select", how="cluster", cluster=1, mode="add")["clusters"] == [0, 1]
+    np.testing.assert_array_equal(talk.session.selected, one | two)
+    assert talk.ask("select", how="cluster", cluster=0, mode="subtract")["count"] == two.sum()
+    assert talk.ask("select", how="invert")["count"] == 300 - two.sum()
+    assert talk.ask("select", how="clear")["count"] == 0
+
+
+def test_undo_and_redo_go_back_and_forth(talk: Talk) -> None:
+    talk.done("take", what="most")
+    taken = talk.exploration.labels_.copy()
+    talk.done("undo")
+    assert talk.state["steps"] == []
+    assert talk.state["redoable"] == 1
+    talk.done("redo")
+    np.testing.assert_array_equal(talk.exploration.labels_, taken)
+
+
+def test_another_optimum_is_turned_to(talk: Talk) -> None:
+    talk.ask("hello")
+    talk.done("next")
+    assert talk.state["views"] > 1
+    talk.done("view", number=1)
+    content, (points, _) = talk.said("view")[-1]
+    assert content["number"] == 1
+    assert len(content["turn"]["angles"]) == 2
+    assert points.nbytes == 8 * 300
+    assert talk.ask("view", number=99)["error"].startswith("a view must be from 0 to")
+
+
+def test_a_run_ends_where_run_ends_and_shows_every_step(talk: Talk) -> None:
+    talk.done("run")
+    alone = Exploration(groups(), random_state=0).run()
+    np.testing.assert_array_equal(talk.exploration.labels_, alone.labels_)
+    assert talk.state["stop"] == alone.stop_reason
+    assert len([1 for content, _ in talk.said("view") if content["kind"] == "step"]) == len(alone.steps)
+
+
+def test_a_run_that_is_cancelled_keeps_what_was_taken(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = talk.session.tell_state
+    cancelled: list[int] = []
+
+    def cancel_after_the_first_step() -> None:
+        if talk.exploration.steps and not cancelled:
+            cancelled.append(len(talk.exploration.steps))
+            talk.session.handle({"type": "cancel", "id": 1})
+        told()
+
+    monkeypatch.setattr(talk.session, "tell_state", cancel_after_the_first_step)
+    talk.done("run")
+    assert len(talk.exploration.steps) == cancelled[0] == 1
+    assert talk.said("cancelled")
+    assert talk.state["busy"] is None
+
+
+def test_one_thing_at_a_time(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+    monkeypatch.setattr(Session, "propose", lambda self, **given: go.wait(20))
+    talk.ask("next")
+    assert talk.ask("undo")["error"].startswith("one thing at a time: still looking for the next view")
+    assert talk.ask("select", how="invert")["count"] == 300
+    go.set()
+    assert talk.session.wait(20)
+    assert talk.said("failed")
+
+
+def test_a_cluster_is_split_and_clusters_are_merged(talk: Talk) -> None:
+    talk.done("next")
+    talk.ask("select", how="invert")
+    talk.done("take", what="selection")
+    talk.done("split", number=0)
+    assert len(talk.exploration.clusters_) > 1
+    talk.done("merge", numbers=[0, 1])
+    assert talk.state["moves"][-1]["kind"] == "merge"
+    assert talk.exploration.labels_.min() == 0
+
+
+def test_settings_are_changed_and_what_was_taken_stays(talk: Talk) -> None:
+    talk.done("take", what="most")
+    taken = talk.exploration.labels_.copy()
+    talk.done("settings", mu=100.0, columns=["x3"])
+    np.testing.assert_array_equal(talk.exploration.labels_, taken)
+    assert talk.exploration.record().parameters["mu"] == 100.0
+    assert talk.state["known_columns"] == ["x3"]
+    read = talk.ask("left")
+    assert [one["name"] for one in read["known"]] == ["x3"]
+    talk.done("settings", columns=["kind"], mu="auto")
+    assert talk.state["known_columns"] == ["kind"]
+    talk.done("settings", columns=[])
+    assert talk.state["known_columns"] == []
+    assert "must be a number" in talk.ask("settings", mu="much")["error"]
+
+
+def test_selected_rows_become_known_and_are_forgotten(talk: Talk) -> None:
+    talk.done("next")
+    talk.ask("select", how="cluster", cluster=0)
+    size = int(talk.session.selected.sum())
+    talk.done("settings", rows="selection")
+    assert talk.state["known_at_start"] == size
+    talk.done("settings", rows="none")
+    assert talk.state["known_at_start"] == 0
+
+
+def test_three_axes_are_shown_and_lassoed_as_they_are_looked_at(talk: Talk) -> None:
+    talk.done("next")
+    talk.done("three")
+    content, (points, _) = talk.said("view")[-1]
+    assert content["dims"] == 3
+    assert points.nbytes == 12 * 300
+    looking = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0][:, :2]
+    flat = talk.session.scene.coordinates @ looking
+    chosen = np.arange(300) % 3 == 2
+    answer = talk.ask("select", rectangle(flat[chosen]), how="lasso", looking=looking.tolist())
+    assert bits(answer["buffers"][0], talk.session.order)[chosen].all()
+
+
+def test_rows_are_described_in_the_units_of_the_table(talk: Talk) -> None:
+    talk.done("next")
+    talk.ask("select", how="cluster", cluster=0)
+    told = talk.ask("describe")
+    strongest = told["traits"][0]
+    inside = groups()[talk.session.selected, int(strongest["column"][1:])].mean()
+    assert strongest["inside"] == pytest.approx(inside, rel=1e-4)
+    assert sum(strongest["bins_inside"]) == pytest.approx(1, abs=1e-3)
+    assert told["labels"][0]["levels"][0]["inside"] == 1.0
+    rows = talk.ask("table")
+    assert rows["total"] == told["count"]
+    assert rows["head"][:2] == ["row", "kind"]
+
+
+def test_a_row_is_told_beside_the_pointer(talk: Talk) -> None:
+    told = talk.ask("hover", point=5, columns=["kind", "x0"])
+    row = int(talk.session.order[5])
+    assert told["row"] == row
+    assert told["values"] == {"kind": f"k{row % 3}", "x0": pytest.approx(groups()[row, 0], rel=1e-5)}
+
+
+@pytest.mark.parametrize("by", ["cluster", "taken", "step", "column:kind", "column:size", "column:x1"])
+def test_every_colour_has_a_legend_that_counts_all_rows(talk: Talk, by: str) -> None:
+    talk.done("take", what="most")
+    told = talk.ask("colour", by=by)
+    assert len(told["buffers"][0]) == 300
+    if told["scale"] is None:
+        assert sum(entry["count"] for entry in told["legend"]) == 300
+
+
+def test_looking_back_shows_a_step_and_takes_nothing(talk: Talk) -> None:
+    talk.done("take", what="most")
+    talk.ask("look_back", step=0)
+    assert talk.state["looking"] == {"kind": "step", "number": 0}
+    assert "looked back" in talk.ask("take", what="most")["error"]
+    talk.done("view", number=0)
+    assert talk.state["looking"]["kind"] == "proposal"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [{"type": "nonsense"}, {"type": "select", "how": "lasso"}, {"type": "select", "how": "magic"}, {"type": "hover"},
+     {"type": "colour", "by": "column:nothing"}, {"type": "take", "what": "all"}, {"type": "look_back", "step": 7},
+     {"type": "merge", "numbers": "x"}, {"type": "hover", "point": 10**9}, {}],
+)  # fmt: skip
+def test_messages_that_make_no_sense_are_answered_in_a_sentence(talk: Talk, message: dict[str, Any]) -> None:
+    answer, _ = talk.session.handle({**message, "id": 3})
+    talk.session.wait(20)
+    assert answer["re"] == 3
+    assert answer.get("error") or talk.said("failed")
+    assert talk.exploration.labels_.max() == -1
