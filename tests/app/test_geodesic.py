@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -42,7 +43,7 @@ def test_the_turn_is_steady_and_never_folds(k: int) -> None:
         A, B = axes(rng, 6, k), axes(rng, 6, k)
         turn = Turn.between(A, B)
         frames = [A @ old + B @ new for old, new in (turn.at(t) for t in np.linspace(0, 1, 101))]
-        steps = [np.linalg.norm(after - before) for before, after in zip(frames, frames[1:], strict=False)]
+        steps = [np.linalg.norm(after - before) for before, after in itertools.pairwise(frames)]
         assert max(steps) < 1.01 * min(steps) + 1e-9
         assert max(steps) < 0.12
 

@@ -79,14 +79,14 @@ class Tab:
 
     def _where(self, message: Content) -> dict[str, Any]:
         """What the page shows first: the start, or the session."""
-        return {"open": self.session is not None, "tab": self.key, "limit": opening.MOST_BYTES}
+        return {"open": self.session is not None, "tab": self.key, "limit": self.desk.most_bytes}
 
     def _offered(self, message: Content) -> dict[str, Any]:
         return {"datasets": opening.offered()}
 
     def _inspect(self, message: Content) -> dict[str, Any]:
         name, path = self.desk.upload(str(message["upload"]))
-        data, columns = opening.inspected(path)
+        data, columns = opening.inspected(path, self.desk.most_bytes)
         return {"name": name, "rows": int(data.shape[0]), "columns": columns, "width": int(data.shape[1])}
 
     def _open(self, message: Content) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Tab:
             study = self.desk.shared_dataset(str(message["dataset"]))
         else:
             name, path = self.desk.upload(str(message["upload"]))
-            data, columns = opening.inspected(path)
+            data, columns = opening.inspected(path, self.desk.most_bytes)
             roles = {one["name"]: one["role"] for one in columns} | dict(message.get("roles", {}))
             study = opening.file_study(name, data, roles)
         path = self.desk.own_file(self.key)
@@ -125,11 +125,13 @@ class Desk:
     """All tabs of one server.
 
     `study` is what it was started with, None for the start page; `folder` holds uploads and the sessions of tabs;
-    `file` is the session file of the command line, which one tab at a time writes to.
+    `file` is the session file of the command line, which one tab at a time writes to; `most_bytes` may be uploaded.
     """
 
-    def __init__(self, study: Study | None, folder: Path, *, file: Path | None = None):
-        self._study, self._folder, self._file = study, folder, file
+    def __init__(
+        self, study: Study | None, folder: Path, *, file: Path | None = None, most_bytes: int = opening.MOST_BYTES
+    ):
+        self._study, self._folder, self._file, self.most_bytes = study, folder, file, most_bytes
         self._tabs: dict[str, Tab] = {}
         self._holder: str | None = None
         self._uploads: dict[str, tuple[str, Path]] = {}

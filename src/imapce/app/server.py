@@ -15,7 +15,6 @@ from typing import Any
 from imapce.app.desk import Desk, Tab
 from imapce.app.frames import Buffer, Content, pack, unpack
 from imapce.app.guard import Guard, new_token
-from imapce.app.opening import MOST_BYTES
 from imapce.app.study import Study
 from imapce.errors import FileFormatError, InvalidValueError, needs
 
@@ -90,10 +89,11 @@ async def _received(desk: Desk, request: Request) -> Response:
         with path.open("xb") as file:
             async for chunk in request.stream():
                 size += len(chunk)
-                if size > MOST_BYTES:
+                if size > desk.most_bytes:
+                    most = f"{desk.most_bytes / 2**20:.4g} MB"
                     raise FileFormatError(
-                        f"{path.name!r} is larger than the {MOST_BYTES >> 20} MB a page takes; name it on the command "
-                        "line instead: imapce app FILE."
+                        f"{path.name!r} is larger than the {most} a page takes; name it on the command line instead: "
+                        "imapce app FILE."
                     )
                 await asyncio.to_thread(file.write, chunk)
     except FileFormatError as problem:

@@ -21,6 +21,7 @@ from imapce.exploration.record import TakenCluster
 from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step, View
 from imapce.priors.kinds import Attributes, Labels, Prior
+from imapce.tables.encode import column_names, is_table
 
 Array = NDArray[np.float64]
 
@@ -81,8 +82,7 @@ class Study:
     @cached_property
     def feature_columns(self) -> list[str]:
         """The columns that views are made of, a category as one."""
-        names = getattr(self.features, "column_names", None) or getattr(self.features, "columns", None)
-        return list(self.exploration.feature_names if names is None else map(str, names))
+        return column_names(self.features) if is_table(self.features) else list(self.exploration.feature_names)
 
     @property
     def known_columns(self) -> list[str]:
@@ -104,7 +104,11 @@ class Study:
         labels = [name for name in columns if name not in self.feature_columns]
         if labels and (self.table is None or any(name not in self.table.column_names for name in labels)):
             raise InvalidValueError(f"what is known must be columns of the data; got {labels[0]!r}.")
-        attributes: list[Prior] = [Attributes(features)] if features else []
+        # An array has no names for its columns, only places.
+        listed: list[Any] = (
+            features if is_table(self.features) else [self.feature_columns.index(one) for one in features]
+        )
+        attributes: list[Prior] = [Attributes(listed)] if listed else []
         return [*others, *attributes, *(Labels(self.table.select([name])) for name in labels if self.table is not None)]
 
     @cached_property

@@ -1,0 +1,115 @@
+"""What the page hands out is what the library has: tables, figures, the report, the session, the Python."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from conversation import Talk, groups
+from imapce import Attributes, Exploration, Labels, Subset
+from imapce.app.opening import dataset_study
+from imapce.app.script import as_python
+from imapce.app.study import Study
+
+
+def explored(prior: Any = None) -> Talk:
+    X = pa.table({f"c{j}": column for j, column in enumerate(groups().T)})
+    priors = [] if prior is None else [prior]
+    study = Study(
+        "three groups.csv",
+        Exploration(X, prior=prior, random_state=0),
+        features=X,
+        table=X.append_column("kind", pa.array([f"k{i % 3}" for i in range(300)])),
+        priors=priors,
+        labels=("kind",),
+        script=("data = table", "X = data.select(['c0', 'c1', 'c2', 'c3'])"),
+    )
+    talk = Talk(study)
+    talk.done("next")
+    talk.done("take", what="most")
+    talk.ask("select", how="cluster", cluster=0)
+    talk.done("take", what="selection", name="by 'hand'")
+    return talk
+
+
+@pytest.fixture(scope="module")
+def talk() -> Talk:
+    return explored()
+
+
+def export(talk: Talk, kind: str) -> tuple[str, bytes]:
+    answer = talk.ask("export", kind=kind)
+    assert "error" not in answer, answer
+    return answer["name"], bytes(answer["buffers"][0])
+
+
+def test_the_tables_hold_the_labels_and_where_rows_lie(talk: Talk) -> None:
+    for kind, read in (("csv", pyarrow.csv.read_csv), ("parquet", pyarrow.parquet.read_table)):
+        name, data = export(talk, kind)
+        table = read(io.BytesIO(data))
+        assert name == f"three-groups-clusters.{kind}"
+        np.testing.assert_array_equal(table["cluster"].to_numpy(), talk.exploration.labels_)
+        np.testing.assert_allclose(table["view_axis0"].to_numpy(), talk.session.scene.coordinates[:, 0])
+
+
+@pytest.mark.parametrize("by", ["cluster", "taken", "column:kind", "column:c0"])
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_the_figure_is_that_of_the_view_in_sight(talk: Talk, kind: str, start: bytes, by: str) -> None:
+    talk.ask("colour", by=by)
+    assert export(talk, kind)[1].startswith(start)
+
+
+def test_the_report_and_the_session_are_the_library_s(talk: Talk, tmp_path: Path) -> None:
+    assert b"<!doctype html>" in export(talk, "report")[1][:200].lower()
+    name, data = export(talk, "session")
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert zipfile.is_zipfile(path)
+    again = Exploration.load(path, talk.session.study.features)
+    np.testing.assert_array_equal(again.labels_, talk.exploration.labels_)
+    assert again.clusters_[-1].name == "by 'hand'"
+
+
+def run_script(talk: Talk) -> Exploration:
+    names: dict[str, Any] = {"table": talk.session.study.table}
+    exec(as_python(talk.session.study), names)
+    return names["exploration"]
+
+
+@pytest.mark.parametrize("prior", ["none", "column", "label", "rows"])
+def test_the_python_leads_to_the_same_labels(prior: str) -> None:
+    kinds = pa.table({"kind": [f"k{i % 2}" for i in range(300)]})
+    known = {"none": None, "column": Attributes(["c3"]), "label": Labels(kinds), "rows": Subset(np.arange(30))}[prior]
+    talk = explored(known)
+    if prior == "label":
+        talk.session.study.table = talk.session.study.table.drop_columns("kind").append_column("kind", kinds["kind"])
+    again = run_script(talk)
+    np.testing.assert_array_equal(again.labels_, talk.exploration.labels_)
+    assert again.clusters_[-1].name == "by 'hand'"
+
+
+def test_the_python_knows_what_was_regrouped_and_set_anew() -> None:
+    talk = explored()
+    talk.done("settings", mu=50.0)
+    talk.done("merge", numbers=[0, 1])
+    np.testing.assert_array_equal(run_script(talk).labels_, talk.exploration.labels_)
+
+
+def test_the_python_of_a_data_set_stands_alone() -> None:
+    talk = Talk(dataset_study("synthetic"))
+    talk.done("take", what="most")
+    names: dict[str, Any] = {}
+    exec(as_python(talk.session.study), names)
+    np.testing.assert_array_equal(names["exploration"].labels_, talk.exploration.labels_)
+
+
+def test_what_is_not_offered_is_refused(talk: Talk) -> None:
+    assert "what is exported must be one of" in talk.ask("export", kind="everything")["error"]

@@ -1,0 +1,112 @@
+"""One person's session is not another's; a tab that is closed is freed and comes back from its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from conversation import groups
+from imapce import Exploration
+from imapce.app.desk import Desk
+from imapce.app.study import Study
+from served import chromium, idle, opened, served
+
+
+def desk(folder: Path, file: Path | None = None) -> Desk:
+    X = groups()
+    return Desk(Study("groups", Exploration(X, random_state=0), features=X), folder, file=file)
+
+
+def listen(content: object, buffers: object) -> None:
+    """A page that hears everything and says nothing."""
+
+
+def take(tab: object) -> None:
+    session = tab.session  # type: ignore[attr-defined]
+    assert "error" not in session.handle({"type": "take", "what": "most", "id": 1})[0]
+    assert session.wait(60)
+
+
+def test_two_browsers_do_not_see_each_other(tmp_path: Path) -> None:
+    both = desk(tmp_path)
+    mine, yours = both.tab(None, "me"), both.tab(None, "you")
+    take(mine)
+    assert len(mine.session.exploration.steps) == 1
+    assert yours.session.exploration.steps == []
+    assert both.tab(mine.key, "you").session.exploration.steps == []
+
+
+def test_rows_are_shared_and_steps_are_not(tmp_path: Path) -> None:
+    both = desk(tmp_path)
+    mine, yours = (both.tab(None, who).session.study for who in ("me", "you"))
+    assert mine.overview is yours.overview
+    assert mine.order is yours.order
+    assert mine.exploration is not yours.exploration
+
+
+def test_a_tab_in_use_is_not_given_to_another_and_one_left_alone_is(tmp_path: Path) -> None:
+    open_tabs = desk(tmp_path)
+    first = open_tabs.tab(None, "me")
+    first.attach(listen)
+    second = open_tabs.tab(None, "me")
+    assert second is not first
+    first.detach(listen)
+    assert open_tabs.tab("unknown", "me") is first
+
+
+def test_a_freed_tab_comes_back_from_its_file(tmp_path: Path) -> None:
+    some = desk(tmp_path)
+    tab = some.tab(None, "me")
+    take(tab)
+    labels = tab.session.exploration.labels_.copy()
+    some.free(tab)
+    assert some.open_tabs == 0
+    again = some.tab(tab.key, "me")
+    assert again is not tab
+    np.testing.assert_array_equal(again.session.exploration.labels_, labels)
+
+
+def test_a_tab_that_is_looked_at_is_not_freed(tmp_path: Path) -> None:
+    some = desk(tmp_path)
+    tab = some.tab(None, "me")
+    tab.attach(listen)
+    some.free(tab)
+    assert some.open_tabs == 1
+
+
+def test_the_file_of_the_command_line_has_one_writer_at_a_time(tmp_path: Path) -> None:
+    file = tmp_path / "session.imapce"
+    some = desk(tmp_path, file)
+    first, second = some.tab(None, "me"), some.tab(None, "you")
+    assert Path(first.session.exploration.path) == file
+    assert Path(second.session.exploration.path) != file
+    assert any("open in another tab" in note for note in second.session.study.notes)
+    take(first)
+    take(second)
+    some.free(first)
+    third = some.tab(None, "they")
+    assert Path(third.session.exploration.path) == file
+    assert len(third.session.exploration.steps) == 1
+
+
+def test_two_browsers_and_a_tab_that_is_closed_and_opened_again(tmp_path: Path) -> None:
+    data = tmp_path / "groups.csv"
+    data.write_text("a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in groups()))
+    with served(data, cwd=tmp_path) as server, chromium() as mine:
+        page, watched = opened(mine, server)
+        page.get_by_role("button", name="Next view").click()
+        page.get_by_role("button", name="Take most distinct").click()
+        page.locator(".step:not(.now)").first.wait_for()
+        idle(page)
+        yours = mine.browser.new_context()
+        other, _ = opened(yours, server)
+        other.locator(".step.now").wait_for()
+        assert other.locator(".step:not(.now)").count() == 0
+        # Closed and opened again, and reloaded: the same work.
+        page.close()
+        page, watched = opened(mine, server)
+        page.locator(".step:not(.now)").first.wait_for()
+        page.reload()
+        page.locator(".step:not(.now)").first.wait_for()
+        watched.nothing_wrong()
