@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.records import Comparable
+from imapce.common.words import counted
 from imapce.errors import InvalidValueError
 from imapce.exploration.structure import Structure
 from imapce.priors.kinds import Attributes, Samples
@@ -106,11 +107,12 @@ class DataPrint(Comparable):
         """Refuse other data than this by the name of what differs."""
         if other.n_rows != self.n_rows:
             raise InvalidValueError(
-                f"X must be the data of the session; it has {other.n_rows} rows and the session {self.n_rows}."
+                f"X must be the data of the session; it has {counted(other.n_rows, 'row')} and the session "
+                f"{self.n_rows:,}."
             )
         if len(other.columns) != len(self.columns):
             raise InvalidValueError(
-                f"X must be the data of the session; it has {len(other.columns)} columns and the session "
+                f"X must be the data of the session; it has {counted(len(other.columns), 'column')} and the session "
                 f"{len(self.columns)}."
             )
         for here, there in zip(other.columns, self.columns, strict=True):

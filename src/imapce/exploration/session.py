@@ -19,6 +19,7 @@ from sklearn.base import clone
 from imapce.common.checks import is_whole
 from imapce.common.threads import threads_for
 from imapce.common.watch import Tell, Watch
+from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.choices import named_clusters, named_rows
 from imapce.exploration.partition import Partition, partition_of
@@ -154,7 +155,8 @@ class Exploration(Session):
             raise InvalidValueError("accept takes clusters or mask, not both; call it twice.")
         left = self._rows.n_rows - int(self.known.sum())
         if left <= self._model.n_components:
-            raise InvalidValueError(f"nothing can be accepted: {left} rows are unexplored. Use undo() to go back.")
+            few = counted(left, "row is", "rows are")
+            raise InvalidValueError(f"nothing can be accepted: {few} unexplored. Use undo() to go back.")
         step = self.propose(clusters=False, progress=progress, cancel=cancel)
         seen = self._view(step, view)
         if mask is not None:
@@ -245,7 +247,8 @@ class Exploration(Session):
         known, number = self.known, len(self._accepted)
         left = len(known) - int(known.sum())
         if left <= self._model.n_components:
-            raise InvalidValueError(f"nothing can be proposed: {left} rows are unexplored. Use undo() to go back.")
+            few = counted(left, "row is", "rows are")
+            raise InvalidValueError(f"nothing can be proposed: {few} unexplored. Use undo() to go back.")
         return Look.at(
             self._rows,
             self._reader,

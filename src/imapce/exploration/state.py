@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from imapce.common.checks import require_choice, require_count, require_seed, require_truth
 from imapce.common.threads import threads_for
+from imapce.common.words import axis_names, counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import parameters_of_file, plain_parameters
@@ -163,10 +164,11 @@ class Session:
         left, axes = self._rows.n_rows - int(self.known.sum()), self._model.n_components
         if left == 0:
             return "Every row is taken."
+        are_left = counted(left, "row is left", "rows are left")
         if left < self.min_cluster_size or (left == self.min_cluster_size and not self.is_joint):
-            return f"{left} rows are left, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
+            return f"{are_left}, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
         if left <= axes:
-            return f"{left} rows are left, too few for a view of {axes} axes; they are outliers."
+            return f"{are_left}, too few for a view of {axes} axes; they are outliers."
         if self._flat:
             return f"The {left} rows left do not vary in {axes} directions; they stay as outliers."
         seen = None if self._proposal is None else self._proposal.views[0]
@@ -174,7 +176,8 @@ class Session:
         if structure is not None and not structure.clear:
             return f"No structure beyond chance: {structure.words}; the {left:,} rows are one group."
         if seen is not None and seen.looked_at and not seen.most_distinct:
-            return f"No cluster of at least {self.min_cluster_size} rows is in the view; {left} rows stay as outliers."
+            least, rest = counted(self.min_cluster_size, "row"), counted(left, "row stays", "rows stay")
+            return f"No cluster of at least {least} is in the view; {rest} as outliers."
         if self._by_chance is not None:
             return (
                 f"No structure is left that one Gaussian would not show (p = {self._by_chance:.2g}); the {left} rows "
@@ -188,7 +191,7 @@ class Session:
         """Take back the last accepted steps."""
         steps = require_count("steps", steps)
         if steps > len(self._accepted):
-            raise InvalidValueError(f"undo(steps) can go back {len(self._accepted)} steps; got {steps}.")
+            raise InvalidValueError(f"undo(steps) can go back {counted(len(self._accepted), 'step')}; got {steps}.")
         kept = len(self._accepted) - steps
         self._commit(self._accepted[:kept], [*self._undone, *reversed(self._accepted[kept:])])
         return self
@@ -197,7 +200,7 @@ class Session:
         """Accept again what `undo` took back."""
         steps = require_count("steps", steps)
         if steps > len(self._undone):
-            raise InvalidValueError(f"redo(steps) can go forward {len(self._undone)} steps; got {steps}.")
+            raise InvalidValueError(f"redo(steps) can go forward {counted(len(self._undone), 'step')}; got {steps}.")
         again = self._undone[len(self._undone) - steps :]
         self._commit([*self._accepted, *reversed(again)], self._undone[: len(self._undone) - steps])
         return self
@@ -205,7 +208,10 @@ class Session:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def to_frame(self) -> Any:
-        """A table: row id, cluster, step, distinctness, and the coordinates of the row in every accepted view."""
+        """A table: row id, cluster, step, distinctness, and where the row lies in every accepted view.
+
+        The axes of step 0 are step0_imapce0, step0_imapce1, and so on.
+        """
         labels = self.labels_
         step_of = np.full(len(labels), -1)
         distinctness = np.full(len(labels), np.nan)
@@ -221,8 +227,8 @@ class Session:
         }
         for number, step in enumerate(self._accepted):
             places = self.coordinates(step)
-            for axis in range(places.shape[1]):
-                columns[f"step{number}_axis{axis}"] = places[:, axis]
+            for axis, values in zip(axis_names(places.shape[1]), places.T, strict=True):
+                columns[f"step{number}_{axis}"] = values
         return frame(columns, like=self._table)
 
     def coordinates(self, step: AcceptedStep | View) -> Array:

@@ -112,7 +112,8 @@ def read_and_tell(
         with _one_sentence(path, suffix):
             return binary.read_parts(parts, limit), ""
     if str(path) == STREAM:
-        data = sys.stdin.buffer.read()
+        # Piece by piece: read() alone goes on waiting after a Ctrl-C that comes between two of its pieces.
+        data = b"".join(iter(lambda: sys.stdin.buffer.read1(1 << 20), b""))
         if not data:
             raise FileFormatError("path must name a file with data, got '-', and standard input is empty: pipe a file.")
         limit(len(data))
@@ -161,7 +162,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     suffix = _suffix(file, WRITE_SUFFIXES)
     write = _writer(table, suffix)
     try:
-        with whole_file(file) as stream:
+        with whole_file(path) as stream:
             write(stream)
     except pa.ArrowException as problem:
         reason = " ".join(str(problem).split())
