@@ -75,6 +75,19 @@ OWN_WORDS = (
 )
 
 
+# The same for a command that takes the columns and the filling of a model, and has no options for them.
+WORDS_OF_A_MODEL = (
+    (
+        r"drop those rows, leave out the columns with --drop, or fill them with --missing mean",
+        "drop those rows or fill them, or use a model made with `imapce embed --missing mean`",
+    ),
+    (r", clip the values or leave the columns out with --drop", " or clip the values"),
+    (r" or leave the columns out with --drop", ""),
+    (r", or leave it out( of DATA)? with --drop", ""),
+    (r" \(leave it out with --drop\)", ""),
+)
+
+
 def in_own_words(sentence: str) -> str:
     """A sentence of the library as the command line would say it, in one line.
 
@@ -82,7 +95,7 @@ def in_own_words(sentence: str) -> str:
     'DATA must not hold missing values: fill them with --missing mean.'
     """
     told = " ".join(sentence.split())
-    for pattern, own in OWN_WORDS:
+    for pattern, own in (*OWN_WORDS, *(WORDS_OF_A_MODEL if voice().has_model else ())):
         told = re.sub(pattern, own, told)
     return told
 
@@ -92,6 +105,7 @@ class Voice:
     """What one run of a command had to say beside its result, and whether it says so aloud."""
 
     silent: bool = False
+    has_model: bool = False
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -119,7 +133,8 @@ def in_one_sentence(command: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(command)
     def told(*args: P.args, **kwargs: P.kwargs) -> R:
-        before = _voice.set(Voice(silent=bool(kwargs.get("quiet") or kwargs.get("as_json"))))
+        silent = bool(kwargs.get("quiet") or kwargs.get("as_json"))
+        before = _voice.set(Voice(silent=silent, has_model="model" in kwargs))
         try:
             result = command(*args, **kwargs)
             # Here and not at the end of Python, where a full disk could only be told as a traceback.

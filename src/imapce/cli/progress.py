@@ -18,7 +18,7 @@ from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, TaskProgress
 from rich.progress import Progress as ProgressBar
 
 from imapce.common.watch import Tell
-from imapce.common.words import counted, duration
+from imapce.common.words import counted, duration, roughly
 
 if TYPE_CHECKING:
     from imapce.search.solution import Progress
@@ -64,8 +64,8 @@ class PlainLines:
         gone = self._clock() - self._began
         done = f"{100 * share:.0f} % {self.of}, " if share is not None else ""
         left = ""
-        if share is not None and share >= LEAST_SHARE:
-            left = f", about {duration(gone * (1 - share) / share)} left"
+        if share is not None and LEAST_SHARE <= share < 1:
+            left = f", {roughly(gone * (1 - share) / share)} left"
         return f"imapce: {done}{words}; {duration(gone)} so far{left}"
 
     def __enter__(self) -> PlainLines:

@@ -56,6 +56,16 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
+def roughly(seconds: float) -> str:
+    """A time that is a guess.
+
+    >>> roughly(4), roughly(38)
+    ('a few seconds', 'about 40 seconds')
+    """
+    told = duration(seconds)
+    return told if told.startswith("a few") else f"about {told}"
+
+
 def duration(seconds: float) -> str:
     """A time as one would say it, no finer than an estimate is.
 

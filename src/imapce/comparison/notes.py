@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.common.checks import as_codes
-from imapce.common.words import duration, listing
+from imapce.common.words import listing, roughly
 from imapce.comparison import methods
 from imapce.comparison.scores import QUANTILE_BINS, class_labels, is_numeric
 from imapce.comparison.table import Positions, Table
@@ -75,6 +75,4 @@ def note_on_slow(priors: list[Prior], n_rows: int, max_rows: int | None) -> list
         return []
     seconds = sum(method.seconds(n_rows, max_rows) for method in slow)
     names = listing(method.title for method in slow)
-    return [
-        f'The fast methods were compared: methods="all" adds {names}, and would take about {duration(seconds)} more.'
-    ]
+    return [f'The fast methods were compared: methods="all" adds {names}, and would take {roughly(seconds)} more.']

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -113,7 +113,8 @@ def read_and_tell(
             return binary.read_parts(parts, limit), ""
     if str(path) == STREAM:
         # Piece by piece: read() alone goes on waiting after a Ctrl-C that comes between two of its pieces.
-        data = b"".join(iter(lambda: sys.stdin.buffer.read1(1 << 20), b""))
+        source = cast(io.BufferedReader, sys.stdin.buffer)
+        data = b"".join(iter(lambda: source.read1(1 << 20), b""))
         if not data:
             raise FileFormatError("path must name a file with data, got '-', and standard input is empty: pipe a file.")
         limit(len(data))
