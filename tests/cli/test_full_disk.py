@@ -28,6 +28,7 @@ NEW = {
     "compare -o": ("compare", "rows.csv", "--methods", "PCA", "-o", "comparison"),
     "demo --out": ("demo", "--out", "tour"),
 }
+OPTIONS = {"-o": "--output"}
 # One process for all, since importing takes seconds; each command runs as it does in a shell.
 SCRIPT = textwrap.dedent(
     """
@@ -65,7 +66,7 @@ def test_every_output_says_one_sentence_and_leaves_what_was_there(tmp_path: Path
     )
     assert done.returncode == 0, done.stderr
     for name, (status, stdout, stderr, exception) in json.loads(done.stdout).items():
-        option, target = name.split()[1].replace("-o", "--output"), (FILES | NEW)[name][-1]
+        option, target = OPTIONS.get(name.split()[1], name.split()[1]), (FILES | NEW)[name][-1]
         *notes, last = stderr.splitlines()
         assert status == 2, (name, stderr, exception)
         assert stdout == "", name

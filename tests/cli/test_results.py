@@ -59,20 +59,16 @@ def test_info_tells_a_session_in_words(plain: Path, tmp_path: Path) -> None:
     exploration.accept(mask=np.arange(20))
     exploration.save(tmp_path / "by hand.imapce")
     words = succeed("info", tmp_path / "by hand.imapce")
-    for part in (
-        "known at the start  nothing",
-        "20 rows in 1 cluster\n",
-        "not taken           40 rows",
-        "by hand",
-        "x0 +",
-    ):
-        assert part in "\n".join(line.rstrip() for line in words.splitlines()) + "\n", part
+    lines = [" ".join(line.split()) for line in words.splitlines()]
+    for line in ("known at the start nothing", "taken 20 rows in 1 cluster", "not taken 40 rows", "steps 1"):
+        assert line in lines, line
+    assert "by hand x0 +" in lines[-1]
     assert "--resume" in words.replace("\n", "")
     assert "Exploration.load(" in words
 
 
 def test_a_file_of_another_kind_is_named(plain: Path) -> None:
-    assert "FILE" in refusal("info", plain)
+    assert "is not a readable imapce model" in refusal("info", plain)
     assert "FILE must name a saved imapce model" in refusal("info", plain.parent / "absent.imapce")
 
 
@@ -91,11 +87,10 @@ def test_notes_and_warnings_stand_in_the_object(tmp_path: Path, plain: Path) -> 
     path.write_text("\n".join([lines[0].replace('"d_9"', '"d_0"'), *lines[1:]]) + "\n")
     assert table.num_columns == 10
     found = told("embed", path, *QUICK)
-    assert found["warnings"] == [
-        "the header names a column more than once; from the second on 'd_0' is called 'd_0_1'."
-    ]
+    sentence = "the header names a column more than once; from the second on 'd_0' is called 'd_0_1'."
+    assert found["warnings"] == [sentence]
     result = run("embed", path, *QUICK)
-    assert result.stderr == f"imapce: warning: {found['warnings'][0]}\n"
+    assert result.stderr == f"imapce: warning: {sentence}\n"
 
 
 @pytest.mark.parametrize("words", [("embed", "plain.csv", *QUICK), ("explore", "plain.csv", *QUICK), ("datasets",)])
@@ -122,7 +117,7 @@ def test_json_knows_no_infinity() -> None:
 
 
 def test_transform_advises_no_option_that_it_has_not(model: Path, plain: Path) -> None:
-    table = {name: np.array(read_table(plain)[name]) for name in FEATURES}
+    table = {name: np.array(read_table(plain)[name].to_pylist()) for name in FEATURES}
     for value in (np.nan, np.inf):
         table["d_3"][5] = value
         write_table(table, plain)
