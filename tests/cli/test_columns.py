@@ -92,8 +92,8 @@ def test_dates_become_days_where_asked_also_in_new_rows_and_backgrounds(
 ) -> None:
     path, out, again = (tmp_path / name for name in ("rows.csv", "view.parquet", "again.parquet"))
     write_table({name: columns[name] for name in FEATURES} | {"day": DAYS}, path)
-    assert "columns" in succeed("embed", path, *QUICK, "--dates", "as-numbers", "--background", path, "-o", out,
-                                "--save", tmp_path / "m.imapce")  # fmt: skip
+    words = ("--dates", "as-numbers", "--background", path, "-o", out, "--save", tmp_path / "m.imapce")
+    assert "features       11" in succeed("embed", path, *QUICK, *words)
     assert read_table(out)["day"].to_pylist() == DAYS
     assert "'day'" in succeed("info", tmp_path / "m.imapce", "--json").replace('"', "'")
     succeed("transform", tmp_path / "m.imapce", path, "-o", again)

@@ -78,9 +78,9 @@ def test_it_writes_figure_scores_embeddings_and_report(rows: Path, tmp_path: Pat
     assert stored["scored_rows"] == 100
 
     views = read_table(out / "embeddings.parquet")
-    axes = [f"{name}_{axis}" for name in ("IMAPCE", "columns", "labelled") for axis in (0, 1)]
+    axes = [f"{name}{axis}" for name in ("imapce", "columns", "labelled") for axis in (0, 1)]
     assert views.column_names == ["celltype", "batch", "row", *axes]
-    assert views["columns_0"].null_count == 140
+    assert views["columns0"].null_count == 140
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Comparison of methods on rows.csv" in page
     assert "no luck" in page
@@ -91,7 +91,7 @@ def test_known_labels_are_no_feature_and_reach_the_methods_of_labels(rows: Path,
     compare(rows, *KNOWN, "--methods", "labelled")
     batch = np.asarray(read_table(rows)["batch"]) == "b"
     np.testing.assert_array_equal(FirstColumns.given, batch)
-    assert "columns  10" in compare(rows, *KNOWN, "--methods", "labelled")
+    assert "features  10" in compare(rows, *KNOWN, "--methods", "labelled")
 
 
 def test_without_output_nothing_is_written(rows: Path, unscored: None) -> None:

@@ -14,7 +14,7 @@ def test_datasets_lists_without_download(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("IMAPCE_DATA", str(tmp_path))
     monkeypatch.setenv("IMAPCE_CACHE", str(tmp_path / "cache"))
     (tmp_path / "adult.data.gz").touch()
-    entries = {entry["name"]: entry for entry in json.loads(succeed("datasets", "--json"))}
+    entries = {entry["name"]: entry for entry in json.loads(succeed("datasets", "--json"))["datasets"]}
     assert entries["digits"]["on_disk"]
     assert entries["adult_full"]["on_disk"]
     assert not entries["mnist"]["on_disk"]

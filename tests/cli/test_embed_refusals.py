@@ -23,7 +23,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, columns: dict[str, Any]) -> N
     write_table({name: columns[name] for name in FEATURES}, cut)
     cut.write_bytes(cut.read_bytes()[:-40])
     assert "cannot be read" in refusal("embed", cut)
-    assert "path must end in" in refusal("embed", tmp_path / "rows.doc")
+    assert "DATA must end in" in refusal("embed", tmp_path / "rows.doc")
     headless = tmp_path / "no_rows.csv"
     headless.write_text("a,b,c\n")
     assert "0 rows" in refusal("embed", headless)
@@ -61,14 +61,14 @@ def test_text_columns_that_must_be_features_are_named(tmp_path: Path, columns: d
         (("--alpha", "rato"), 'alpha must be a number, "auto" or "ratio"'),
         (("--starts", "0"), "--starts must be at least 1"),
         (("--background", "absent.csv"), "does not exist"),
-        (("-o", "rows.xlsx"), "path must end in"),
-        (("--plot", "view.gif"), "path must end in .png, .pdf or .svg"),
-        (("--report", "view.txt"), "path must end in .html"),
-        (("--report", "absent/view.html"), "path must lie in an existing folder"),
-        (("-o", "absent/view.csv"), "path must lie in an existing folder"),
-        (("--save", "absent/view.imapce"), "path must lie in an existing folder"),
-        (("--plot", "absent/view.png"), "path must lie in an existing folder"),
-        (("-o", "."), "path must name a file"),
+        (("-o", "rows.xlsx"), "--output must end in"),
+        (("--plot", "view.gif"), "--plot must end in .png, .pdf or .svg"),
+        (("--report", "view.txt"), "--report must end in .html"),
+        (("--report", "absent/view.html"), "--report must lie in an existing folder"),
+        (("-o", "absent/view.csv"), "--output must lie in an existing folder"),
+        (("--save", "absent/view.imapce"), "--save must lie in an existing folder"),
+        (("--plot", "absent/view.png"), "--plot must lie in an existing folder"),
+        (("-o", "."), "--output must name a file"),
         (("-o", "rows.csv"), "--output must not replace a file that is read"),
         (("-o", "one.csv", "--save", "one.csv"), "--output and --save must name different files"),
     ],
@@ -126,5 +126,5 @@ def test_interrupted_fit_leaves_nothing(plain: Path, tmp_path: Path, monkeypatch
     monkeypatch.setattr(IMAPCE, "solve", interrupted)
     result = run("embed", plain, "-o", tmp_path / "view.csv", "--save", tmp_path / "m.imapce")
     assert result.exit_code == 130
-    assert result.stdout == result.stderr == ""
+    assert (result.stdout, result.stderr) == ("", "imapce: stopped; no file is left half written.\n")
     assert files_beside(plain) == ["plain.csv"]

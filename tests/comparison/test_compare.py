@@ -169,7 +169,7 @@ def test_all_methods_begin_with_imapce_and_names_may_be_spelled_freely() -> None
 
 
 def test_imapce_drops_the_known_and_the_result_tells_all() -> None:
-    said: list[str] = []
+    said: list[tuple[str, float | None]] = []
     comparison = compare(
         DATA.X,
         Attributes([0, 1]),
@@ -177,12 +177,17 @@ def test_imapce_drops_the_known_and_the_result_tells_all() -> None:
         labels=KIND,
         known_labels=BATCH,
         parameters={"IMAPCE": {"n_starts": 3}},
-        progress=said.append,
+        progress=lambda words, share: said.append((words, share)),
     )
     ours, theirs = comparison.results
     assert ours.scores["nls_share"] > 0.9
     assert theirs.scores["nls_share"] < 0.1
-    assert said == ["IMAPCE: fitting", "columns 0, 1: fitting", "IMAPCE: scoring", "columns 0, 1: scoring"]
+    words = ["fitting IMAPCE, 1 of 2", "fitting columns 0, 1, 2 of 2", "scoring IMAPCE, 1", "scoring columns 0, 1, 2"]
+    assert all(told.startswith(start) for (told, _), start in zip(said, words, strict=True))
+    shares = [share or 0.0 for _, share in said]
+    assert shares == sorted(shares)
+    assert shares[0] == 0.0
+    assert shares[-1] < 1.0
     assert ours.seconds is not None
     assert list(comparison.to_records()[0]) == ["method", "rows", "seconds", *SCORES, "left_out"]
     again = compare(DATA.X, Attributes([0, 1]), "IMAPCE", labels=KIND, parameters={"IMAPCE": {"n_starts": 3}})

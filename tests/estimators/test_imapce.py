@@ -98,12 +98,15 @@ def test_the_paper_s_rule_for_mu_is_a_share_of_the_error_and_scales_with_the_row
 
 def test_loadings_list_the_features_that_shape_the_view_first(model: IMAPCE) -> None:
     table = model.loadings()
-    assert list(table.columns) == ["feature", "axis_0", "correlation_0", "axis_1", "correlation_1", "contribution"]
+    axes = list(model.get_feature_names_out())
+    named = [name for axis in axes for name in (axis, f"{axis}_correlation")]
+    assert axes == ["imapce0", "imapce1"]
+    assert list(table.columns) == ["feature", *named, "contribution"]
     assert set(table["feature"][:2]) == {"x2", "x3"}
     assert np.all(np.diff(table["contribution"]) <= 0)
     assert table["contribution"].sum() == pytest.approx(1.0)
     place = int(table["feature"].tolist().index("x5"))
-    assert table["axis_1"][place] == model.components_[1, 5]
+    assert table["imapce1"][place] == model.components_[1, 5]
 
 
 # --- transform --------------------------------------------------------------------------------------------------------

@@ -229,3 +229,17 @@ def test_data_that_cannot_be_read_is_not_the_fault_of_the_file(path: Path) -> No
     with pytest.raises(InvalidTypeError, match=r"^X ") as caught:
         Exploration.load(path, X.astype(str))
     assert "whole imapce session" not in str(caught.value)
+
+
+def test_the_command_line_refuses_a_session_that_another_process_writes(path: Path, tmp_path: Path) -> None:
+    from commands import refusal
+    from imapce.tables.files import write_table
+
+    write_table({f"x{place}": column for place, column in enumerate(X.T)}, tmp_path / "rows.csv")
+    with another_process(path, tmp_path) as other:
+        before = path.read_bytes()
+        sentence = refusal("explore", tmp_path / "rows.csv", "--session", path, "--resume")
+        assert sentence.startswith("imapce: --session must be a session that no other process writes, and ")
+        assert f"is being written by process {other.pid} on " in sentence
+        assert sentence.endswith(": end that process or choose another name.\n")
+        assert path.read_bytes() == before

@@ -287,7 +287,7 @@ def test_undo_and_redo_go_no_further_than_there_are_steps() -> None:
     with pytest.raises(InvalidValueError, match=r"undo\(steps\) can go back 0 steps; got 1"):
         exploration.undo()
     exploration.accept()
-    with pytest.raises(InvalidValueError, match="can go back 1 steps; got 2"):
+    with pytest.raises(InvalidValueError, match="can go back 1 step; got 2"):
         exploration.undo(2)
     with pytest.raises(InvalidValueError, match=r"redo\(steps\) can go forward 0 steps; got 1"):
         exploration.redo()
@@ -433,10 +433,12 @@ def test_the_result_is_a_table_of_the_kind_given(kind: str) -> None:
     frame = exploration.to_frame()
     assert isinstance(frame, expected)
     columns = ["row", "cluster", "step", "distinctness", "reason"]
-    columns += [f"step{i}_axis{j}" for i in range(len(exploration.steps)) for j in range(2)]
+    columns += [f"step{i}_imapce{j}" for i in range(len(exploration.steps)) for j in range(2)]
     assert list(frame.column_names if kind == "arrow" else frame.columns) == columns
     np.testing.assert_array_equal(np.asarray(frame["cluster"]), exploration.labels_)
-    np.testing.assert_array_equal(np.asarray(frame["step1_axis1"]), exploration.coordinates(exploration.steps[1])[:, 1])
+    np.testing.assert_array_equal(
+        np.asarray(frame["step1_imapce1"]), exploration.coordinates(exploration.steps[1])[:, 1]
+    )
     step, distinctness = np.asarray(frame["step"]), np.asarray(frame["distinctness"])
     for number, accepted in enumerate(exploration.steps):
         for cluster in accepted.clusters:
@@ -455,7 +457,7 @@ def test_a_view_of_three_axes_is_explored() -> None:
     exploration = session(estimator=IMAPCE(3, alpha=1.0, mu=50.0, n_starts=3)).run(max_steps=2)
     assert exploration.steps[0].components.shape == (3, 8)
     assert exploration.coordinates(exploration.steps[0]).shape == (len(X), 3)
-    assert "step1_axis2" in exploration.to_frame().columns
+    assert "step1_imapce2" in exploration.to_frame().columns
     consistent(exploration, len(X))
 
 

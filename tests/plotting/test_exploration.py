@@ -164,7 +164,7 @@ def test_views_of_other_dimensions_say_what_is_drawn(k: int, tmp_path: Path) -> 
     exploration = explored(k=k, steps=1)
     figure = plot_step(exploration, 0, labels=CLASSES)
     names = (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel())
-    assert names == {1: ("axis 1", "row"), 3: ("axis 1 (of 3)", "axis 2 (of 3)")}[k]
+    assert names == {1: ("imapce0", "row"), 3: ("imapce0 (of 3)", "imapce1 (of 3)")}[k]
     page = page_of(exploration, tmp_path / "report.html", labels=CLASSES)
     assert ("The first two of 3 axes are drawn." in page) == (k == 3)
     plot_proposal(exploration.undo().propose()).draw_without_rendering()

@@ -239,7 +239,7 @@ def test_the_mean_of_huge_values_is_finite() -> None:
 
 
 def test_tables_without_rows_columns_or_distinct_names_are_refused() -> None:
-    assert "0 rows and 1 columns" in refusal(pa.table({"a": pa.array([], pa.float64())}))
+    assert "0 rows and 1 column" in refusal(pa.table({"a": pa.array([], pa.float64())}))
     assert "0 columns" in refusal(pd.DataFrame(index=range(3)))
     assert "'a' more than once" in refusal(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]))
     assert "'1' more than once" in refusal(pd.DataFrame([[1.0, 2.0]], columns=[1, "1"]))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from imapce.cli.options import DataOptions, FitOptions
+from imapce.cli.options import DataOptions, FitOptions, ShowOptions
 from imapce.errors import InvalidValueError
 
 
@@ -43,7 +43,10 @@ def compare(
             help="Classes that the known stands for, where its columns do not say them. It is no feature.",
         ),
     ] = None,
-    methods: Annotated[str, typer.Option("--methods", metavar="all|A,B", help="Methods to compare.")] = "all",
+    methods: Annotated[
+        str,
+        typer.Option("--methods", metavar="fast|all|A,B", help="Methods to compare; fast are those of seconds."),
+    ] = "fast",
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write: figure, scores, embeddings, report."),
@@ -53,6 +56,7 @@ def compare(
         typer.Option("--max-rows", min=2, help="Rows that slow methods get; default 10,000, 3,000 for Fair-NeRV."),
     ] = None,
     fit: FitOptions,
+    show: ShowOptions,
     list_methods: Annotated[
         bool, typer.Option("--list-methods", callback=_list_methods, is_eager=True, help="List the methods and exit.")
     ] = False,
@@ -61,32 +65,33 @@ def compare(
 
     The first column of --labels scores the structure, all of them colour the figure.
     Every method gets the same rows and the same knowledge; one that cannot use it, or fails, is named with the reason.
-    --alpha and --mu are those of IMAPCE, the other methods have their own defaults. IMAPCE, cPCA and gcPCA obey
-    --erase; to the others these columns are known like those of --attributes.
+    --methods fast leaves out those that take minutes and says what --methods all would take. --alpha and --mu are those
+    of IMAPCE, the other methods have their own defaults. IMAPCE, cPCA and gcPCA obey --erase; to the others these
+    columns are known like those of --attributes.
 
     Example:
 
         imapce compare adult.csv --attributes sex --labels income --methods IMAPCE,PCA,CTSNE -o comparison
     """
-    from rich.console import Console
-
+    from imapce.cli.messages import in_own_words, named
     from imapce.cli.outputs import COMPARISON_FILES, write_comparison
+    from imapce.cli.progress import progress
     from imapce.cli.request import Request, prepare
     from imapce.cli.screen import facts_table, print_comparison, print_written
     from imapce.common.whole_files import folder_target
     from imapce.comparison.compare import compare as compare_methods
     from imapce.comparison.methods import chosen_methods
 
-    chosen = chosen_methods(methods)
+    chosen_methods(methods)
     if output is not None:
-        folder_target(output, COMPARISON_FILES)
+        with named("--output"):
+            folder_target(output, COMPARISON_FILES)
     prepared = prepare(Request.of_options(asked, known_labels))
-    # On stderr, as every progress; Rich shows it only where someone watches.
-    with Console(stderr=True).status("reading the rows") as status:
+    with progress(quiet=show.quiet, of="of the comparison") as tell:
         comparison = compare_methods(
             prepared.features,
             prepared.priors,
-            chosen,
+            methods,
             labels=prepared.labels,
             known_labels=prepared.known_labels,
             parameters={"IMAPCE": fit.weights},
@@ -94,24 +99,37 @@ def compare(
             missing=fit.missing.value,
             max_rows=max_rows,
             random_state=fit.seed,
-            progress=status.update,
+            progress=tell,
         )
         if not comparison.worked:
             reasons = " ".join(f"{one.method.title}: {one.left_out}" for one in comparison.results)
             raise InvalidValueError(f"--methods must name a method that works here, and none did. {reasons}")
+        comparison = replace(comparison, notes=[in_own_words(sentence) for sentence in comparison.notes])
         rows, columns = prepared.features.shape
         facts = {
             "rows": f"{rows:,}",
-            "columns": f"{columns:,}",
+            "features": f"{columns:,}",
             "known": "; ".join(prepared.words) or "nothing",
             "seed": str(fit.seed),
         }
         written = {}
         if output is not None:
-            status.update("writing figures and report")
-            title = f"Comparison of methods on {Path(asked.data).name}"
+            tell("writing figures and report", 1.0)
+            title = f"Comparison of methods on {asked.name}"
             written = write_comparison(comparison, prepared, output, title=title, facts=facts)
-    console = Console()
+    console = show.console()
     console.print(facts_table(facts))
     print_comparison(console, comparison)
     print_written(console, written)
+    show.result(
+        command="compare",
+        rows=rows,
+        features=columns,
+        known=prepared.words,
+        seed=fit.seed,
+        scored_rows=len(comparison.scored_rows),
+        methods=comparison.to_records(),
+        remarks=[remark for one in comparison.results for remark in one.remarks],
+        reading=comparison.notes,
+        written=written,
+    )

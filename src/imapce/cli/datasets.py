@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import typer
-
-from imapce.cli.options import AsJson
+from imapce.cli.options import ShowOptions
 
 
-def datasets(as_json: AsJson = False) -> None:
+def datasets(show: ShowOptions) -> None:
     """List the data sets of imapce.datasets and whether their files are on disk; nothing is downloaded.
 
     Example:
@@ -32,10 +29,6 @@ def datasets(as_json: AsJson = False) -> None:
         }
         for entry in CATALOGUE
     ]
-    if as_json:
-        typer.echo(json.dumps(entries, indent=2, ensure_ascii=False))
-        return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -47,4 +40,5 @@ def datasets(as_json: AsJson = False) -> None:
     for told in entries:
         here = "not needed" if not told["files"] else "yes" if told["on_disk"] else "no"
         table.add_row(told["name"], f"{told['rows']:,} x {told['columns']}", here, told["licence"], told["source"])
-    Console().print(table)
+    show.console().print(table)
+    show.result(command="datasets", datasets=entries)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imapce.cli.messages import warnings_in_one_line
-from imapce.cli.options import DataOptions, Output, Plot, Report, ViewOptions
+from imapce.cli.messages import named, warnings_in_one_line
+from imapce.cli.options import DataOptions, Output, Plot, Report, ShowOptions, ViewOptions
 
 if TYPE_CHECKING:
     from imapce.cli.request import Prepared
@@ -38,6 +37,7 @@ def embed(
             "--outliers", help="Use gross outliers, or set them aside; auto does where alpha or mu is automatic."
         ),
     ] = Outliers.auto,
+    show: ShowOptions,
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
 
@@ -49,12 +49,12 @@ def embed(
 
         imapce embed penguins.csv --known species=Adelie -o view.parquet --plot view.png
     """
-    from rich.console import Console
-
     from imapce.cli.outputs import check_targets, write_view
+    from imapce.cli.progress import of_a_fit, progress
     from imapce.cli.request import Request, prepare
-    from imapce.cli.screen import facts_table, fit_facts, fit_progress, print_model, print_written
+    from imapce.cli.screen import facts_table, fit_facts, model_facts, print_model, print_written
 
+    show.require_stdout_free(output)
     check_targets(
         table=output,
         plot=plot,
@@ -65,8 +65,8 @@ def embed(
     )
     prepared = prepare(Request.of_options(asked))
     model = fit.estimator(outliers=outliers.value, random_state=fit.seed)
-    with warnings_in_one_line(), fit_progress() as watch:
-        model.set_params(verbose=watch)
+    with warnings_in_one_line(), progress(quiet=show.quiet) as tell:
+        model.set_params(verbose=of_a_fit(tell))
         view = model.fit_transform(prepared.features, prior=prepared.priors)
     # The saved model is for later use, where nobody watches this terminal.
     model.set_params(verbose=False)
@@ -80,37 +80,42 @@ def embed(
         aside=model.outliers_,
     )
     if save is not None:
-        model.save(save)
+        with named("--save"):
+            model.save(save)
         written["model"] = save
     facts = _table_facts(model, prepared) | fit_facts(model)
     if report is not None:
         from imapce.plotting import write_view_report
 
-        write_view_report(
-            model,
-            prepared.features,
-            report,
-            color=prepared.colours or None,
-            told=prepared.told,
-            known=prepared.known,
-            title=f"View of {'standard input' if asked.data == '-' else Path(asked.data).name}",
-            # How the search ended is a sentence, and the page has a section for it.
-            facts={name: value for name, value in facts.items() if name != "search"},
-        )
+        with named("--report"):
+            write_view_report(
+                model,
+                prepared.features,
+                report,
+                color=prepared.colours or None,
+                told=prepared.told,
+                known=prepared.known,
+                title=f"View of {asked.name}",
+                # How the search ended is a sentence, and the page has a section for it.
+                facts={name: value for name, value in facts.items() if name != "search"},
+            )
         written["report"] = report
     # Where the table goes to standard output, the words must not.
-    console = Console(stderr=output == "-")
+    console = show.console(stderr=output == "-")
     console.print(facts_table(facts))
     print_model(console, model)
     print_written(console, written)
+    rows, columns = prepared.features.shape
+    told = {"rows": rows, "features": columns, "known": prepared.words, "model": model_facts(model)}
+    show.result(command="embed", **told, written=written)
 
 
 def _table_facts(model: IMAPCE, prepared: Prepared) -> dict[str, str]:
     rows, columns = prepared.features.shape
     encoded = len(model.encoded_feature_names_)
-    widened = f", {encoded} after encoding categories" if encoded != columns else ""
+    widened = f", {encoded:,} with one for each category" if encoded != columns else ""
     return {
         "rows": f"{rows:,}",
-        "columns": f"{columns:,}{widened}",
+        "features": f"{columns:,}{widened}",
         "known": "; ".join(prepared.words) or "nothing",
     }

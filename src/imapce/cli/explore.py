@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imapce.cli.messages import note, warnings_in_one_line
-from imapce.cli.options import DataOptions, Output, Report, ViewOptions
+from imapce.cli.messages import named, note, warnings_in_one_line
+from imapce.cli.options import DataOptions, Output, Report, ShowOptions, ViewOptions
 from imapce.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from imapce.exploration.session import Exploration
 
 
 def explore(
@@ -45,6 +48,7 @@ def explore(
         typer.Option("--refine/--no-refine", help="Carry clusters found view by view into all directions."),
     ] = True,
     fit: ViewOptions,
+    show: ShowOptions,
 ) -> None:
     """Explore DATA step by step: take the most distinct cluster into the known, look again, until nothing is left.
 
@@ -54,11 +58,11 @@ def explore(
 
         imapce explore segments.csv --labels class -o clusters.parquet --report report.html --session s.imapce
     """
-    from rich.console import Console
-
     from imapce.cli.outputs import check_targets, write_clusters
+    from imapce.cli.progress import progress
     from imapce.cli.request import Request, prepare
-    from imapce.cli.screen import exploration_progress, print_exploration, print_written
+    from imapce.cli.screen import exploration_facts, print_exploration, print_written
+    from imapce.common.words import counted
     from imapce.exploration.session import Exploration
 
     if output is not None and output.lower().endswith(".npy"):
@@ -73,33 +77,33 @@ def explore(
             f"--session must be a new file, and {session!r} exists; add --resume to go on, or choose another name."
         )
     prepared = prepare(Request.of_options(asked))
-    if resume and session is not None:
-        exploration = Exploration.load(session, prepared.features)
-    else:
-        exploration = Exploration(
-            prepared.features,
-            prior=prepared.priors,
-            estimator=fit.estimator(outliers="keep"),
-            min_cluster_size="auto" if min_cluster_size is None else min_cluster_size,
-            max_clusters=max_clusters,
-            random_state=fit.seed,
-            clusterer=clusterer,
-            refine=refine,
-            path=session,
-        )
-    console = Console()
+    with named("--session"):
+        if resume and session is not None:
+            exploration = Exploration.load(session, prepared.features)
+        else:
+            exploration = Exploration(
+                prepared.features,
+                prior=prepared.priors,
+                estimator=fit.estimator(outliers="keep"),
+                min_cluster_size="auto" if min_cluster_size is None else min_cluster_size,
+                max_clusters=max_clusters,
+                random_state=fit.seed,
+                clusterer=clusterer,
+                refine=refine,
+                path=session,
+            )
+    rows = f"of {counted(prepared.features.shape[0], 'row')} explored"
     try:
-        with warnings_in_one_line(), exploration_progress() as progress:
-            exploration.run(max_steps, significance=significance, progress=progress)
+        with warnings_in_one_line(), named("--session"), progress(quiet=show.quiet, of=rows) as tell:
+            exploration.run(max_steps, significance=significance, progress=tell)
     except KeyboardInterrupt:
-        kept = (
-            f"it is in {session}; add --resume to go on" if session is not None else "nothing is kept without --session"
-        )
-        typer.echo(f"imapce: stopped after {len(exploration.steps)} steps; {kept}.", err=True)
-        raise
-    if session is not None and not Path(session).exists():
-        # Nothing was accepted, and the settings are worth going on with all the same.
-        exploration.save(session)
+        kept = "nothing is kept without --session"
+        if session is not None:
+            _save_what_there_is(exploration, session)
+            kept = f"it is in {session}; add --resume to go on"
+        raise KeyboardInterrupt(f"stopped after {counted(len(exploration.steps), 'step')}; {kept}.") from None
+    if session is not None:
+        _save_what_there_is(exploration, session)
     written: dict[str, str] = {}
     if output is not None:
         write_clusters(exploration, prepared.carried, output)
@@ -107,9 +111,19 @@ def explore(
     if report is not None:
         if len(prepared.colours) > 1:
             note(f"the report is coloured by {next(iter(prepared.colours))!r}, the first of --labels.")
-        exploration.report(report, labels=prepared.labels, title=f"Exploration of {Path(asked.data).name}")
+        with named("--report"):
+            exploration.report(report, labels=prepared.labels, title=f"Exploration of {asked.name}")
         written["report"] = report
     if session is not None:
         written["session"] = session
+    console = show.console()
     print_exploration(console, exploration, prepared.words)
     print_written(console, written)
+    show.result(command="explore", **exploration_facts(exploration, prepared.words), written=written)
+
+
+def _save_what_there_is(exploration: Exploration, session: str) -> None:
+    """Where nothing was accepted nothing was saved, and the settings are worth going on with all the same."""
+    if not Path(session).exists():
+        with named("--session"):
+            exploration.save(session)

@@ -1,38 +1,137 @@
-"""`imapce info`: what is in a model file, in words or as JSON."""
+"""`imapce info`: what is in a model or a session, in words or as JSON."""
 
 from __future__ import annotations
 
-import json
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from imapce.cli.options import AsJson, ModelFile
+from imapce.cli.messages import named
+from imapce.cli.options import ShowOptions
+
+if TYPE_CHECKING:
+    from imapce.exploration.record import Record
 
 
-def info(model: ModelFile, as_json: AsJson = False) -> None:
-    """Tell what is in a model file.
+def info(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A model of `embed --save` or a session of `explore --session`.")
+    ],
+    show: ShowOptions,
+) -> None:
+    """Tell what is in a model or a session: how it was made, what it found, how to go on.
 
     Example:
 
         imapce info view.imapce --json
     """
-    from rich.console import Console
+    from imapce.common.archive import archive_kind
 
+    with named("FILE"):
+        if archive_kind(file) == "session":
+            _tell_session(file, show)
+        else:
+            _tell_model(file, show)
+
+
+def _tell_model(file: str, show: ShowOptions) -> None:
     from imapce.cli.screen import facts_table, fit_facts, model_facts, print_model
     from imapce.common.words import listing
     from imapce.estimators.model_file import load_model
 
-    fitted = load_model(model)
+    fitted = load_model(file)
     facts = model_facts(fitted)
-    if as_json:
-        typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
-        return
     columns = "no names, by position" if facts["columns"] is None else listing(facts["columns"], 10)
-    console = Console()
+    console = show.console()
     told = {
         "format version": str(facts["format_version"]),
         "features": f"{facts['n_features']:,} ({columns})",
-        "parameters": ", ".join(f"{name}={value!r}" for name, value in facts["parameters"].items()),
+        "parameters": _named_values(facts["parameters"]),
     }
     console.print(facts_table(told | fit_facts(fitted)))
     print_model(console, fitted)
+    show.result(command="info", kind="model", **facts)
+
+
+def _tell_session(file: str, show: ShowOptions) -> None:
+    from imapce.cli.screen import cluster_facts, facts_table, print_clusters
+    from imapce.common.words import counted, listing
+    from imapce.exploration.record import AcceptedStep
+    from imapce.exploration.session_file import SESSION_VERSION, read_session
+
+    record = read_session(file)
+    known = _known_words(record)
+    clusters = cluster_facts(record.steps)
+    taken, start = sum(cluster["rows"] for cluster in clusters), int(record.known_at_start.sum())
+    left = record.data.n_rows - taken - start
+    steps = [move for move in record.steps if isinstance(move, AcceptedStep)]
+    structure = next((step.structure for step in steps if step.structure is not None), None)
+    go_on = {
+        "command": f"imapce explore DATA --session {shlex.quote(file)} --resume",
+        "python": f"Exploration.load({file!r}, X)",
+    }
+    console = show.console()
+    facts = {
+        "format version": str(SESSION_VERSION),
+        "rows": f"{record.data.n_rows:,}",
+        "features": f"{len(record.data.columns):,} ({listing(record.data.columns, 10)})",
+        "known at the start": "; ".join(known) or "nothing",
+        "taken": f"{counted(taken, 'row')} in {counted(len(clusters), 'cluster')}",
+        "steps": f"{len(steps):,}",
+        "not taken": counted(left, "row"),
+        **({"structure": structure.words} if structure is not None else {}),
+        "settings": _named_values(_settings(record)),
+        "estimator": _named_values(record.parameters),
+        "go on": f"{go_on['command']}, or in Python {go_on['python']}, with the same data",
+    }
+    console.print(facts_table(facts))
+    if clusters:
+        print_clusters(console, record.steps)
+    show.result(
+        command="info",
+        kind="session",
+        format_version=SESSION_VERSION,
+        rows=record.data.n_rows,
+        columns=list(record.data.columns),
+        known=known,
+        known_rows=start,
+        taken_rows=taken,
+        rows_left=left,
+        structure=None if structure is None else structure.words,
+        settings=_settings(record),
+        parameters=record.parameters,
+        steps=len(steps),
+        clusters=clusters,
+        go_on=go_on,
+    )
+
+
+def _settings(record: Record) -> dict[str, Any]:
+    names = ("min_cluster_size", "max_clusters", "random_state", "clusterer", "refine")
+    return {name: getattr(record, name) for name in names}
+
+
+def _known_words(record: Record) -> list[str]:
+    """What was known when the session began, one sentence for each kind of it."""
+    from imapce.common.words import counted, listing
+    from imapce.priors.kinds import Attributes, Samples
+
+    words = []
+    for prior in record.priors:
+        if isinstance(prior, Attributes):
+            columns = [prior.columns] if isinstance(prior.columns, (str, int)) else list(prior.columns)
+            state = "erased" if prior.erase else "known"
+            told = counted(len(columns), "column is", "columns are")
+            words.append(f"{told} {state}: {listing(map(str, columns), 10)}")
+        elif isinstance(prior, Samples):
+            words.append(f"{counted(len(prior.background), 'background row is', 'background rows are')} known")
+        else:
+            words.append(f"{type(prior).__name__.lower()} are known")
+    if start := int(record.known_at_start.sum()):
+        words.append(f"{counted(start, 'row is', 'rows are')} known")
+    return words
+
+
+def _named_values(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())

@@ -8,27 +8,38 @@ with warnings_in_one_line():
 
 note("rows.csv was read with semicolons between values")
 
+with named("--plot"):
+    save_figure(...)     # "path must lie in ..." becomes "--plot must lie in ..."
+
+With --quiet or --json notes and warnings are not printed; --json has them in its object.
+
 What the library advises is told in the words of the command line: `--missing mean` for `missing="mean"`.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
 import typer
 
-from imapce.errors import ImapceError
+from imapce.common.whole_files import OF_WRITING
+from imapce.errors import ImapceError, InvalidValueError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 USER_ERROR = 2
 INTERRUPTED = 130
+STOPPED = "stopped; no file is left half written."
 
 # What the library says, and how the same is said here; in this order, since one may hold another.
 OWN_WORDS = (
@@ -47,6 +58,14 @@ OWN_WORDS = (
     (r'\b(missing|unknown|sep|decimal|encoding)="(\w+)"', r"--\1 \2"),
     (r"^(alpha|mu|sep|decimal|encoding) (must|is for)", r"--\1 \2"),
     (r"^header is for", "--header is for"),
+    (r'\bmethods="all"', "--methods all"),
+    (r"^methods must", "--methods must"),
+    (
+        r"go on from there with load\(path, X\), or keep this state with save\(path\) under another name",
+        "go on from there with --resume, or choose another name",
+    ),
+    (r", choose another file, or only read it with autosave=False", " or choose another name"),
+    (r"; go on with it by Exploration.load\(path, X\), or choose", "; add --resume to go on, or choose"),
     (r"; pass another encoding", "; name its encoding with --encoding"),
     (r"^n_starts must", "--starts must"),
     (r"\bSamples\(background\)", "--background"),
@@ -58,6 +77,19 @@ OWN_WORDS = (
 )
 
 
+# The same for a command that takes the columns and the filling of a model, and has no options for them.
+WORDS_OF_A_MODEL = (
+    (
+        r"drop those rows, leave out the columns with --drop, or fill them with --missing mean",
+        "drop those rows or fill them, or use a model made with `imapce embed --missing mean`",
+    ),
+    (r", clip the values or leave the columns out with --drop", " or clip the values"),
+    (r" or leave the columns out with --drop", ""),
+    (r", or leave it out( of DATA)? with --drop", ""),
+    (r" \(leave it out with --drop\)", ""),
+)
+
+
 def in_own_words(sentence: str) -> str:
     """A sentence of the library as the command line would say it, in one line.
 
@@ -65,14 +97,37 @@ def in_own_words(sentence: str) -> str:
     'DATA must not hold missing values: fill them with --missing mean.'
     """
     told = " ".join(sentence.split())
-    for pattern, own in OWN_WORDS:
+    for pattern, own in (*OWN_WORDS, *(WORDS_OF_A_MODEL if voice().has_model else ())):
         told = re.sub(pattern, own, told)
     return told
 
 
+@dataclass
+class Voice:
+    """What one run of a command had to say beside its result, and whether it says so aloud."""
+
+    silent: bool = False
+    has_model: bool = False
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+_voice: ContextVar[Voice] = ContextVar("voice")
+
+
+def voice() -> Voice:
+    """The voice of the command that runs."""
+    try:
+        return _voice.get()
+    except LookupError:
+        return Voice()
+
+
 def note(sentence: str) -> None:
     """Tell what a user should know and need not change, in one line on stderr."""
-    typer.echo(f"imapce: note: {sentence}", err=True)
+    voice().notes.append(sentence)
+    if not voice().silent:
+        typer.echo(f"imapce: note: {sentence}", err=True)
 
 
 def in_one_sentence(command: Callable[P, R]) -> Callable[P, R]:
@@ -80,15 +135,51 @@ def in_one_sentence(command: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(command)
     def told(*args: P.args, **kwargs: P.kwargs) -> R:
+        silent = bool(kwargs.get("quiet") or kwargs.get("as_json"))
+        before = _voice.set(Voice(silent=silent, has_model="model" in kwargs))
         try:
-            return command(*args, **kwargs)
+            result = command(*args, **kwargs)
+            # Here and not at the end of Python, where a full disk could only be told as a traceback.
+            sys.stdout.flush()
+            return result
         except ImapceError as problem:
             typer.echo(f"imapce: {in_own_words(str(problem))}", err=True)
             raise typer.Exit(USER_ERROR) from None
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
+            typer.echo(f"imapce: {str(stop) or STOPPED}", err=True)
             raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # Whoever read the output has read enough.
+            _close_stdout()
+            raise typer.Exit from None
+        except OSError as problem:
+            # What is written to files has its own sentence, so this is standard output.
+            if problem.errno not in OF_WRITING:
+                raise
+            _close_stdout()
+            typer.echo(f"imapce: standard output cannot be written ({problem.strerror}): send it elsewhere.", err=True)
+            raise typer.Exit(USER_ERROR) from None
+        finally:
+            _voice.reset(before)
 
     return told
+
+
+def _close_stdout() -> None:
+    """Python flushes what is left at its end, and would complain once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def named(option: str) -> Iterator[None]:
+    """What the library says of its argument `path`, said of the option or argument that a user gave."""
+    try:
+        yield
+    except ImapceError as problem:
+        words = str(problem)
+        if not words.startswith("path "):
+            raise
+        raise InvalidValueError(option + words.removeprefix("path")) from problem
 
 
 @contextmanager
@@ -98,4 +189,7 @@ def warnings_in_one_line() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        typer.echo(f"imapce: warning: {in_own_words(str(warning.message))}", err=True)
+        sentence = in_own_words(str(warning.message))
+        voice().warnings.append(sentence)
+        if not voice().silent:
+            typer.echo(f"imapce: warning: {sentence}", err=True)

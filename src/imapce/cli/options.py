@@ -10,14 +10,21 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+import json
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from imapce.errors import InvalidValueError
+
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from imapce.estimators.imapce import IMAPCE
 
 Output = Annotated[
@@ -32,10 +39,54 @@ Output = Annotated[
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]
 Report = Annotated[str | None, typer.Option("--report", metavar="FILE", help="HTML page to write.")]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file written by `imapce embed --save`.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-
 
 TEXT_PANEL = "How a text file is written, where what is recognised is not right"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """What of a result is printed, and how."""
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, not as words.")] = False
+
+    def console(self, *, stderr: bool = False) -> Console:
+        """Where the words of a result go; nowhere where they are not wanted."""
+        from rich.console import Console
+
+        return Console(stderr=stderr, quiet=self.quiet or self.as_json)
+
+    def result(self, **facts: Any) -> None:
+        """Print the result as JSON, with the notes and warnings of the way to it, where that was asked for."""
+        if self.as_json:
+            from imapce.cli.messages import voice
+
+            told = {**facts, "notes": voice().notes, "warnings": voice().warnings}
+            typer.echo(json.dumps(in_plain_json(told), indent=2, ensure_ascii=False, allow_nan=False))
+
+    def require_stdout_free(self, output: str | None) -> None:
+        """Refuse a table and an object on the same stream."""
+        if self.as_json and output == "-":
+            raise InvalidValueError(
+                "--json and --output - both write to standard output, which holds one of them: name a file with -o."
+            )
+
+
+def in_plain_json(value: Any) -> Any:
+    """A value as JSON holds it: arrays as lists, numbers that JSON does not know as words or null.
+
+    >>> in_plain_json({"alpha": float("inf"), "score": float("nan"), "path": Path("a.csv")})
+    {'alpha': 'inf', 'score': None, 'path': 'a.csv'}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): in_plain_json(one) for name, one in value.items()}
+    if hasattr(value, "tolist"):
+        return in_plain_json(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [in_plain_json(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return str(value) if isinstance(value, Path) else value
 
 
 class Missing(StrEnum):
@@ -144,6 +195,11 @@ class DataOptions(FileOptions):
     dates: Annotated[
         Dates, typer.Option("--dates", help="Leave dates out of the features, or take them as numbers of days.")
     ] = Dates.leave_out
+
+    @property
+    def name(self) -> str:
+        """What the data is called in titles: the file without its folder."""
+        return "standard input" if self.data == "-" else Path(self.data).name
 
 
 @dataclass(frozen=True)

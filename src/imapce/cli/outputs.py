@@ -7,7 +7,6 @@ write_view(view, carried, output="view.parquet", plot="view.png")   # {"table": 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,8 +17,10 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from imapce.cli.messages import named
 from imapce.cli.request import Prepared
 from imapce.common.whole_files import whole_file, whole_folder, writable_target
+from imapce.common.words import axis_names
 from imapce.comparison.compare import Comparison
 from imapce.errors import InvalidValueError
 from imapce.exploration.session import Exploration
@@ -56,17 +57,23 @@ def check_targets(
     if inputs.count(STREAM) > 1:
         raise InvalidValueError("standard input holds one table, and '-' stands for two: name a file for one of them.")
     if table is not None and table != STREAM:
-        targets["--output"] = table_target(table)
+        with named("--output"):
+            targets["--output"] = table_target(table)
     if plot is not None:
         # matplotlib takes half a second to import, so only where a figure is asked for.
         from imapce.plotting import figure_target
 
-        targets["--plot"] = figure_target(plot)
+        with named("--plot"):
+            targets["--plot"] = figure_target(plot)
     if report is not None:
         from imapce.plotting import report_target
 
-        targets["--report"] = report_target(report)
-    targets |= {option: writable_target(path) for option, path in (others or {}).items() if path is not None}
+        with named("--report"):
+            targets["--report"] = report_target(report)
+    for option, path in (others or {}).items():
+        if path is not None:
+            with named(option):
+                targets[option] = writable_target(path)
     read = {Path(path).resolve() for path in inputs if path not in (None, STREAM)}
     for option, target in targets.items():
         if target in read:
@@ -94,45 +101,42 @@ def write_view(
     if plot is not None:
         from imapce.plotting import plot_embedding
 
-        names = [f"imapce{axis}" for axis in range(view.shape[1])]
         shown = np.ones(len(view), dtype=bool)
         shown[aside if aside is not None else []] = False
         colors = {name: np.asarray(labels)[shown] for name, labels in (color or {}).items()}
         known = None if known is None else np.asarray(known)[shown]
-        figure = plot_embedding(view[shown], color=colors or None, known=known, axis_names=names)
+        figure = plot_embedding(view[shown], color=colors or None, known=known)
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
         table = view if output.lower().endswith(".npy") else output_table(carried, view)
         if output == STREAM:
             _write_stream(table)
         else:
-            write_table(table, output)
+            with named("--output"):
+                write_table(table, output)
         written["table"] = output
     if plot is not None and figure is not None:
         from imapce.plotting import save_figure
 
-        save_figure(figure, plot)
+        with named("--plot"):
+            save_figure(figure, plot)
         written["plot"] = plot
     return written
 
 
 def _write_stream(table: pa.Table) -> None:
-    """The table as CSV on standard output; whoever reads it may stop reading."""
+    """The table as CSV on standard output."""
     text = pa.BufferOutputStream()
     pyarrow.csv.write_csv(table, text)
-    try:
-        sys.stdout.buffer.write(text.getvalue().to_pybytes())
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python would complain once more as it flushes what is left at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.stdout.buffer.write(text.getvalue().to_pybytes())
 
 
 def write_clusters(exploration: Exploration, carried: pa.Table, output: str) -> None:
     """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes."""
     frame = exploration.to_frame()
     names = column_names(frame, "the result")
-    write_table(_beside(carried, {name: np.asarray(frame[name]) for name in names}), output)
+    with named("--output"):
+        write_table(_beside(carried, {name: np.asarray(frame[name]) for name in names}), output)
 
 
 def write_comparison(
@@ -150,7 +154,7 @@ def write_comparison(
     told = {**facts, "notes": comparison.notes, "scored_rows": len(comparison.scored_rows)}
     records = comparison.to_records()
     remarks = {one.method.title: list(one.remarks) for one in comparison.results if one.remarks}
-    with whole_folder(output, COMPARISON_FILES) as folder:
+    with named("--output"), whole_folder(output, COMPARISON_FILES) as folder:
         for file in ("comparison.png", "comparison.pdf"):
             save_figure(figure, folder / file)
         write_table({key: [record[key] for record in records] for key in records[0]}, folder / "scores.csv")
@@ -168,7 +172,7 @@ def output_table(carried: pa.Table, view: NDArray[np.float64]) -> pa.Table:
     >>> output_table(pa.table({"row": ["a"]}), np.zeros((1, 2))).column_names
     ['row', 'row_1', 'imapce0', 'imapce1']
     """
-    axes = {f"imapce{axis}": view[:, axis] for axis in range(view.shape[1])}
+    axes = dict(zip(axis_names(view.shape[1]), view.T, strict=True))
     return _beside(carried, {"row": np.arange(len(view))} | axes)
 
 
@@ -178,10 +182,10 @@ def _embeddings(comparison: Comparison, carried: pa.Table) -> pa.Table:
     for result in comparison.worked:
         if result.embedding is None or result.rows is None:
             continue
-        for axis, values in enumerate(result.embedding.T):
+        for axis, values in zip(result.axes, result.embedding.T, strict=True):
             column = np.full(comparison.n_rows, np.nan)
             column[result.rows] = values
-            axes[f"{result.method.title}_{axis}"] = pa.array(column, from_pandas=True)
+            axes[axis] = pa.array(column, from_pandas=True)
     return _beside(carried, axes)
 
 

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.cli.messages import note, warnings_in_one_line
+from imapce.cli.messages import named, note, warnings_in_one_line
 from imapce.cli.options import DataOptions, Dates
-from imapce.common.words import close_matches, listing
+from imapce.common.words import close_matches, counted, listing
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset
@@ -159,7 +159,9 @@ def prepare(request: Request) -> Prepared:
         values = [value for name, value in known if name == column]
         rows = np.logical_or.reduce([select(data, column, value) for value in values])
         priors.append(Subset(rows))
-        words.append(f"{rows.sum():,} of {len(rows):,} rows are known, with {column} = {' or '.join(values)}")
+        verb = "is" if rows.sum() == 1 else "are"
+        told = f"{rows.sum():,} of {counted(len(rows), 'row')} {verb} known"
+        words.append(f"{told}, with {column} = {' or '.join(values)}")
         mask = rows if mask is None else mask | rows
     answers = {
         name: _plain_columns(data, [name]).column(0).to_numpy() for name in dict.fromkeys((*request.labels, *classes))
@@ -203,9 +205,9 @@ def _features(data: pa.Table, names: list[str], request: Request) -> tuple[pa.Ta
     return table.select(features), [name for name in names if name not in features]
 
 
-def _read(path: str, reading: Mapping[str, Any]) -> Any:
+def _read(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Any:
     """The table of a file, and a note on how it was read where that is not the usual way."""
-    with warnings_in_one_line():
+    with warnings_in_one_line(), named(argument):
         table, words = read_and_tell(path, given=reading)
     if words:
         name = "standard input" if path == STREAM else repr(Path(path).name)
@@ -278,14 +280,14 @@ def _column_and_sample_priors(
     for option, state in (("--attributes", "known"), ("--erase", "erased")):
         if names := columns[option]:
             priors.append(Attributes(list(names), erase=option == "--erase"))
-            plural = "columns are" if len(names) > 1 else "column is"
-            words.append(f"{len(names)} {plural} {state}: {listing(map(str, names), 10)}")
+            words.append(f"{counted(len(names), 'column is', 'columns are')} {state}: {listing(map(str, names), 10)}")
     if (background := request.background) is not None:
-        rows = _read(background, request.reading if is_text_file(background) else {})
+        rows = _read(background, request.reading if is_text_file(background) else {}, "--background")
         if is_table(rows) and request.dates == Dates.as_numbers:
             rows = dates_as_numbers(rows)
         priors.append(Samples(rows))
-        words.append(f"{rows.shape[0]:,} background rows are known: {Path(background).name}")
+        told = counted(rows.shape[0], "background row is", "background rows are")
+        words.append(f"{told} known: {Path(background).name}")
     return priors, words
 
 

@@ -1,67 +1,28 @@
-"""What a command shows in a terminal: progress while it works, its numbers in words when it is done.
+"""What a command shows when it is done: its numbers in words, or as plain values for JSON.
 
-with fit_progress() as watch:
-    model = IMAPCE(verbose=watch).fit(X)
 print_model(Console(), model)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from imapce.common.words import axis_names, counted
 from imapce.comparison.compare import Comparison
 from imapce.comparison.scores import Score
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import MODEL_VERSION
+from imapce.exploration.record import AcceptedStep, Move, clusters_after, origins_after
 from imapce.exploration.session import Exploration
-from imapce.search.solution import Progress
 
 STRONGEST = 8
 MOST_OPTIMA = 6
-
-
-@contextmanager
-def fit_progress() -> Iterator[Callable[[Progress], None] | bool]:
-    """What to pass as `verbose`: a line on stderr that follows the search, or False where nobody watches."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield False
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with ProgressBar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("reading the rows")
-
-        def watch(progress: Progress) -> None:
-            best = f"best objective {progress.best:.8g}"
-            bar.update(task, description=f"round {progress.round}, {progress.running} starts running, {best}")
-
-        yield watch
-
-
-@contextmanager
-def exploration_progress() -> Iterator[Callable[[str, float | None], None] | None]:
-    """Told the words of an exploration and the share of rows explored: a bar on stderr; None where nobody watches."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (BarColumn(), TaskProgressColumn(), TextColumn("of the rows explored; {task.description}"))
-    with ProgressBar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("exploring", total=1.0)
-
-        def watch(words: str, share: float | None) -> None:
-            bar.update(task, completed=share or 0.0, description=words)
-
-        yield watch
 
 
 def strongest_features(model: IMAPCE, most: int = STRONGEST) -> list[dict[str, Any]]:
@@ -122,7 +83,7 @@ def print_written(console: Console, written: Mapping[str, str]) -> None:
         line = Text.assemble((f"{kind} written", "bold"), f"  {path}")
         console.print(line, soft_wrap=True)
     if not written:
-        console.print("no file written; name one with -o to keep the view")
+        console.print("no file written; name one with -o to keep the result")
 
 
 def fit_facts(model: IMAPCE) -> dict[str, str]:
@@ -135,8 +96,8 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
         "mu": f"{model.mu_:.6g}{rule}",
         "objective": f"{model.objective_:.8g}",
         "kurtosis": f"{model.kurtosis_:.4f}",
-        "variance kept": f"{variance} on the {len(model.components_)} axes",
-        "outliers": f"{len(model.outliers_):,} rows set aside",
+        "variance kept": f"{variance} on {' and '.join(axis_names(len(model.components_)))}",
+        "outliers": f"{counted(len(model.outliers_), 'row')} set aside" if len(model.outliers_) else "none set aside",
         "search": model.stop_reason_,
     }
 
@@ -145,8 +106,8 @@ def print_model(console: Console, model: IMAPCE) -> None:
     """The strongest features with their weights, and the other optima that the search found."""
     weights = Table(title="strongest features", title_justify="left", title_style="bold", box=None, pad_edge=False)
     weights.add_column("feature", overflow="fold")
-    for axis in range(len(model.components_)):
-        weights.add_column(f"imapce{axis}", justify="right", no_wrap=True)
+    for axis in axis_names(len(model.components_)):
+        weights.add_column(axis, justify="right", no_wrap=True)
     weights.add_column("share", justify="right", no_wrap=True)
     for entry in strongest_features(model):
         cells = [f"{weight:+.3f}" for weight in entry["weights"]]
@@ -174,9 +135,10 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
     taken, start = int((labels >= 0).sum()), int(exploration.known.sum()) - int((labels >= 0).sum())
     facts = {
         "rows": f"{len(labels):,}",
-        "known at the start": "; ".join(words) or (f"{start:,} rows" if start else "nothing"),
-        "taken": f"{taken:,} rows in {len(exploration.clusters_)} clusters, {len(exploration.steps)} steps",
-        "not taken": f"{len(labels) - taken - start:,} rows",
+        "known at the start": "; ".join(words) or (counted(start, "row") if start else "nothing"),
+        "taken": f"{counted(taken, 'row')} in {counted(len(exploration.clusters_), 'cluster')}, "
+        f"{counted(len(exploration.steps), 'step')}",
+        "not taken": counted(len(labels) - taken - start, "row"),
     }
     if exploration.structure is not None and exploration.structure.clear:
         facts["structure"] = exploration.structure.words
@@ -184,19 +146,59 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
     console.print(facts_table(facts))
     if not exploration.clusters_:
         return
+    print_clusters(console, exploration.moves)
+
+
+def exploration_facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
+    """The same as plain values that JSON can hold."""
+    labels = exploration.labels_
+    taken = int((labels >= 0).sum())
+    start = int(exploration.known.sum()) - taken
+    return {
+        "rows": len(labels),
+        "known": words,
+        "known_rows": start,
+        "taken_rows": taken,
+        "rows_left": len(labels) - taken - start,
+        "structure": None if exploration.structure is None else exploration.structure.words,
+        "stop_reason": exploration.stop_reason,
+        "steps": len(exploration.steps),
+        "clusters": cluster_facts(exploration.moves),
+    }
+
+
+def cluster_facts(moves: Sequence[Move]) -> list[dict[str, Any]]:
+    """Every cluster as it is after some moves: its step (None: regrouped), size, distinctness, what sets it apart."""
+    steps = [move for move in moves if isinstance(move, AcceptedStep)]
+    return [
+        {
+            "cluster": number,
+            "step": place,
+            "rows": cluster.size,
+            "distinctness": cluster.distinctness,
+            "p_value": None if place is None else steps[place].p_value,
+            "chosen": cluster.chosen,
+            "features": [{"feature": one.name, "difference": one.difference} for one in cluster.features],
+        }
+        for number, (cluster, place) in enumerate(zip(clusters_after(moves), origins_after(moves), strict=True))
+    ]
+
+
+def print_clusters(console: Console, moves: Sequence[Move]) -> None:
+    """The clusters that were taken, one line each."""
     table = Table(title="clusters", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    tested = any(step.p_value is not None for step in exploration.steps)
+    clusters = cluster_facts(moves)
+    tested = any(told["p_value"] is not None for told in clusters)
     for heading in ("cluster", "step", "rows", "distinctness", *(("p",) if tested else ())):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("set apart by (difference in standard deviations)", overflow="fold")
-    for number, (cluster, place) in enumerate(zip(exploration.clusters_, exploration.origins_, strict=True)):
-        apart = ", ".join(f"{feature.name} {feature.difference:+.1f}" for feature in cluster.features[:4])
-        hand = "by hand" if cluster.chosen == "hand" else ""
-        distinct = hand if cluster.distinctness is None else f"{cluster.distinctness:.1f}"
-        p = None if place is None else exploration.steps[place].p_value
-        p_value = ["" if p is None else f"{p:.2g}"] if tested else []
-        step = "regrouped" if place is None else str(place)
-        table.add_row(str(number), step, f"{cluster.size:,}", distinct, *p_value, Text(apart))
+    for told in clusters:
+        apart = ", ".join(f"{one['feature']} {one['difference']:+.1f}" for one in told["features"][:4])
+        hand = "by hand" if told["chosen"] == "hand" else ""
+        distinct = hand if told["distinctness"] is None else f"{told['distinctness']:.1f}"
+        p_value = ["" if told["p_value"] is None else f"{told['p_value']:.2g}"] if tested else []
+        step = "regrouped" if told["step"] is None else str(told["step"])
+        table.add_row(str(told["cluster"]), step, f"{told['rows']:,}", distinct, *p_value, Text(apart))
     console.print()
     console.print(table)
 

@@ -1,12 +1,12 @@
 """A guided tour on data whose answer is known: views with and without what is known, their scores, a report.
 
-run_tour("imapce-demo", seed=0)  # prints a table, writes figures and report.html
+run_tour("imapce-demo", seed=0)  # writes figures and report.html
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,13 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 from sklearn.cluster import KMeans
 
 from imapce import datasets
-from imapce.cli.screen import print_written
-from imapce.common.whole_files import writable_target
+from imapce.common.watch import Tell
+from imapce.common.whole_files import folder_target, whole_folder
 from imapce.datasets import downloads as data_files
-from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.metrics.readback import residual_predictability
 from imapce.metrics.scores import nls_ceiling, normalized_laplacian_score, normalized_mutual_information
@@ -33,6 +31,9 @@ HEADER = ["data", "known", "mixing of the known", "known read back", "structure 
 NOT_ASKED = "–"
 KNOWN_COLUMNS = 4
 KNOWN_DIGIT = 0
+CASES = ("synthetic", "synthetic-paper", "digits")
+FIGURES = ("comparison", "loadings", "path")
+OWN_FILES = (*(f"{case}-{figure}.png" for case in CASES for figure in FIGURES), "report.html")
 
 READING_THE_SCORES = """\
 Mixing of the known is the share of a point's neighbours that belong to another batch (the normalised Laplacian \
@@ -92,30 +93,23 @@ class Outcome:
     figures: dict[str, tuple[str, Figure]] = field(default_factory=dict)
 
 
-def run_tour(folder: str, seed: int = 0, console: Console | None = None) -> Path:
-    """Fit, score and draw every case, print the scores, write figures and report; the path of the report.
+def run_tour(folder: str, seed: int = 0, tell: Tell | None = None) -> tuple[list[Outcome], list[Path]]:
+    """Fit, score and draw every case, then write figures and report; the outcomes, and the files, the report last.
 
-    >>> run_tour("imapce-demo")                               # doctest: +SKIP
+    >>> run_tour("imapce-demo")[1][-1]                               # doctest: +SKIP
     PosixPath('imapce-demo/report.html')
     """
     began = time.perf_counter()
-    target = Path(folder)
-    if target.exists() and not target.is_dir():
-        raise InvalidValueError(f"--out must name a folder, got the file {folder!r}: choose another name.")
-    writable_target(target / "report.html" if target.is_dir() else target)
-    console = console or Console()
-    outcomes = []
-    # On stderr, as every progress; Rich shows it only where someone watches.
-    with Console(stderr=True).status("") as status:
-        for case in tour_cases(seed):
-            status.update(f"{case.title}: fitting, scoring and drawing")
-            outcomes.append(explored(case, seed))
-        status.update("writing figures and report")
-        target.mkdir(exist_ok=True)
-        written = _write(outcomes, target, time.perf_counter() - began)
-    console.print(score_table(outcomes))
-    print_written(console, {"report": str(written[-1]), f"{len(written) - 1} figures": str(target)})
-    return written[-1]
+    tell = tell or (lambda words, share: None)
+    folder_target(folder, OWN_FILES)
+    cases, outcomes = tour_cases(seed), []
+    for place, case in enumerate(cases):
+        tell(f"fitting, scoring and drawing: {case.title}", place / len(cases))
+        outcomes.append(explored(case, seed))
+    tell("writing figures and report", 1.0)
+    with whole_folder(folder, OWN_FILES) as beside:
+        names = [path.name for path in _write(outcomes, beside, time.perf_counter() - began)]
+    return outcomes, [Path(folder) / name for name in names]
 
 
 def tour_cases(seed: int) -> list[Case]:
@@ -190,6 +184,15 @@ def score_table(outcomes: list[Outcome]) -> Table:
         table.add_section()
     table.caption = "A score in brackets is the ceiling (mixing) or chance (read back)."
     return table
+
+
+def facts(outcomes: list[Outcome]) -> list[dict[str, Any]]:
+    """The scores of all views as plain values, two per case."""
+    return [
+        {"data": outcome.case.file_name, "known": known, **asdict(scores)}
+        for outcome in outcomes
+        for known, scores in ((None, outcome.without), (outcome.case.known_words, outcome.informed))
+    ]
 
 
 def _batches(data: datasets.Dataset, file_name: str, title: str) -> Case:

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,23 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
         # zlib.error is the one that reaches here: damaged bytes inside an entry.
         raise FileFormatError(f"{str(source)!r} is damaged ({error}); save it again.") from error
     return header, arrays
+
+
+def archive_kind(path: str | os.PathLike[str]) -> str | None:
+    """What a file written by `write_archive` says it is, such as "model"; None where it says nothing of the kind.
+
+    >>> write_archive("view.imapce", "model", 1, {}, {})
+    >>> archive_kind("view.imapce")
+    'model'
+    """
+    try:
+        with zipfile.ZipFile(as_path(path)) as archive:
+            if archive.getinfo(HEADER).file_size > MAX_HEADER_BYTES:
+                return None
+            said = json.loads(archive.read(HEADER)).get("format")
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, AttributeError, RecursionError, zlib.error):
+        return None
+    return said.removeprefix("imapce-") if isinstance(said, str) else None
 
 
 def _read_header(archive: zipfile.ZipFile, kind: str, version: int, source: Path) -> dict[str, Any]:

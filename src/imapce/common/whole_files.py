@@ -14,7 +14,7 @@ from typing import BinaryIO
 from imapce.errors import InvalidTypeError, InvalidValueError
 
 # What only writing raises: disk or quota full, a file larger than allowed, a disk that fails or is read only.
-_OF_WRITING = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS))
+OF_WRITING = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS))
 
 
 class NotWritableError(InvalidValueError):
@@ -82,7 +82,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with _sentence_on_failure(path):
             stream = open(beside, "xb")  # noqa: SIM115 - closed below, before the rename
         # What the block raises of its own (a broken download, say) passes through unchanged.
-        with _sentence_on_failure(path, only=_OF_WRITING), stream:
+        with _sentence_on_failure(path, only=OF_WRITING), stream:
             yield stream
             with _sentence_on_failure(path):
                 stream.flush()

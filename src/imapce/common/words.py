@@ -1,4 +1,4 @@
-"""The words of messages: lists of names that stay short, and the known names nearest to one that is not known.
+"""The words of messages: lists of names that stay short, the known names nearest to one that is not, counts, times.
 
 >>> listing(["age", "sex", "income"], most=2)
 'age, sex, and 1 more'
@@ -45,3 +45,48 @@ def listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
     """
     found = [repr(names[i]) for i in np.flatnonzero(chosen)]
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """How many of what, in the right number.
+
+    >>> counted(1, "row"), counted(1200, "row"), counted(2, "axis", "axes")
+    ('1 row', '1,200 rows', '2 axes')
+    """
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def roughly(seconds: float) -> str:
+    """A time that is a guess.
+
+    >>> roughly(4), roughly(38)
+    ('a few seconds', 'about 40 seconds')
+    """
+    told = duration(seconds)
+    return told if told.startswith("a few") else f"about {told}"
+
+
+def duration(seconds: float) -> str:
+    """A time as one would say it, no finer than an estimate is.
+
+    >>> duration(4), duration(38), duration(200), duration(9000)
+    ('a few seconds', '40 seconds', '3 minutes', '2 hours and 30 minutes')
+    """
+    if seconds < 7.5:
+        return "a few seconds"
+    if seconds < 95:
+        return counted(5 * round(seconds / 5) if seconds < 20 else 10 * round(seconds / 10), "second")
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return counted(minutes, "minute")
+    hours, rest = divmod(10 * round(minutes / 10), 60)
+    return counted(hours, "hour") + (f" and {counted(rest, 'minute')}" if rest else "")
+
+
+def axis_names(count: int, view: str = "imapce") -> list[str]:
+    """What the axes of a view are called, everywhere: in tables, figures, reports and on the screen.
+
+    >>> axis_names(2), axis_names(2, "cpca")
+    (['imapce0', 'imapce1'], ['cpca0', 'cpca1'])
+    """
+    return [f"{view}{axis}" for axis in range(count)]

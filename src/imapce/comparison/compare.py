@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.checks import as_codes, as_labels, as_matrix, is_whole, random_generator
-from imapce.comparison.methods import METHODS, Method, chosen_methods
-from imapce.comparison.notes import notes_on
+from imapce.common.watch import Tell, Watch
+from imapce.common.words import axis_names, counted
+from imapce.comparison.methods import METHODS, SECONDS_OF_SCORES, Method, chosen_methods, plain_name
+from imapce.comparison.notes import note_on_slow, notes_on
 from imapce.comparison.scores import SCORES, class_labels, is_numeric, view_scores
 from imapce.comparison.table import Table
 from imapce.errors import ImapceError, InvalidValueError
@@ -65,6 +67,11 @@ class MethodResult:
     scores: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(SCORES))
     left_out: str | None = None
     remarks: tuple[str, ...] = ()
+
+    @property
+    def axes(self) -> list[str]:
+        """What the axes of the embedding are called."""
+        return axis_names(0 if self.embedding is None else self.embedding.shape[1], plain_name(self.method.title))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +119,7 @@ class Comparison:
 def compare(
     X: Any,
     prior: Any = None,
-    methods: str | Iterable[str | Method] = "all",
+    methods: str | Iterable[str | Method] = "fast",
     *,
     labels: Any = None,
     known_labels: Any = None,
@@ -121,22 +128,25 @@ def compare(
     missing: Literal["error", "mean"] = "error",
     max_rows: int | None = None,
     random_state: Any = 0,
-    progress: Callable[[str], None] | None = None,
+    progress: Tell | None = None,
 ) -> Comparison:
     """Embed X with every method, given `prior`, and score all embeddings on the same rows.
+
+    `methods` are "fast", those that take seconds on any table, "all", or names; the notes of the fast ones say how
+    long all would take, about.
 
     A method that cannot use this prior, lacks its library or fails stands in the result with a sentence, and the
     others go on. `labels` is what one hopes to see; `known_labels` the classes the prior stands for, one per row, where
     its columns do not say them: methods that need classes get them and the prior is scored by them. Slow methods get
     the same random sample of rows (10,000, Fair-NeRV 3,000, or `max_rows`), and all are scored on the rows that every
     one of them placed. `parameters` go to the methods by title, such as {"IMAPCE": {"mu": 10}}; `progress` is called
-    with a sentence before every piece of work and may raise to cancel.
+    with words and the share that is done before every piece of work, and may raise to cancel.
 
     >>> X = np.random.default_rng(0).normal(size=(60, 4))
     >>> [one.method.title for one in compare(X, Attributes([0]), "PCA,LEACE").worked]
     ['PCA', 'LEACE']
     """
-    chosen, priors = chosen_methods(methods), as_list(prior)
+    chosen, priors, watch = chosen_methods(methods), as_list(prior), Watch(progress)
     if max_rows is not None and (not is_whole(max_rows) or max_rows < 2):
         raise InvalidValueError(f"max_rows must be a whole number of at least 2, got {max_rows!r}: 10,000 is usual.")
     generator = random_generator(random_state)
@@ -152,12 +162,12 @@ def compare(
         class_labels(labels, table.n_rows)
     order = generator.permutation(table.n_rows)
 
-    results = []
+    results: list[MethodResult] = []
+    work = _Work(chosen, table.n_rows, max_rows, watch)
     for method in chosen:
-        if progress is not None:
-            progress(f"{method.title}: fitting")
-        limit = max_rows if max_rows is not None and method.max_rows is not None else method.max_rows
-        rows = np.arange(table.n_rows) if limit is None or limit >= table.n_rows else np.sort(order[:limit])
+        work.tell(method, "fitting")
+        limit = method.rows_of(table.n_rows, max_rows)
+        rows = np.arange(table.n_rows) if limit >= table.n_rows else np.sort(order[:limit])
         settings = {"standardize": standardize, "missing": missing, "random_state": seed}
         settings |= {**method.parameters, **(parameters or {}).get(method.title, {})}
         results.append(_fitted(method, table, rows, priors, told, settings))
@@ -171,12 +181,13 @@ def compare(
         known=known,
         notes=notes_on(table, priors, known, known_labels, labels, unexplored, scored),
     )
+    if isinstance(methods, str) and methods.strip().lower() == "fast":
+        comparison.notes.extend(note_on_slow(priors, table.n_rows, max_rows))
     features = table.scaled(scored)
     for place, result in enumerate(results):
         if result.embedding is None:
             continue
-        if progress is not None:
-            progress(f"{result.method.title}: scoring")
+        work.tell(result.method, "scoring")
         score = partial(
             view_scores,
             comparison.embedding_of_scored_rows(result),
@@ -187,6 +198,21 @@ def compare(
         )
         results[place] = _scored(result, score)
     return comparison
+
+
+class _Work:
+    """Who is told which share of a comparison is done, by what its methods were measured to take."""
+
+    def __init__(self, methods: list[Method], n_rows: int, max_rows: int | None, watch: Watch) -> None:
+        costs = [method.seconds(n_rows, max_rows) - SECONDS_OF_SCORES for method in methods]
+        self._pieces = [*costs, *(SECONDS_OF_SCORES for _ in methods)]
+        self._methods, self._watch = methods, watch
+
+    def tell(self, method: Method, doing: str) -> None:
+        number = self._methods.index(method)
+        begun = number + (len(self._methods) if doing == "scoring" else 0)
+        words = f"{doing} {method.title}, {number + 1} of {counted(len(self._methods), 'method')}"
+        self._watch.tell(words, sum(self._pieces[:begun]) / sum(self._pieces))
 
 
 def _fitted(

@@ -32,12 +32,35 @@ MANY_ROWS = 10_000
 FEW_ROWS = 3_000
 
 
+# What a fast method and the scores of any take, on any number of rows: near enough to tell when the work will be done.
+SECONDS_OF_A_FAST_METHOD, SECONDS_OF_SCORES = 1.0, 2.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a slow method was measured to take: `seconds` on so many `rows`, and the power of the rows they grow with.
+
+    >>> Cost(60.0, rows=10_000, growth=1.5).on(2_500)
+    7.5
+    """
+
+    seconds: float
+    _: KW_ONLY
+    rows: int
+    growth: float
+
+    def on(self, n_rows: int) -> float:
+        """The seconds that so many rows would take."""
+        return self.seconds * (n_rows / self.rows) ** self.growth
+
+
 @dataclass(frozen=True)
 class Method:
     """One method: `make(random_state=..., standardize=..., missing=..., **parameters)` gives its estimator.
 
     `uses` are the kinds of knowledge it can be given, none for a method that ignores all of it. A method that goes
-    `by_labels` is given the classes of the rows where these are known. Above `max_rows` rows it gets a sample.
+    `by_labels` is given the classes of the rows where these are known. Above `max_rows` rows it gets a sample. A
+    method without a `cost` is fast.
 
     >>> from imapce.baselines import PCA
     >>> mine = Method("Mine", lambda **parameters: PCA(n_components=1, **parameters), uses=OF_ROWS)
@@ -53,6 +76,17 @@ class Method:
     max_rows: int | None = None
     extra: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    cost: Cost | None = None
+
+    def rows_of(self, n_rows: int, max_rows: int | None = None) -> int:
+        """How many of the rows it gets: all, or a sample where it is slow; `max_rows` overrules the size of that."""
+        most = max_rows if max_rows is not None and self.max_rows is not None else self.max_rows
+        return n_rows if most is None else min(n_rows, most)
+
+    def seconds(self, n_rows: int, max_rows: int | None = None) -> float:
+        """About how long it takes, with its scores."""
+        measured = 0.0 if self.cost is None else self.cost.on(self.rows_of(n_rows, max_rows))
+        return SECONDS_OF_A_FAST_METHOD + measured + SECONDS_OF_SCORES
 
     def left_out(self, priors: list[Prior]) -> str | None:
         """Why these priors cannot be given to the method, in one sentence; None where they can."""
@@ -88,6 +122,12 @@ def _baseline(name: str, title: str, **facts: Any) -> tuple[str, Method]:
     return name, Method(title, _lazily("imapce.baselines", name), **facts)
 
 
+def _of_labels(name: str, title: str, **facts: Any) -> tuple[str, Method]:
+    return _baseline(name, title, uses=OF_ROWS, by_labels=True, extra="baselines", **facts)
+
+
+# Costs in seconds of one core, measured on the Adult table (32,561 rows, 108 columns of features); those of UMAP are
+# mostly what Numba takes to compile it.
 # IMAPCE first, then from the nearest relatives, linear views with knowledge, to maps that are told nothing.
 METHODS: dict[str, Method] = dict(
     [
@@ -96,48 +136,58 @@ METHODS: dict[str, Method] = dict(
         _baseline("CPCA", "cPCA", uses=EVERY_KIND),
         _baseline("GCPCA", "gcPCA", uses=EVERY_KIND),
         _baseline("LEACE", "LEACE", uses=OF_ROWS, by_labels=True),
-        _baseline("KurtosisPursuit", "kurtosis pursuit", uses=OF_COLUMNS_AND_ROWS),
-        _baseline("SIDE", "SIDE", uses=OF_ROWS, by_labels=True),
-        _baseline("TSNE", "t-SNE", max_rows=MANY_ROWS, extra="baselines"),
-        _baseline("UMAP", "UMAP", max_rows=MANY_ROWS, extra="umap-learn"),
-        _baseline("CTSNE", "ct-SNE", uses=OF_ROWS, by_labels=True, max_rows=MANY_ROWS, extra="baselines"),
         _baseline(
-            "RevisedCTSNE", "revised ct-SNE", uses=OF_ROWS, by_labels=True, max_rows=MANY_ROWS, extra="baselines"
+            *("KurtosisPursuit", "kurtosis pursuit"),
+            uses=OF_COLUMNS_AND_ROWS,
+            cost=Cost(30, rows=10_000, growth=0.3),
         ),
-        _baseline("FairNeRV", "Fair-NeRV", uses=OF_ROWS, by_labels=True, max_rows=FEW_ROWS, extra="baselines"),
-        _baseline("FairTNeRV", "Fair-t-NeRV", uses=OF_ROWS, by_labels=True, max_rows=FEW_ROWS, extra="baselines"),
+        _baseline("SIDE", "SIDE", uses=OF_ROWS, by_labels=True),
+        _baseline(*("TSNE", "t-SNE"), max_rows=MANY_ROWS, extra="baselines", cost=Cost(62, rows=10_000, growth=1.45)),
+        _baseline(*("UMAP", "UMAP"), max_rows=MANY_ROWS, extra="umap-learn", cost=Cost(50, rows=10_000, growth=0.2)),
+        _of_labels("CTSNE", "ct-SNE", max_rows=MANY_ROWS, cost=Cost(45, rows=10_000, growth=1.5)),
+        _of_labels("RevisedCTSNE", "revised ct-SNE", max_rows=MANY_ROWS, cost=Cost(35, rows=10_000, growth=1.55)),
+        _of_labels("FairNeRV", "Fair-NeRV", max_rows=FEW_ROWS, cost=Cost(21, rows=3_000, growth=2.0)),
+        _of_labels("FairTNeRV", "Fair-t-NeRV", max_rows=FEW_ROWS, cost=Cost(13, rows=3_000, growth=2.0)),
     ]
 )
 
 
-def chosen_methods(methods: str | Iterable[str | Method] = "all") -> list[Method]:
-    """Methods by name, in the order given, each once; "all" is every one. Case and hyphens in a name do not matter.
+def chosen_methods(methods: str | Iterable[str | Method] = "fast") -> list[Method]:
+    """Methods by name, in the order given, each once; "fast" are those that take seconds on any table, "all" is all.
+
+    Case and hyphens in a name do not matter.
 
     >>> [method.title for method in chosen_methods("imapce,ct-sne")]
     ['IMAPCE', 'ct-SNE']
     """
     if isinstance(methods, str):
         methods = [name.strip() for name in methods.split(",") if name.strip()]
-    spelled = {_plain(spelling): method for name, method in METHODS.items() for spelling in (name, method.title)}
+    spelled = {plain_name(spelling): method for name, method in METHODS.items() for spelling in (name, method.title)}
     chosen: list[Method] = []
     for wanted in methods:
-        if isinstance(wanted, str) and wanted.lower() == "all":
-            found = list(METHODS.values())
+        if isinstance(wanted, str) and wanted.lower() in ("fast", "all"):
+            found = [method for method in METHODS.values() if method.cost is None or wanted.lower() == "all"]
         elif isinstance(wanted, Method):
             found = [wanted]
         elif not isinstance(wanted, str):
             raise InvalidTypeError(f"methods must be names or Method objects, got {wanted!r}: write 'IMAPCE,CTSNE'.")
-        elif _plain(wanted) in spelled:
-            found = [spelled[_plain(wanted)]]
+        elif plain_name(wanted) in spelled:
+            found = [spelled[plain_name(wanted)]]
         else:
             raise InvalidValueError(
-                f"methods must be 'all' or names of methods, got {wanted!r}: the methods are {', '.join(METHODS)}."
+                f"methods must be 'fast', 'all' or names of methods, got {wanted!r}: the methods are "
+                f"{', '.join(METHODS)}."
             )
         chosen += [method for method in found if method not in chosen]
     if not chosen:
-        raise InvalidValueError("methods must name at least one method, got none: leave it out to take all.")
+        raise InvalidValueError("methods must name at least one method, got none: leave it out to take the fast ones.")
     return chosen
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name without what spellings of it differ in.
+
+    >>> plain_name("Fair-t-NeRV")
+    'fairtnerv'
+    """
     return name.lower().replace("-", "").replace("_", "").replace(" ", "")

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.common.checks import as_codes
+from imapce.common.words import listing, roughly
+from imapce.comparison import methods
 from imapce.comparison.scores import QUANTILE_BINS, class_labels, is_numeric, stated
 from imapce.comparison.table import Positions, Table
 from imapce.priors.kinds import (
@@ -58,3 +60,19 @@ def notes_on(
     if sparse.issparse(table.matrix):
         notes.append("Trustworthiness is empty: X is sparse.")
     return notes
+
+
+def note_on_slow(priors: list[Prior], n_rows: int, max_rows: int | None) -> list[str]:
+    """What the methods that were not asked for would add, and about how long they would take; nothing if none would.
+
+    >>> note_on_slow([], 2_000, None)[0].split(":")[0]
+    'The fast methods were compared'
+    """
+    slow = [
+        method for method in methods.METHODS.values() if method.cost is not None and method.left_out(priors) is None
+    ]
+    if not slow:
+        return []
+    seconds = sum(method.seconds(n_rows, max_rows) for method in slow)
+    names = listing(method.title for method in slow)
+    return [f'The fast methods were compared: methods="all" adds {names}, and would take {roughly(seconds)} more.']

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from imapce.common.checks import random_generator
 from imapce.common.threads import threads_for
+from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.estimators.base import TableEstimator
 from imapce.priors.kinds import Prior, as_list, require_same_index
@@ -164,16 +165,18 @@ class LinearView(TableEstimator):
     def loadings(self) -> Any:
         """A table of features, those that shape the view most first.
 
-        `axis_j` is the weight in the view, `correlation_j` the correlation of the feature with that axis, and
-        `contribution` the feature's share of the view (the weights squared, averaged over the axes).
+        For every axis of `get_feature_names_out`, such as imapce0, its weight there, and in imapce0_correlation the
+        correlation of the feature with that axis; `contribution` is the feature's share of the view (the weights
+        squared, averaged over the axes).
         """
         check_is_fitted(self)
         share = np.mean(self.components_**2, axis=0)
         order = np.argsort(-share, kind="stable")
         columns: dict[str, NDArray] = {"feature": np.asarray(self.encoded_feature_names_, dtype=object)[order]}
-        for j, (axis, correlation) in enumerate(zip(self.components_, self.axis_correlation_, strict=True)):
-            columns[f"axis_{j}"] = axis[order]
-            columns[f"correlation_{j}"] = correlation[order]
+        names = axis_names(len(self.components_), type(self).__name__.lower())
+        for name, axis, correlation in zip(names, self.components_, self.axis_correlation_, strict=True):
+            columns[name] = axis[order]
+            columns[f"{name}_correlation"] = correlation[order]
         columns["contribution"] = share[order]
         return frame(columns)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from imapce.common.file_lock import FileLock, HeldElsewhereError
-from imapce.common.whole_files import as_path, whole_file
+from imapce.common.whole_files import NotWritableError, as_path, whole_file
 from imapce.errors import InvalidValueError
 from imapce.exploration.record import Record
 from imapce.exploration.session_file import session_bytes
@@ -53,8 +53,11 @@ class OwnFile:
                     "under another name."
                 )
             content = session_bytes(record)
-            with whole_file(self.place) as stream:
-                stream.write(content)
+            try:
+                with whole_file(self.place) as stream:
+                    stream.write(content)
+            except NotWritableError as problem:
+                raise NotWritableError(self.path, problem.reason) from problem
             self.revision = _written_here[self.place] = _revision(content)
 
     def is_at(self, path: str | os.PathLike[str]) -> bool:

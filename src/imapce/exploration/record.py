@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.records import Comparable
+from imapce.common.words import counted
 from imapce.errors import InvalidValueError
 from imapce.exploration.shown import taken_in_words
 from imapce.exploration.structure import Structure
@@ -130,6 +131,14 @@ def clusters_after(moves: Iterable[Move]) -> list[TakenCluster]:
     return now
 
 
+def origins_after(moves: Iterable[Move]) -> list[int | None]:
+    """For each cluster after some moves the number of the step that took it as it is; None where it was regrouped."""
+    moves = list(moves)
+    steps = [move for move in moves if isinstance(move, AcceptedStep)]
+    took = {id(cluster): number for number, step in enumerate(steps) for cluster in step.clusters}
+    return [took.get(id(cluster)) for cluster in clusters_after(moves)]
+
+
 @dataclass(frozen=True, eq=False)
 class DataPrint(Comparable):
     """What tells data apart without keeping it: rows, column names, means, variances, and a hash of all values."""
@@ -159,11 +168,12 @@ class DataPrint(Comparable):
         """Refuse other data than this by the name of what differs."""
         if other.n_rows != self.n_rows:
             raise InvalidValueError(
-                f"X must be the data of the session; it has {other.n_rows} rows and the session {self.n_rows}."
+                f"X must be the data of the session; it has {counted(other.n_rows, 'row')} and the session "
+                f"{self.n_rows:,}."
             )
         if len(other.columns) != len(self.columns):
             raise InvalidValueError(
-                f"X must be the data of the session; it has {len(other.columns)} columns and the session "
+                f"X must be the data of the session; it has {counted(len(other.columns), 'column')} and the session "
                 f"{len(self.columns)}."
             )
         for here, there in zip(other.columns, self.columns, strict=True):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.threads import threads_for
+from imapce.common.words import axis_names
 from imapce.exploration.choices import named_rows
 from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
 from imapce.exploration.record import AcceptedStep, Regrouping
@@ -45,7 +46,7 @@ class Results(Session):
     def to_frame(self) -> Any:
         """A table: row id, cluster, step, distinctness, reason, and the coordinates of the row in every accepted view.
 
-        `step` is the one that took the row, -1 for none; `reason` tells why a row is in no cluster.
+        The axes of step 0 are step0_imapce0, step0_imapce1, and so on. `step` is the one that took the row, -1 for none; `reason` tells why a row is in no cluster.
         """
         labels = self.labels_
         step_of = np.full(len(labels), -1)
@@ -64,8 +65,8 @@ class Results(Session):
         }
         for number, step in enumerate(self.steps):
             places = self.coordinates(step)
-            for axis in range(places.shape[1]):
-                columns[f"step{number}_axis{axis}"] = places[:, axis]
+            for axis, values in zip(axis_names(places.shape[1]), places.T, strict=True):
+                columns[f"step{number}_{axis}"] = values
         return frame(columns, like=self._table)
 
     def profile(self, rows: Any, *, against: Any = None) -> Profile:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from imapce.common.checks import is_whole
 from imapce.common.watch import Tell, Watch
+from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.choices import named_clusters, named_rows
 from imapce.exploration.record import AcceptedStep, Feature, TakenCluster
@@ -135,7 +136,8 @@ class Exploration(Regrouped):
             raise InvalidTypeError(f"name must be None or a text; got {name!r:.80}.")
         left = self._rows.n_rows - int(self.known.sum())
         if left <= self._model.n_components:
-            raise InvalidValueError(f"nothing can be accepted: {left} rows are unexplored. Use undo() to go back.")
+            few = counted(left, "row is", "rows are")
+            raise InvalidValueError(f"nothing can be accepted: {few} unexplored. Use undo() to go back.")
         step = self.propose(clusters=False, progress=progress, cancel=cancel)
         seen = self._view(step, view)
         if mask is not None:

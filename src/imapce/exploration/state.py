@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from imapce.common.checks import require_choice, require_count, require_seed, require_truth
 from imapce.common.threads import threads_for
+from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import parameters_of_file, plain_parameters
@@ -26,7 +27,16 @@ from imapce.exploration.clustering import CLUSTERERS
 from imapce.exploration.knowledge import knowledge_in_words
 from imapce.exploration.own_file import OwnFile, write_elsewhere
 from imapce.exploration.partition import Partition
-from imapce.exploration.record import AcceptedStep, DataPrint, Move, Record, Regrouping, TakenCluster, clusters_after
+from imapce.exploration.record import (
+    AcceptedStep,
+    DataPrint,
+    Move,
+    Record,
+    Regrouping,
+    TakenCluster,
+    clusters_after,
+    origins_after,
+)
 from imapce.exploration.session_file import not_whole, read_session
 from imapce.exploration.shown import ShownExploration
 from imapce.exploration.steps import Look, Step
@@ -161,8 +171,7 @@ class Session(ShownExploration):
     @property
     def origins_(self) -> list[int | None]:
         """For each of the clusters the number of the step that took it as it is; None where it was regrouped since."""
-        steps = {id(cluster): number for number, step in enumerate(self.steps) for cluster in step.clusters}
-        return [steps.get(id(cluster)) for cluster in self.clusters_]
+        return origins_after(self._moves)
 
     @property
     def known(self) -> Mask:
@@ -192,12 +201,15 @@ class Session(ShownExploration):
         if left == 0:
             return "Every row is taken.", ""
         aside = int((self._set_aside & ~self.known).sum())
-        rows = f"{left:,} rows" if not aside else f"{left:,} rows ({aside:,} of them gross outliers, set aside)"
+        rows = counted(left, "row")
+        if aside:
+            rows += f" ({aside:,} of them gross outliers, set aside)"
+        are_left = f"{rows} {'is' if left == 1 else 'are'} left"
         if left < self.min_cluster_size or (left == self.min_cluster_size and not self.is_joint):
-            few = f"{rows} are left, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
+            few = f"{are_left}, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
             return few, TOO_FEW
         if left <= axes:
-            return f"{rows} are left, too few for a view of {axes} axes; they are outliers.", TOO_FEW
+            return f"{are_left}, too few for a view of {axes} axes; they are outliers.", TOO_FEW
         if self._flat:
             return f"The {rows} left do not vary in {axes} directions; they stay as outliers.", "do not vary"
         seen = None if self._proposal is None else self._proposal.views[0]
@@ -205,8 +217,8 @@ class Session(ShownExploration):
         if structure is not None and not structure.clear:
             return f"No structure beyond chance: {structure.words}; the {rows} are one group.", ONE_GROUP
         if seen is not None and seen.looked_at and not seen.most_distinct:
-            none = f"No cluster of at least {self.min_cluster_size} rows is in the view; {rows} stay as outliers."
-            return none, TOO_FEW
+            least, stay = counted(self.min_cluster_size, "row"), "stays" if left == 1 else "stay"
+            return f"No cluster of at least {least} is in the view; {rows} {stay} as outliers.", TOO_FEW
         if self._by_chance is not None:
             chance = (
                 f"No structure is left that one Gaussian would not show (p = {self._by_chance:.2g}); the {rows} left "
@@ -231,7 +243,7 @@ class Session(ShownExploration):
         """Take back the last moves: steps that were accepted, clusters that were regrouped."""
         steps = require_count("steps", steps)
         if steps > len(self._moves):
-            raise InvalidValueError(f"undo(steps) can go back {len(self._moves)} steps; got {steps}.")
+            raise InvalidValueError(f"undo(steps) can go back {counted(len(self._moves), 'step')}; got {steps}.")
         kept = len(self._moves) - steps
         self._commit(self._moves[:kept], [*self._undone, *reversed(self._moves[kept:])])
         return self
@@ -240,7 +252,7 @@ class Session(ShownExploration):
         """Do again what `undo` took back."""
         steps = require_count("steps", steps)
         if steps > len(self._undone):
-            raise InvalidValueError(f"redo(steps) can go forward {len(self._undone)} steps; got {steps}.")
+            raise InvalidValueError(f"redo(steps) can go forward {counted(len(self._undone), 'step')}; got {steps}.")
         again = self._undone[len(self._undone) - steps :]
         self._commit([*self._moves, *reversed(again)], self._undone[: len(self._undone) - steps])
         return self

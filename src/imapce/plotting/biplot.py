@@ -18,6 +18,7 @@ from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import is_whole
+from imapce.common.words import axis_names
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.scatter import point_look, read_embedding
 from imapce.plotting.style import (
@@ -88,7 +89,9 @@ def plot_loadings(
     ranked = np.argsort(-lengths, kind="stable")
     named = [int(i) for i in ranked[:max_labels] if lengths[i] >= _LONG * longest]
     _draw_arrows(panel, tips, named)
-    quiet_axes(panel, f"axis {axes[0] + 1}", f"axis {axes[1] + 1}", title="feature weights")
+    told = getattr(model, "get_feature_names_out", None)
+    named_axes = axis_names(max(axes) + 1) if told is None else told()
+    quiet_axes(panel, named_axes[axes[0]], named_axes[axes[1]], title="feature weights")
     placed = _place_names(panel, tips, named, names)
     _note_scale(panel, stretch, placed, len(tips), scaled=embedding is not None)
     return root_figure(panel)

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.markers import MarkerStyle
 from numpy.typing import ArrayLike, NDArray
 
+from imapce.common import words
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.key import MARKERS, Key
 from imapce.plotting.style import (
@@ -120,6 +121,8 @@ def plot_comparison(
     axis_names: Sequence[str] | None = None,
 ) -> Figure:
     """Draw several embeddings of the same rows side by side, with one legend that holds for all of them.
+
+    `axis_names` are those of IMAPCE unless they are given.
 
     >>> view = np.random.default_rng(0).normal(size=(100, 2))
     >>> figure = plot_comparison([("before", view), ("after", -view)], color=np.arange(100) % 3)
@@ -287,7 +290,7 @@ def _read_known(known: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
 
 def _read_axis_names(axis_names: Sequence[str] | None, n_columns: int) -> list[str]:
     if axis_names is None:
-        return [f"axis {number}" for number in range(1, n_columns + 1)]
+        return words.axis_names(n_columns)
     if isinstance(axis_names, str) or len(axis_names) != n_columns:
         raise InvalidValueError(
             f"axis_names must hold one name for each of the {n_columns} columns, got {axis_names!r}."

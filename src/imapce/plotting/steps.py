@@ -19,6 +19,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import is_whole
+from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.plotting.key import Key
 from imapce.plotting.labels import Labels
@@ -202,10 +203,11 @@ def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:
 def _flat(coordinates: Points) -> tuple[Points, tuple[str, str]]:
     """Give two coordinates to draw and their names; a view of one axis is drawn against the number of the row."""
     n_rows, n_axes = coordinates.shape
+    names = axis_names(n_axes)
     if n_axes == 1:
-        return np.column_stack([coordinates[:, 0], np.arange(n_rows)]), ("axis 1", "row")
+        return np.column_stack([coordinates[:, 0], np.arange(n_rows)]), (names[0], "row")
     more = f" (of {n_axes})" if n_axes > 2 else ""
-    return coordinates[:, :2], (f"axis 1{more}", f"axis 2{more}")
+    return coordinates[:, :2], (f"{names[0]}{more}", f"{names[1]}{more}")
 
 
 def cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: str = "o") -> None:

@@ -1,7 +1,7 @@
 """The quiet look that all figures share, set on each artist and never through global rcParams.
 
 >>> figure, ax = new_figure(7.2, 5.2)
->>> quiet_axes(ax, "axis 1", "axis 2", title="iris")
+>>> quiet_axes(ax, "imapce0", "imapce1", title="iris")
 """
 
 from __future__ import annotations

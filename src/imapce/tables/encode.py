@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from imapce.common.words import listing
+from imapce.common.words import counted, listing
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Plan, Unknown, follow, numbers, plan_of
 from imapce.tables.encoding import Encoding, Kind
@@ -123,8 +123,8 @@ def encode(
     names, rows = column_names(X, name), len(X)
     if not names or rows == 0:
         raise InvalidValueError(
-            f"{name} must have at least one column and one row, got {rows} rows and {len(names)} columns: "
-            "check the step that made it."
+            f"{name} must have at least one column and one row, got {counted(rows, 'row')} and "
+            f"{counted(len(names), 'column')}: check the step that made it."
         )
     positions = list(range(len(names))) if encoding is None else _matched(names, encoding, extra, name)
 

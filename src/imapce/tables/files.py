@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -112,7 +112,9 @@ def read_and_tell(
         with _one_sentence(path, suffix):
             return binary.read_parts(parts, limit), ""
     if str(path) == STREAM:
-        data = sys.stdin.buffer.read()
+        # Piece by piece: read() alone goes on waiting after a Ctrl-C that comes between two of its pieces.
+        source = cast(io.BufferedReader, sys.stdin.buffer)
+        data = b"".join(iter(lambda: source.read1(1 << 20), b""))
         if not data:
             raise FileFormatError("path must name a file with data, got '-', and standard input is empty: pipe a file.")
         limit(len(data))
@@ -161,7 +163,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     suffix = _suffix(file, WRITE_SUFFIXES)
     write = _writer(table, suffix)
     try:
-        with whole_file(file) as stream:
+        with whole_file(path) as stream:
             write(stream)
     except pa.ArrowException as problem:
         reason = " ".join(str(problem).split())

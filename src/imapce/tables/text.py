@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
+from imapce.common.words import listing
 from imapce.errors import needs
 from imapce.tables.dialect import BLANKS, SAMPLE_BYTES, Dialect, parsed, recognise, windows_or_latin
 
@@ -218,7 +219,11 @@ def _tidied(table: pa.Table, dialect: Dialect) -> pa.Table:
         names = [f"x{place}" for place in range(len(names))] if dialect.names is None else list(dialect.names)
     while len(names) > 1 and not names[-1] and columns[-1].null_count == len(columns[-1]) and len(columns[-1]):
         names, columns = names[:-1], columns[:-1]
-    return pa.table(columns, names=_different(names))
+    different = _different(names)
+    if twice := [(old, new) for old, new in zip(names, different, strict=True) if old and old != new]:
+        called = listing((f"{old!r} is called {new!r}" for old, new in twice), 5)
+        warnings.warn(f"the header names a column more than once; from the second on {called}.", stacklevel=2)
+    return pa.table(columns, names=different)
 
 
 def _different(names: list[str]) -> list[str]:

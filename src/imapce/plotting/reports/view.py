@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from imapce.common.words import axis_names
 from imapce.plotting.biplot import plot_loadings
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.path import most_compared, path_caption, plot_path, read_path
@@ -54,8 +55,7 @@ def write_view_report(
     # All views are read at once, as every reading of a table encodes it.
     views = model.transform_all(X, most=most_compared(X) if chosen else 1)
     view = views[0]
-    names = [f"imapce{axis}" for axis in range(view.shape[1])]
-    figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=names)
+    figure = plot_embedding(view, color=color, color_name=color_name, known=known)
     sections = [Section("The view", figures=[(_view_caption(view, color, known, told), figure)])]
     if chosen:
         sections.append(
@@ -100,8 +100,8 @@ def _view_caption(
 def _features(model: Any) -> Table:
     """The features with the largest share of the view, their weight on every axis and their correlation with it."""
     share = np.mean(model.components_**2, axis=0)
-    axes = range(len(model.components_))
-    header = ["feature", *(f"imapce{axis}" for axis in axes), *(f"correlation {axis}" for axis in axes), "share"]
+    axes = axis_names(len(model.components_))
+    header = ["feature", *axes, *(f"correlation with {axis}" for axis in axes), "share"]
     rows = [
         [
             model.encoded_feature_names_[place],
