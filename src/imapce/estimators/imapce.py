@@ -34,12 +34,14 @@ from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows
 from imapce.search.solution import Optimum, Progress, Solution, Trace
 from imapce.search.stiefel import canonical_frame
+from imapce.tables.columns import Unknown
 from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
 
 RANKS = ("auto", "neighbours", "separation", "objective")
 OUTLIERS = ("auto", "keep", "trim")
+LARGEST_TERM = 1e150
 CAPPED = " What is known does not vary along the best ratio, so alpha is as large as its ridge allows."
 
 
@@ -54,20 +56,22 @@ class IMAPCE(LinearView):
     ----------
     n_components : axes of the view, usually 2 or 3.
     alpha : weight of the known structure; 0 or no prior ignores it, 1 is the paper's. "auto" keeps known columns out
-        of the view (α = ∞), with all that is correlated with them where they would still show, and tries one or a
-        few weights for a background or known rows. "ratio" is gcPCA's, α = max tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best
-        view shows as much of the known as of the data; a direction in which Y does not vary counts as one with a
-        hundredth of its mean variance, which bounds α (`stop_reason_` says where it does).
-    mu : weight of the kurtosis; a number, or "paper" for the paper's rule (one to two orders of magnitude below the
-        reconstruction error of contrastive PCA). "auto" tries 1, 10 and 100 times that (the last not where neighbours
-        decide) and, where no split in two is clear, −1 and −10 times: a high kurtosis shows clusters of less than 21 %
-        of the rows.
+        of the view (α = ∞, which may be given as well), with all that is correlated with them where they would still
+        show, and tries one or a few weights for a background or known rows. "ratio" is gcPCA's,
+        α = max tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best view shows as much of the known as of the data; a direction in
+        which Y does not vary counts as one with a hundredth of its mean variance, which bounds α (`stop_reason_` says
+        where it does).
+    mu : weight of the kurtosis; a number (below 0 shows parts of less than 21 % of the rows), or "paper" for the
+        paper's rule (one to two orders of magnitude below the reconstruction error of contrastive PCA). "auto" tries 1,
+        10 and 100 times that (the last not where neighbours decide) and, where no split in two is clear, −1 and −10
+        times.
     rank : which view is shown. "neighbours": the one that keeps most of who is near whom, in the columns that share
         something with others; PCA's plane and the plane of neighbours are compared with the optima, and with columns
         known only views count from which these cannot be read back, as far as there are such. "separation": the optimum
         with the largest share of variance explained by a cut in two, less what the known explains. "objective": the
         lowest one; points of a path are compared by separation, and one optimum of each is kept. "auto" is "neighbours"
-        where α and μ are automatic and there is no background, "objective" where both are given, else "separation".
+        where α and μ are automatic (or α = ∞) and there is no background, "objective" where both are given (α finite,
+        μ ≥ 0), else "separation".
     standardize : scale every column to unit variance (a categorical column as a whole); False only centres.
     n_starts : starting points tried at once; the first four are closed-form, the rest random.
     tol : relative size of the gradient at which a start has converged.
@@ -83,7 +87,8 @@ class IMAPCE(LinearView):
     Fitted: `alpha_` and `mu_` as used, `optima_` (distinct views, best first), `outliers_` (positions of the rows set
     aside), `read_back_` (score and chance: how well known columns are read from the view by the 15 nearest rows; None
     where none is known) and, where α or μ is automatic, `path_`, every view tried with its (α, μ) and its scores. A
-    plane that is no optimum stands there, and in `optima_`, at the paper's μ with no start.
+    plane that is no optimum stands there, and in `optima_`, at the paper's (or the given) μ with no start. `alpha_` and
+    `mu_` may be given again, with the same `rank`: they lead to the best view of that setting.
 
     Examples
     --------
@@ -147,8 +152,14 @@ class IMAPCE(LinearView):
     def pose(self, rows: Rows, priors: list[Prior], reader: Reader) -> Problem:
         """X, Y and Z of rows that are open already, with gross outliers set aside where `outliers` says so."""
         self.reader_ = reader
-        trim = self.outliers == "trim" or (self.outliers == "auto" and "auto" in (self.alpha, self.mu))
-        return self._pose(rows, priors, trim=trim)
+        return self._pose(rows, priors, trim=self.outliers == "trim" or (self.outliers == "auto" and self._walks))
+
+    @property
+    def _walks(self) -> bool:
+        """Whether a path is walked: where a weight is automatic, or is one that only a path finds views at (α = ∞,
+        μ < 0), so that `alpha_` and `mu_` of a fitted model lead to its view again.
+        """
+        return "auto" in (self.alpha, self.mu) or self.alpha == np.inf or (not isinstance(self.mu, str) and self.mu < 0)
 
     def solve(self, problem: Problem, *, callback: Callable[[Progress], None] | None = None) -> None:
         """Fit to a problem that is posed already, as every step of an `Exploration` does; `fit` ends here too.
@@ -161,10 +172,22 @@ class IMAPCE(LinearView):
             problem.directions()
             if problem.directions_left().size < self.n_components:
                 raise FlatRowsError.of_views(self.n_components)
+        self._require_range_of_weights(problem)
         solution = self._solution(problem, callback or self._callback())
         self._keep(solution, problem)
         if problem.remarks and self.verbose and not callable(self.verbose):
             print(*problem.remarks)
+
+    def _require_range_of_weights(self, problem: Problem) -> None:
+        """The terms of the gradient are squared, and their squares must fit in a float."""
+        known = max((weight * form.trace for weight, form in problem.Y.second_moments), default=0.0)
+        for name, value, size in (("alpha", self.alpha, known), ("mu", self.mu, float(problem.Z.n_rows))):
+            if isinstance(value, str) or value == np.inf or abs(float(value)) <= LARGEST_TERM / max(size, 1.0):
+                continue
+            raise InvalidValueError(
+                f"{name} must not exceed {LARGEST_TERM / max(size, 1.0):.0e} in size with these rows and priors, or "
+                f"squares overflow; got {value!r}."
+            )
 
     def _solution(self, problem: Problem, callback: Callable[[Progress], None] | None) -> Solution:
         """The search at the settings given, or along the path where one of them is to be chosen."""
@@ -173,7 +196,7 @@ class IMAPCE(LinearView):
             ratio = weight_by_ratio(problem)
             alpha, remark = ratio.alpha, CAPPED if ratio.capped else ""
         seed = int(self._generator().randint(2**31 - 1))
-        if "auto" in (alpha, self.mu):
+        if self._walks:
             search = PathSearch(
                 problem,
                 alpha=alpha,
@@ -208,8 +231,9 @@ class IMAPCE(LinearView):
         """
         if self.rank != "auto":
             return self.rank
-        whole = self.alpha == self.mu == "auto" and not problem.Y.backgrounds
-        return "neighbours" if whole else "separation"
+        # A given μ is held, by an optimum of it; α = ∞ comes from a fit in which both were automatic.
+        whole = self.alpha == self.mu == "auto" or self.alpha == np.inf
+        return "neighbours" if whole and not problem.Y.backgrounds else "separation"
 
     def _keep(self, solution: Solution, problem: Problem) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
@@ -233,8 +257,10 @@ class IMAPCE(LinearView):
         if not solution.converged:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=7)
 
-    def transform(self, X: Any, *, view: int = 0) -> Array:
-        """((x − mean_)/scale_)·Vᵀ, row by row: a row's place depends on no other row. `view` chooses among `optima_`.
+    def transform(self, X: Any, *, view: int = 0, unknown: Unknown | None = None) -> Array:
+        """((x − mean_)/scale_)·Vᵀ, row by row: a row's place depends on no other row. `view` chooses among `optima_`;
+        `unknown` is "error" or "ignore": refuse categories that `fit` did not see (the default), or name them in a
+        warning and take them for none.
 
         >>> X = np.random.default_rng(0).normal(size=(50, 4))
         >>> model = IMAPCE(mu=10.0, alpha=0.0, random_state=0).fit(X)
@@ -242,10 +268,10 @@ class IMAPCE(LinearView):
         (50, 2)
         """
         check_is_fitted(self)
-        return self._placed(self._read(X), self._optimum(view).components)
+        return self._placed(self._read(X, unknown), self._optimum(view).components)
 
-    def transform_all(self, X: Any, *, most: int | None = None) -> Array:
-        """(m, n, k): the rows in each of the first `most` of `optima_`, read once for all of them.
+    def transform_all(self, X: Any, *, most: int | None = None, unknown: Unknown | None = None) -> Array:
+        """(m, n, k): the rows in each of the first `most` of `optima_`, read once; `unknown` as in `transform`.
 
         >>> X = np.random.default_rng(0).normal(size=(50, 4))
         >>> model = IMAPCE(mu=10.0, alpha=0.0, random_state=0).fit(X)
@@ -255,7 +281,7 @@ class IMAPCE(LinearView):
         check_is_fitted(self)
         if most is not None:
             require_count("most", most)
-        matrix = self._read(X)
+        matrix = self._read(X, unknown)
         return np.stack([self._placed(matrix, one.components) for one in self.optima_[:most]])
 
     def _optimum(self, view: Any) -> Optimum:
@@ -289,10 +315,10 @@ class IMAPCE(LinearView):
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
         self._check_common("n_starts", "max_iter")
-        require_number_or_rule("alpha", self.alpha, ("auto", "ratio"))
+        require_number_or_rule("alpha", self.alpha, ("auto", "ratio"), infinite=True)
         require_choice("rank", self.rank, RANKS)
         require_number("tol", self.tol)
-        require_number_or_rule("mu", self.mu, ("auto", "paper"))
+        require_number_or_rule("mu", self.mu, ("auto", "paper"), negative=True)
         require_choice("outliers", self.outliers, OUTLIERS)
         require_verbose(self.verbose)
         require_choice("engine", self.engine, ENGINES)

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from imapce.rows.base import Array, Rows
 
+SMALLEST_SPREAD = 1e-150
+
 
 @dataclass(frozen=True)
 class QuadraticForm:
@@ -83,13 +85,14 @@ def column_scales(mean: Array, variance: Array, groups: NDArray[np.intp] | None,
     """σ of every column, 0 for a constant one; the columns of one group (a one-hot category) share √Σ variance.
 
     A spread below 8 rounding errors of the mean counts as constant: a column of 0.1 has no information in its last
-    bit, a column of nanosecond time stamps a few microseconds apart has.
+    bit, a column of nanosecond time stamps a few microseconds apart has. So does one below 1e-150, whose square has
+    lost its digits and whose reciprocal would overflow.
 
     >>> column_scales(np.array([0.0, 0.1]), np.array([4.0, 1e-34]), None, standardize=True)
     array([2., 0.])
     """
     spread = np.sqrt(variance)
-    constant = spread <= 8 * np.finfo(np.float64).eps * np.abs(mean)
+    constant = (spread <= 8 * np.finfo(np.float64).eps * np.abs(mean)) | (spread < SMALLEST_SPREAD)
     if not standardize:
         return np.where(constant, 0.0, 1.0)
     if groups is not None:
