@@ -120,7 +120,7 @@ class PathSearch:
     def _polished(self, best: Found, others: list[Optimum], reason: str, path: tuple[Optimum, ...]) -> Solution:
         """The chosen optimum brought to the tolerance, the others after it, all evaluated on all rows."""
         M = best.space.contrast(best.optimum.alpha)
-        solution = self._minimize(M, best.space, best.optimum.mu, best.V[None], self.tol, self.max_iter)
+        solution = self._minimize(M, best.space, best.optimum.mu, best.V[None])
         if not np.isfinite(solution.optima[0].kurtosis):
             raise FlatRowsError.of_views(self.k)
         polished = solution.optima[0]
@@ -259,8 +259,7 @@ class PathSearch:
             M = space.contrast(alpha)
             drawn = random_frames(self.n_starts - 1 - len(closed), space.Z.n_features, self.k, rng)
             starts = np.concatenate([np.stack([contrastive_axes(M, self.k), *closed]), drawn])
-            tol, max_iter = max(self.tol, SKETCH), min(self.max_iter, SKETCH_ITERATIONS)
-            solution = self._minimize(M, space, mu, starts[:1] if mu == 0 else starts, tol, max_iter)
+            solution = self._minimize(M, space, mu, starts[:1] if mu == 0 else starts, sketch=True)
             for optimum in self._compared(solution.optima):
                 scored = replace(
                     optimum,
@@ -302,10 +301,14 @@ class PathSearch:
         scale = paper_mu(space.X, space.X, contrastive_axes(space.X, self.k))
         return [scale * factor for factor in self._mu_factors]
 
-    def _minimize(
-        self, M: QuadraticForm, space: Space, mu: float, starts: Array, tol: float, max_iter: int
-    ) -> Solution:
-        solution = optima_at(M, space.Z, mu, starts, tol=tol, max_iter=max_iter, callback=self.callback)
+    def _minimize(self, M: QuadraticForm, space: Space, mu: float, starts: Array, *, sketch: bool = False) -> Solution:
+        """The optima; as a `sketch` only so far that they can be compared."""
+        tol, max_iter = self.tol, self.max_iter
+        if sketch:
+            tol, max_iter = max(tol, SKETCH), min(max_iter, SKETCH_ITERATIONS)
+        solution = optima_at(
+            M, space.Z, mu, starts, tol=tol, max_iter=max_iter, polish=not sketch, callback=self.callback
+        )
         self.n_evaluations += solution.n_evaluations
         return solution
 

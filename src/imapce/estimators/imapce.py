@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,9 +27,11 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
+from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
-from imapce.priors.kinds import Prior
+from imapce.estimators.stability import agreement_by_chance, agreement_of_halves
+from imapce.priors.kinds import Prior, as_list, without_rows
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows
@@ -303,6 +306,41 @@ class IMAPCE(LinearView):
                 f"X must have one column per axis ({len(self.components_)}); got an array of shape {embedding.shape}."
             )
         return (embedding @ self.components_) * self.scale_ + self.mean_
+
+    def stability(self, X: Any, *, prior: Any = None, n_splits: int = 3) -> dict[str, float]:
+        """How well views found in two halves of the rows agree, and what two random views would: "score" and "chance".
+
+        The score is the mean squared canonical correlation of the two views, 1 where both halves show the same, over
+        `n_splits` random splits. X and the prior are those of `fit`; every half is fitted with this model's parameters
+        on its own: two fits of half the rows for each split.
+
+        >>> X = np.random.default_rng(0).normal(size=(200, 6))
+        >>> model = IMAPCE(random_state=0).fit(X)
+        >>> noise = model.stability(X)
+        >>> X[:, :2] += 6 * (np.arange(200) % 2)[:, None] * [1, -1] + 6 * (np.arange(200) % 3 == 0)[:, None]
+        >>> noise["score"] < 0.7, model.stability(X)["score"] > 0.95
+        (True, True)
+        """
+        check_is_fitted(self)
+        require_count("n_splits", n_splits)
+        matrix, priors = self._read(X), as_list(prior)
+        if (fewest := 2 * (self.n_components + 1)) > matrix.shape[0]:
+            raise InvalidValueError(f"X must have at least {fewest} rows to be halved; got {matrix.shape[0]}.")
+        rows = self._open(matrix)
+        whole = self._data(rows)
+
+        def axes_without(left_out: NDArray[np.bool_], seed: int) -> Array:
+            other = clone(self).set_params(random_state=seed % 2**32, verbose=False)
+            with quiet_about_convergence():
+                other.solve(other.pose(rows.without(left_out), without_rows(priors, left_out), self.reader_))
+            # From the half's units to those of all rows; what is constant there has no part in its view.
+            units = np.divide(whole.scale, other.scale_, out=np.zeros_like(other.scale_), where=other.scale_ > 0)
+            return (other.components_ * units).T
+
+        with threads_for(rows.n_rows, rows.n_features):
+            seed = int(self._generator().randint(2**31 - 1))
+            score = agreement_of_halves(whole, axes_without, n_splits=n_splits, seed=seed)
+            return {"score": score, "chance": agreement_by_chance(whole, self.n_components)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `load_model` reads it."""
