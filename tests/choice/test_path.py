@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import subspace_angles
 
 from helpers import angle_between, literal_objective, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset, datasets, load_model, metrics
@@ -150,6 +152,34 @@ def test_a_fixed_setting_has_no_path_and_ranks_by_objective_unless_asked() -> No
     assert clear.objective_ == clear.optima_[0].objective
     assert len(clear.optima_) > 1
     assert clear.objective_ > min(one.objective for one in clear.optima_)
+
+
+def test_the_weights_of_a_view_lead_to_it_again(tmp_path: Path) -> None:
+    # Known columns kept out: α = ∞.
+    for kept in ({}, {"rank": "separation"}):
+        first = automatic(**kept).fit(table(), prior=Attributes([0, 1]))
+        assert first.alpha_ == np.inf
+        again = automatic(alpha=first.alpha_, mu=first.mu_, **kept).fit(table(), prior=Attributes([0, 1]))
+        assert angle_between(first.components_, again.components_) < 1e-5
+    again.save(tmp_path / "view.imapce")
+    assert load_model(tmp_path / "view.imapce").get_params()["alpha"] == np.inf
+    # A minority of 6 %, which only μ < 0 shows, beside a row that only a path sets aside.
+    X = np.random.default_rng(0).normal(size=(1000, 8))
+    X[:60, :2] += 6
+    X[500] = 1e4
+    first = automatic(rank="separation").fit(X)
+    assert first.mu_ < 0
+    again = automatic(alpha=first.alpha_, mu=first.mu_, rank="separation").fit(X)
+    assert again.outliers_.tolist() == [500] == first.outliers_.tolist()
+    assert angle_between(first.components_, again.components_) < 1e-5
+
+
+def test_optima_of_a_given_mu_that_are_compared_lie_apart() -> None:
+    model = automatic(mu=30.0).fit(table(), prior=Samples(RNG.standard_normal((300, 9))))
+    for alpha in {one.alpha for one in model.path_}:
+        axes = [one.components for one in model.path_ if one.alpha == alpha]
+        for first, second in combinations(axes, 2):
+            assert np.sum(np.sin(subspace_angles(first.T, second.T)) ** 2) >= search.APART
 
 
 def test_rank_by_objective_keeps_one_view_of_each_point() -> None:

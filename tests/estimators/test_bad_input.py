@@ -64,6 +64,8 @@ ARRAYS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "1e300": (X * 1e300, ("X ", "1e75", "'x0'")),
     "1e300 in one column": (X * np.array([1, 1, 1, 1, 1e300]), ("X ", "'x4'")),
     "1e-300": (X * 1e-300, ("X ", "got 0")),
+    "1e-155": (X * 1e-155, ("X ", "got 0", "below 1e-150")),
+    "whole numbers beyond all floats": ([[10**400 + i, i % 3, i % 7] for i in range(9)], ("X ", "too large")),
     "one dimension": (X[0], ("X ", "(5,)")),
     "three dimensions": (X[None], ("X ", "(1, 40, 5)")),
     "no dimension": (3.0, ("X ", "()")),
@@ -219,8 +221,8 @@ def test_a_background_table_without_a_column_of_x_is_refused() -> None:
 
 PARAMETERS: list[tuple[str, Any]] = [
     *[("n_components", value) for value in (0, -1, 2.5, True, "2", None, 6)],
-    *[("alpha", value) for value in (-1, "x", np.nan, np.inf, None, True)],
-    *[("mu", value) for value in ("x", -1, np.inf, np.nan, None, [1])],
+    *[("alpha", value) for value in (-1, "x", np.nan, None, True)],
+    *[("mu", value) for value in ("x", np.inf, np.nan, None, [1], 1e300, -1e300)],
     *[("engine", value) for value in ("gpu", None, 3)],
     *[("tol", value) for value in (np.nan, -1, "a", None)],
     *[("n_starts", value) for value in (0, 1.0, None, True)],
@@ -234,6 +236,28 @@ PARAMETERS: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("name", "value"), PARAMETERS)
 def test_a_parameter_is_refused(name: str, value: Any) -> None:
     refused(lambda: IMAPCE(**{name: value}).fit(X), name, str(value))
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_whose_squares_overflow_are_refused() -> None:
+    refused(lambda: IMAPCE(alpha=1e300, mu=1e300).fit(X, prior=Attributes([0])), "alpha", "1e+300")
+    refused(lambda: IMAPCE(alpha=1e300).fit(X, prior=Attributes([0])), "alpha", "1e+300")
+    IMAPCE(alpha=1e100, mu=1e100, random_state=0).fit(X, prior=Attributes([0]))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_column_too_small_for_its_squares_counts_as_constant(standardize: bool) -> None:
+    small = X * np.array([1, 1e-155, 1, 1, 1])
+    model = IMAPCE(random_state=0, standardize=standardize).fit(small)
+    assert model.scale_[1] == 0
+    assert np.isfinite(model.transform(small)).all()
+
+
+def test_whole_numbers_beyond_64_bits_are_read_as_floats() -> None:
+    whole = [[2**70 * int(a), int(b), int(c)] for a, b, c in (100 * X[:, :3]).tolist()]
+    model = IMAPCE(random_state=0).fit(whole)
+    assert np.array_equal(model.transform(whole), model.transform(np.array(whole, dtype=np.float64)))
 
 
 def test_masked_values_are_refused_and_an_empty_mask_is_not() -> None:

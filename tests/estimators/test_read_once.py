@@ -35,6 +35,20 @@ def encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
+def test_categories_that_fit_did_not_see_are_refused_or_taken_for_none() -> None:
+    model = IMAPCE(n_starts=3, random_state=0).fit(TABLE)
+    strange = TABLE.set_column(TABLE.column_names.index("batch"), "batch", pa.array(["new"] * len(TABLE)))
+    with pytest.raises(InvalidValueError, match="unknown category 'new'"):
+        model.transform(strange)
+    with pytest.warns(UserWarning, match="new"):
+        view = model.transform(strange, unknown="ignore")
+    with pytest.warns(UserWarning, match="new"):
+        assert np.array_equal(model.transform_all(strange, unknown="ignore")[0], view)
+    seen = model.transform(TABLE, unknown="ignore")
+    assert np.array_equal(seen, model.transform(TABLE))
+    assert not np.allclose(view, seen)
+
+
 def test_a_fit_and_its_view_read_the_table_once(encodings: list[int]) -> None:
     model = IMAPCE(n_starts=3, random_state=0)
     view = model.fit_transform(TABLE)

@@ -105,6 +105,17 @@ def test_the_preconditioner_changes_the_way_and_not_the_optimum() -> None:
     assert not np.array_equal(guided.trace.objectives[:2], plain.trace.objectives[:2])
 
 
+def test_a_race_that_need_not_be_polished_ends_at_the_tolerance_with_fewer_evaluations() -> None:
+    rough, fine = problem(), problem()
+    starts = random_stack(12, D, 2)
+    compared = minimize(rough, starts, tol=1e-3, polish=False)
+    polished = minimize(fine, starts, tol=1e-3)
+    assert rough.n_evaluations < fine.n_evaluations
+    assert compared.converged
+    assert polished.optima[0].relative_gradient <= 1e-6 < compared.optima[0].relative_gradient <= 1e-3
+    assert np.max(subspace_angles(compared.optima[0].V, polished.optima[0].V)) < 0.05
+
+
 def test_the_starts_are_not_changed() -> None:
     starts = random_stack(4, D, 2)
     before = starts.tobytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
@@ -9,6 +11,7 @@ from scipy.linalg import subspace_angles
 from helpers import grouped, standardised
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.subspace import Subspace
 from imapce.search.closed_form import contrastive_axes, leading_eigenvectors
 from imapce.search.starts import kurtosis_frames, starting_frames
 
@@ -37,6 +40,30 @@ def test_an_implicit_matrix_gives_the_same_vectors_every_time() -> None:
     M = symmetric(40)
     form = QuadraticForm(40, float(np.trace(M)), lambda V: M @ V)
     assert np.array_equal(leading_eigenvectors(form, 2)[1], leading_eigenvectors(form, 2)[1])
+
+
+@pytest.mark.parametrize("excluded", [0, 2])
+def test_of_a_wide_table_the_axes_come_from_products_of_rows_without_a_pass_for_each(excluded: int) -> None:
+    rng = np.random.default_rng(0)
+    Z = rows(rng.standard_normal((60, 3_000)))
+    assert Z.second_moment.matrix is None
+    passes: list[int] = []
+
+    def counted(V: np.ndarray) -> np.ndarray:
+        passes.append(V.shape[1])
+        return Z.second_moment @ V
+
+    form = replace(Z.second_moment, product=counted)
+    inside = Subspace(np.ones(3_000, dtype=bool), rng.standard_normal((3_000, excluded)) if excluded else None)
+    values, vectors = leading_eigenvectors(inside.form(form), 20)
+    assert passes == []
+    lifted = inside.lift(vectors)
+    projected = np.concatenate(list(Z.blocks())) @ inside.lift(np.eye(inside.size))
+    assert np.allclose(values, np.linalg.svd(projected, compute_uv=False)[:20] ** 2)
+    assert np.allclose(lifted.T @ lifted, np.eye(20), atol=1e-12)
+    assert np.allclose(inside.form(form) @ vectors, vectors * values, atol=1e-8 * values[0])
+    # More axes than rows vary in: the smaller product has no more to tell.
+    assert len(leading_eigenvectors(form, 60)[0]) == 60
 
 
 def test_contrastive_axes_may_have_negative_eigenvalues() -> None:

@@ -62,6 +62,7 @@ def optima_at(
     *,
     tol: float,
     max_iter: int,
+    polish: bool = True,
     callback: Callback = None,
 ) -> Solution:
     """The optima of tr M − tr(VᵀMV) + μ·κ(ZV) that the `starts` (R, d, k) end in, each with its κ."""
@@ -74,6 +75,7 @@ def optima_at(
             max_iter=max_iter,
             preconditioner=objective.preconditioner(starts.shape[2]),
             newton=Z.rows.folded,
+            polish=polish,
             callback=callback,
         )
         kurtoses = objective.kurtosis(np.stack([one.V for one in solution.optima]))

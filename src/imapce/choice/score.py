@@ -211,7 +211,9 @@ class Leakage:
         return float(np.max(self._correlations(V), initial=0.0))
 
     def _correlations(self, V: Array) -> Array:
-        """ρ² (k,): the eigenvalues of (VᵀCV)⁻¹·seen seenᵀ."""
+        """ρ² (k,): the eigenvalues of (VᵀCV)⁻¹·seen seenᵀ; none where no column is known."""
+        if not self._cross.shape[1]:
+            return np.zeros(0)
         seen = V.T @ self._cross
         values, vectors = np.linalg.eigh(V.T @ (self._second_moment @ V))
         varying = values > 1e-12 * max(float(values[-1]), 0.0)

@@ -152,24 +152,27 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def require_number(name: str, value: Any) -> None:
-    """A finite number that is not negative.
+def require_number(name: str, value: Any, *, infinite: bool = False, negative: bool = False) -> None:
+    """A finite number that is not negative; ∞ or a negative one only where that is said.
 
     >>> require_number("alpha", 1.0)
+    >>> require_number("alpha", np.inf, infinite=True)
     """
     if not is_number(value):
         raise InvalidTypeError(f"{name} must be a number; got {value!r}.")
-    if not (np.isfinite(value) and value >= 0):
-        raise InvalidValueError(f"{name} must be finite and not negative; got {value!r}.")
+    rules = [*([] if infinite else ["finite"]), *([] if negative else ["not negative"])]
+    if np.isnan(value) or ("finite" in rules and np.isinf(value)) or ("not negative" in rules and value < 0):
+        raise InvalidValueError(f"{name} must be {' and '.join(rules)}; got {value!r}.")
 
 
-def require_number_or_rule(name: str, value: Any, rules: tuple[str, ...]) -> None:
-    """A number as `require_number` wants it, or one of some words.
+def require_number_or_rule(name: str, value: Any, rules: tuple[str, ...], **also: bool) -> None:
+    """A number as `require_number` wants it, `also` said as there, or one of some words.
 
     >>> require_number_or_rule("mu", "auto", ("auto", "paper"))
+    >>> require_number_or_rule("mu", -3.0, ("auto", "paper"), negative=True)
     """
     if not isinstance(value, str):
-        require_number(name, value)
+        require_number(name, value, **also)
     elif value not in rules:
         words = " or ".join(f'"{rule}"' for rule in rules)
         raise InvalidValueError(f"{name} must be a number, {words}; got {value!r}.")

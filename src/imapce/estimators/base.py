@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.checks import random_generator, require_count, require_truth
 from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.tables.columns import Unknown
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.reader import Reader, require_numbers_in_rows
 
@@ -83,11 +84,11 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._keep_books(X, learning=True)
         return matrix
 
-    def _read(self, X: Any) -> Any:
-        """New rows as a finite matrix, held to the columns of `fit`."""
+    def _read(self, X: Any, unknown: Unknown | None = None) -> Any:
+        """New rows as a finite matrix, held to the columns of `fit`; `unknown` is that of `Reader.read`."""
         self.reader_.require_table_for_categories(X)
         self._keep_books(X, learning=False)
-        return self.reader_.read(X, means=getattr(self, "mean_", None), missing=self.missing)
+        return self.reader_.read(X, means=getattr(self, "mean_", None), missing=self.missing, unknown=unknown)
 
     def _keep_books(self, X: Any, *, learning: bool) -> None:
         """n_features_in_ and feature_names_in_: set while learning, held against X afterwards."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,20 +27,24 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
+from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
-from imapce.priors.kinds import Prior
+from imapce.estimators.stability import agreement_by_chance, agreement_of_halves
+from imapce.priors.kinds import Prior, as_list, without_rows
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows
 from imapce.search.solution import Optimum, Progress, Solution, Trace, Views
 from imapce.search.stiefel import canonical_frame
+from imapce.tables.columns import Unknown
 from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
 
 RANKS = ("auto", "neighbours", "separation", "objective")
 OUTLIERS = ("auto", "keep", "trim")
+LARGEST_TERM = 1e150
 CAPPED = " What is known does not vary along the best ratio, so alpha is as large as its ridge allows."
 
 
@@ -54,22 +59,22 @@ class IMAPCE(LinearView):
     ----------
     n_components : axes of the view, usually 2 or 3.
     alpha : weight of the known structure; 0 or no prior ignores it, 1 is the paper's. "auto" keeps known columns out
-        of the view (α = ∞), with all that is correlated with them or with known labels where these would still show,
-        and tries one or a few weights for a background or known rows. "ratio" is gcPCA's, α = max
-        tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best view shows as much of the known as of the data; a direction in which Y
-        does not vary counts as one with a hundredth of its mean variance, which bounds α (`stop_reason_` says where it
-        does).
-    mu : weight of the kurtosis; a number, or "paper" for the paper's rule (one to two orders of magnitude below the
-        reconstruction error of contrastive PCA). "auto" tries 1, 10 and 100 times that (the last not where neighbours
-        decide) and, where no split in two is clear, −1 and −10 times: a high kurtosis shows clusters of less than 21 %
-        of the rows.
+        of the view (α = ∞, which may be given as well), with all that is correlated with them or with known labels where
+        these would still show, and tries one or a few weights for a background or known rows. "ratio" is gcPCA's,
+        α = max tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best view shows as much of the known as of the data; a direction in
+        which Y does not vary counts as one with a hundredth of its mean variance, which bounds α (`stop_reason_` says
+        where it does).
+    mu : weight of the kurtosis; a number (below 0 shows parts of less than 21 % of the rows), or "paper" for the
+        paper's rule (one to two orders of magnitude below the reconstruction error of contrastive PCA). "auto" tries 1,
+        10 and 100 times that (the last not where neighbours decide) and, where no split in two is clear, −1 and −10
+        times.
     rank : which view is shown. "neighbours": the one that keeps most of who is near whom, in the columns that share
         something with others; PCA's plane and the plane of neighbours are compared with the optima, and with columns
         or labels known only views count from which these cannot be read back, as far as there are such. "separation":
         the optimum with the largest share of variance explained by a cut in two, less what the known explains.
         "objective": the lowest one; points of a path are compared by separation, and one optimum of each is kept.
-        "auto" is "neighbours" where α and μ are automatic and there is no background, "objective" where both are given,
-        else "separation".
+        "auto" is "neighbours" where α and μ are automatic (or α = ∞) and there is no background, "objective" where both
+        are given (α finite, μ ≥ 0), else "separation".
     standardize : scale every column to unit variance (a categorical column as a whole); False only centres.
     n_starts : starting points tried at once; the first four are closed-form, the rest random.
     tol : relative size of the gradient at which a start has converged.
@@ -85,7 +90,8 @@ class IMAPCE(LinearView):
     Fitted: `alpha_` and `mu_` as used, `optima_` (distinct views, best first), `outliers_` (positions of the rows set
     aside), `read_back_` (score and chance: how well known columns and labels are read from the view by the 15 nearest
     rows; None where none is known) and, where α or μ is automatic, `path_`, every view tried with its (α, μ) and its
-    scores. A plane that is no optimum stands there, and in `optima_`, at the paper's μ with no start.
+    scores. A plane that is no optimum stands there, and in `optima_`, at the paper's (or the given) μ with no start.
+    `alpha_` and `mu_` may be given again, with the same `rank`: they lead to the best view of that setting.
 
     Examples
     --------
@@ -149,8 +155,14 @@ class IMAPCE(LinearView):
     def pose(self, rows: Rows, priors: list[Prior], reader: Reader) -> Problem:
         """X, Y and Z of rows that are open already, with gross outliers set aside where `outliers` says so."""
         self.reader_ = reader
-        trim = self.outliers == "trim" or (self.outliers == "auto" and "auto" in (self.alpha, self.mu))
-        return self._pose(rows, priors, trim=trim)
+        return self._pose(rows, priors, trim=self.outliers == "trim" or (self.outliers == "auto" and self._walks))
+
+    @property
+    def _walks(self) -> bool:
+        """Whether a path is walked: where a weight is automatic, or is one that only a path finds views at (α = ∞,
+        μ < 0), so that `alpha_` and `mu_` of a fitted model lead to its view again.
+        """
+        return "auto" in (self.alpha, self.mu) or self.alpha == np.inf or (not isinstance(self.mu, str) and self.mu < 0)
 
     def solve(self, problem: Problem, *, callback: Callable[[Progress], None] | None = None) -> None:
         """Fit to a problem that is posed already, as every step of an `Exploration` does; `fit` ends here too.
@@ -163,10 +175,22 @@ class IMAPCE(LinearView):
             problem.directions()
             if problem.directions_left().size < self.n_components:
                 raise FlatRowsError.of_views(self.n_components)
+        self._require_range_of_weights(problem)
         solution = self._solution(problem, callback or self._callback())
         self._keep(solution, problem)
         if problem.remarks and self.verbose and not callable(self.verbose):
             print(*problem.remarks)
+
+    def _require_range_of_weights(self, problem: Problem) -> None:
+        """The terms of the gradient are squared, and their squares must fit in a float."""
+        known = max((weight * form.trace for weight, form in problem.Y.second_moments), default=0.0)
+        for name, value, size in (("alpha", self.alpha, known), ("mu", self.mu, float(problem.Z.n_rows))):
+            if isinstance(value, str) or value == np.inf or abs(float(value)) <= LARGEST_TERM / max(size, 1.0):
+                continue
+            raise InvalidValueError(
+                f"{name} must not exceed {LARGEST_TERM / max(size, 1.0):.0e} in size with these rows and priors, or "
+                f"squares overflow; got {value!r}."
+            )
 
     def _solution(self, problem: Problem, callback: Callable[[Progress], None] | None) -> Solution:
         """The search at the settings given, or along the path where one of them is to be chosen."""
@@ -175,7 +199,7 @@ class IMAPCE(LinearView):
             ratio = weight_by_ratio(problem)
             alpha, remark = ratio.alpha, CAPPED if ratio.capped else ""
         seed = int(self._generator().randint(2**31 - 1))
-        if "auto" in (alpha, self.mu):
+        if self._walks:
             search = PathSearch(
                 problem,
                 alpha=alpha,
@@ -210,8 +234,9 @@ class IMAPCE(LinearView):
         """
         if self.rank != "auto":
             return self.rank
-        whole = self.alpha == self.mu == "auto" and not problem.Y.backgrounds
-        return "neighbours" if whole else "separation"
+        # A given μ is held, by an optimum of it; α = ∞ comes from a fit in which both were automatic.
+        whole = self.alpha == self.mu == "auto" or self.alpha == np.inf
+        return "neighbours" if whole and not problem.Y.backgrounds else "separation"
 
     def _keep(self, solution: Solution, problem: Problem) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
@@ -235,8 +260,10 @@ class IMAPCE(LinearView):
         if not solution.converged:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=7)
 
-    def transform(self, X: Any, *, view: int = 0) -> Array:
-        """((x − mean_)/scale_)·Vᵀ, row by row: a row's place depends on no other row. `view` chooses among `optima_`.
+    def transform(self, X: Any, *, view: int = 0, unknown: Unknown | None = None) -> Array:
+        """((x − mean_)/scale_)·Vᵀ, row by row: a row's place depends on no other row. `view` chooses among `optima_`;
+        `unknown` is "error" or "ignore": refuse categories that `fit` did not see (the default), or name them in a
+        warning and take them for none.
 
         >>> X = np.random.default_rng(0).normal(size=(50, 4))
         >>> model = IMAPCE(mu=10.0, alpha=0.0, random_state=0).fit(X)
@@ -244,10 +271,10 @@ class IMAPCE(LinearView):
         (50, 2)
         """
         check_is_fitted(self)
-        return self._placed(self._read(X), self._optimum(view).components)
+        return self._placed(self._read(X, unknown), self._optimum(view).components)
 
-    def transform_all(self, X: Any, *, most: int | None = None) -> Array:
-        """(m, n, k): the rows in each of the first `most` of `optima_`, read once for all of them.
+    def transform_all(self, X: Any, *, most: int | None = None, unknown: Unknown | None = None) -> Array:
+        """(m, n, k): the rows in each of the first `most` of `optima_`, read once; `unknown` as in `transform`.
 
         >>> X = np.random.default_rng(0).normal(size=(50, 4))
         >>> model = IMAPCE(mu=10.0, alpha=0.0, random_state=0).fit(X)
@@ -257,7 +284,7 @@ class IMAPCE(LinearView):
         check_is_fitted(self)
         if most is not None:
             require_count("most", most)
-        matrix = self._read(X)
+        matrix = self._read(X, unknown)
         return np.stack([self._placed(matrix, one.components) for one in self.optima_[:most]])
 
     def _optimum(self, view: Any) -> Optimum:
@@ -280,6 +307,41 @@ class IMAPCE(LinearView):
             )
         return (embedding @ self.components_) * self.scale_ + self.mean_
 
+    def stability(self, X: Any, *, prior: Any = None, n_splits: int = 3) -> dict[str, float]:
+        """How well views found in two halves of the rows agree, and what two random views would: "score" and "chance".
+
+        The score is the mean squared canonical correlation of the two views, 1 where both halves show the same, over
+        `n_splits` random splits. X and the prior are those of `fit`; every half is fitted with this model's parameters
+        on its own: two fits of half the rows for each split.
+
+        >>> X = np.random.default_rng(0).normal(size=(200, 6))
+        >>> model = IMAPCE(random_state=0).fit(X)
+        >>> noise = model.stability(X)
+        >>> X[:, :2] += 6 * (np.arange(200) % 2)[:, None] * [1, -1] + 6 * (np.arange(200) % 3 == 0)[:, None]
+        >>> noise["score"] < 0.7, model.stability(X)["score"] > 0.95
+        (True, True)
+        """
+        check_is_fitted(self)
+        require_count("n_splits", n_splits)
+        matrix, priors = self._read(X), as_list(prior)
+        if (fewest := 2 * (self.n_components + 1)) > matrix.shape[0]:
+            raise InvalidValueError(f"X must have at least {fewest} rows to be halved; got {matrix.shape[0]}.")
+        rows = self._open(matrix)
+        whole = self._data(rows)
+
+        def axes_without(left_out: NDArray[np.bool_], seed: int) -> Array:
+            other = clone(self).set_params(random_state=seed % 2**32, verbose=False)
+            with quiet_about_convergence():
+                other.solve(other.pose(rows.without(left_out), without_rows(priors, left_out), self.reader_))
+            # From the half's units to those of all rows; what is constant there has no part in its view.
+            units = np.divide(whole.scale, other.scale_, out=np.zeros_like(other.scale_), where=other.scale_ > 0)
+            return (other.components_ * units).T
+
+        with threads_for(rows.n_rows, rows.n_features):
+            seed = int(self._generator().randint(2**31 - 1))
+            score = agreement_of_halves(whole, axes_without, n_splits=n_splits, seed=seed)
+            return {"score": score, "chance": agreement_by_chance(whole, self.n_components)}
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `load_model` reads it."""
         # The file knows the model it restores, so the model looks it up when it is needed.
@@ -291,10 +353,10 @@ class IMAPCE(LinearView):
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
         self._check_common("n_starts", "max_iter")
-        require_number_or_rule("alpha", self.alpha, ("auto", "ratio"))
+        require_number_or_rule("alpha", self.alpha, ("auto", "ratio"), infinite=True)
         require_choice("rank", self.rank, RANKS)
         require_number("tol", self.tol)
-        require_number_or_rule("mu", self.mu, ("auto", "paper"))
+        require_number_or_rule("mu", self.mu, ("auto", "paper"), negative=True)
         require_choice("outliers", self.outliers, OUTLIERS)
         require_verbose(self.verbose)
         require_choice("engine", self.engine, ENGINES)

@@ -88,7 +88,9 @@ def plain_parameters(model: IMAPCE) -> dict[str, Any]:
     parameters["verbose"] = bool(parameters["verbose"])
     if isinstance(parameters["random_state"], np.random.RandomState):
         parameters["random_state"] = None
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+    return {
+        name: in_json(value.item() if isinstance(value, np.generic) else value) for name, value in parameters.items()
+    }
 
 
 def parameters_of_file(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -101,6 +103,8 @@ def parameters_of_file(parameters: dict[str, Any]) -> dict[str, Any]:
     """
     if "rank" not in parameters and parameters.get("mu") == "auto":
         parameters = {**parameters, "mu": "paper"}
+    if parameters.get("alpha") == in_json(np.inf):
+        parameters = {**parameters, "alpha": np.inf}
     return {"outliers": "keep", **parameters}
 
 

@@ -46,7 +46,8 @@ class Results(Session):
     def to_frame(self) -> Any:
         """A table: row id, cluster, step, distinctness, reason, and the coordinates of the row in every accepted view.
 
-        The axes of step 0 are step0_imapce0, step0_imapce1, and so on. `step` is the one that took the row, -1 for none; `reason` tells why a row is in no cluster.
+        The axes of step 0 are step0_imapce0, step0_imapce1, and so on. `step` is the one that took the row, -1 for
+        none; `reason` tells why a row is in no cluster.
         """
         labels = self.labels_
         step_of = np.full(len(labels), -1)

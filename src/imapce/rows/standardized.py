@@ -14,10 +14,15 @@ from numpy.typing import NDArray
 
 from imapce.rows.base import Array, Rows
 
+SMALLEST_SPREAD = 1e-150
+LARGEST_FACTOR = 256 << 20  # bytes
+
 
 @dataclass(frozen=True)
 class QuadraticForm:
     """A symmetric d×d matrix M as the solver needs it: `M @ V`, its trace and, where it was formed, its entries.
+
+    `factor` writes F (n, d) with M = FᵀF, where M was not formed and F is small and has fewer rows than columns.
 
     >>> QuadraticForm.of_matrix(np.eye(3)).trace
     3.0
@@ -27,6 +32,7 @@ class QuadraticForm:
     trace: float
     product: Callable[[Array], Array]
     matrix: Array | None = None
+    factor: Callable[[], Array] | None = None
 
     @classmethod
     def of_matrix(cls, matrix: Array) -> QuadraticForm:
@@ -83,13 +89,14 @@ def column_scales(mean: Array, variance: Array, groups: NDArray[np.intp] | None,
     """σ of every column, 0 for a constant one; the columns of one group (a one-hot category) share √Σ variance.
 
     A spread below 8 rounding errors of the mean counts as constant: a column of 0.1 has no information in its last
-    bit, a column of nanosecond time stamps a few microseconds apart has.
+    bit, a column of nanosecond time stamps a few microseconds apart has. So does one below 1e-150, whose square has
+    lost its digits and whose reciprocal would overflow.
 
     >>> column_scales(np.array([0.0, 0.1]), np.array([4.0, 1e-34]), None, standardize=True)
     array([2., 0.])
     """
     spread = np.sqrt(variance)
-    constant = spread <= 8 * np.finfo(np.float64).eps * np.abs(mean)
+    constant = (spread <= 8 * np.finfo(np.float64).eps * np.abs(mean)) | (spread < SMALLEST_SPREAD)
     if not standardize:
         return np.where(constant, 0.0, 1.0)
     if groups is not None:
@@ -131,7 +138,9 @@ class StandardizedRows:
             W = self._inverse[:, None] * V
             return self._inverse[:, None] * self.rows.scatter_product(W, self._mean @ W)
 
-        return QuadraticForm(self.n_features, trace, product)
+        small = self.n_rows < self.n_features and 8 * self.n_rows * self.n_features <= LARGEST_FACTOR
+        factor = (lambda: np.concatenate(list(self.blocks()))) if small else None
+        return QuadraticForm(self.n_features, trace, product, factor=factor)
 
     @property
     def unfolded(self) -> StandardizedRows:
@@ -159,7 +168,9 @@ class StandardizedRows:
     def project(self, V: Array, sample: NDArray[np.bool_] | None = None) -> Array:
         """ZV (n, c), or of the rows in `sample` alone; scaled as Z is, whatever rows are asked for."""
         # Folding a sample would cost more than the one pass over it.
-        rows = self.rows if sample is None else self.rows.unfolded.subset(sample)
+        rows = self.rows if sample is None else self.rows.unfolded
+        if sample is not None and not sample.all():
+            rows = rows.subset(sample)
         scaled = self._inverse[:, None] * V
         return rows.project(scaled, self._mean @ scaled)
 

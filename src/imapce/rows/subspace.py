@@ -79,7 +79,9 @@ class Subspace:
             matrix = self.coordinates(half.T)
             matrix = (matrix + matrix.T) / 2
             return QuadraticForm(self.size, M.trace, lambda W: matrix @ W, matrix)
-        return QuadraticForm(self.size, M.trace, lambda W: self.coordinates(M @ self.lift(W)))
+        write = M.factor
+        factor = None if write is None else (lambda: self.coordinates(write().T).T)
+        return QuadraticForm(self.size, M.trace, lambda W: self.coordinates(M @ self.lift(W)), factor=factor)
 
 
 class RowsWithin(StandardizedRows):

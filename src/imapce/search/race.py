@@ -113,12 +113,14 @@ def minimize(
     max_iter: int = 500,
     preconditioner: Array | None = None,
     newton: bool = False,
+    polish: bool = True,
     callback: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Run all `starts` (R, d, k) and return the distinct optima they end in, ranked by objective.
 
     `tol` bounds ‖tangent gradient‖ relative to the gradient's own terms; `max_iter` bounds the iterations of a start.
     `newton` says that a batch of (d−k)k evaluations is cheap, so that the last digits come from Newton's method.
+    `polish` brings the best optimum well beyond `tol`; a caller that only compares optima need not pay for it.
 
     >>> solution = minimize(objective, starts)                # doctest: +SKIP
     >>> solution.stop_reason                                  # doctest: +SKIP
@@ -136,7 +138,8 @@ def minimize(
     if np.isfinite(arrived[0].value[0]):
         if newton:
             arrived = race.finish(_apart(arrived, SAME_SKETCH), tol, newton=True)
-        arrived[:1] = race.finish(arrived[:1], tol * POLISH, newton=False)
+        if polish:
+            arrived[:1] = race.finish(arrived[:1], tol * POLISH, newton=False)
     reached = [one for one in everyone if outcomes[one.start[0]] != "gave up"] or arrived
     optima = _optima(_apart(arrived, race.near), reached, tol, race.near if newton else 10 * JOINED)
     iterations = int(arrived[0].iterations[0])

@@ -156,7 +156,7 @@ def _as_matrix(X: Any, *, fewest_rows: int) -> Any:
     """An array or a sparse matrix of numbers, which may still hold NaN and inf; anything else in one sentence."""
     require_numbers_in_rows(X)
     try:
-        return check_array(
+        matrix = check_array(
             X,
             accept_sparse=("csr", "csc"),
             dtype="numeric",
@@ -164,7 +164,9 @@ def _as_matrix(X: Any, *, fewest_rows: int) -> Any:
             ensure_min_samples=fewest_rows,
             input_name="X",
         )
-    except (TypeError, ValueError) as error:
+        # Whole numbers beyond 64 bits in plain lists stay Python objects there.
+        return matrix.astype(np.float64) if matrix.dtype == object else matrix
+    except (TypeError, ValueError, OverflowError) as error:
         kind = InvalidTypeError if isinstance(error, TypeError) else InvalidValueError
         raise kind(f"X cannot be used: {' '.join(str(error).split())}") from error
 
