@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from imapce.common.checks import require_choice, require_count, require_seed, require_truth
 from imapce.common.threads import threads_for
+from imapce.common.words import close_matches
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import parameters_of_file, plain_parameters
@@ -264,6 +265,18 @@ class Session:
         )
         left = rest_question(n_clusters) if np.any(groups == n_clusters) else None
         return describer.describe(step_questions([len(step.clusters) for step in self._accepted]), left)
+
+    def column(self, name: str) -> Column:
+        """A column of the table as it was given, or of an array by the name x0, x1, ...
+
+        >>> from imapce import Exploration
+        >>> Exploration(np.eye(5)).column("x1").values
+        array([0., 1., 0., 0., 0.])
+        """
+        names = self._source.names
+        if name not in names:
+            raise InvalidValueError(f"name must be a column of X, got {name!r}: {close_matches(name, names)}")
+        return self._source.column(names.index(name))
 
     def coordinates(self, step: AcceptedStep | View) -> Array:
         """(n, k): all rows in the view of an accepted step, or in any view of a proposal."""
