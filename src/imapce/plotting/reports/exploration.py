@@ -83,7 +83,7 @@ def write_exploration_report(
     rows = _hovered(exploration, description, named, hover)
     sections = [_overview(exploration, labels)]
     if description.clusters:
-        sections.append(_side_by_side(exploration, description))
+        sections.append(_side_by_side(exploration, description, label_name))
     sections += [
         _cluster(exploration, number, description.clusters[number], labels)
         for number in range(len(description.clusters))
@@ -156,18 +156,20 @@ def _overview(exploration: Exploration, labels: ArrayLike | None) -> Section:
     return Section("Overview", text, [(caption, plot_overview(exploration, labels=labels))])
 
 
-def _side_by_side(exploration: Exploration, description: Description) -> Section:
+def _side_by_side(exploration: Exploration, description: Description, label_name: str) -> Section:
     n_rows = len(exploration.row_ids)
     links = [_link(number) for number in range(len(description.clusters))]
-    header: list[object] = ["cluster", "what it is", "rows", "share", "distinctness"]
-    table: list[list[object]] = []
-    for number, (profile, taken) in enumerate(zip(description.clusters, exploration.clusters_, strict=True)):
-        apart = _distinctness(exploration, taken.distinctness)
-        row = [links[number], profile.name, profile.size, percent(profile.size / n_rows), apart.partition(":")[0]]
-        table.append([*row, made_of(profile.labels)] if profile.labels is not None else row)
-    if description.clusters[0].labels is not None:
-        header.append(f"{shorten(description.clusters[0].labels.column)} (not used)")
-    parts: list[Picture | Grid] = [Grid((header, table))]
+    apart = [_distinctness(exploration, taken.distinctness).partition(":")[0] for taken in exploration.clusters_]
+    made = [made_of(one.labels) for one in description.clusters if one.labels is not None]
+    columns: dict[object, Sequence[object]] = {
+        "cluster": links,
+        "what it is": [one.name for one in description.clusters],
+        "rows": [one.size for one in description.clusters],
+        "share": [percent(one.size / n_rows) for one in description.clusters],
+    }
+    columns |= {"distinctness": apart} if any(apart) else {}
+    columns |= {f"{shorten(label_name)} (not used)": made} if made else {}
+    parts: list[Picture | Grid] = [Grid((list(columns), list(zip(*columns.values(), strict=True))))]
     if description.features:
         caption = (
             "How every cluster differs from all other rows, in standard deviations of all rows; of a category's level "

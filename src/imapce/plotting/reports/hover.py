@@ -103,8 +103,8 @@ class HoverRows:
             "columns": [self._column(column) for column in self.columns],
             "pictures": [self._picture(one) for one in pictures],
         }
-        # ASCII without "<" can neither end the element nor break the coding of the page.
-        text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+        # ASCII without "<" and ">" can neither end the element nor break the coding of the page.
+        text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e")
         return f'<script type="application/json" id="rows">{text}</script>\n<script>{SCRIPT}</script>\n'
 
     def _picture(self, places: Places) -> dict[str, Any]:
