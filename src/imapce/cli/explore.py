@@ -105,7 +105,8 @@ def explore(
         write_clusters(exploration, prepared.carried, output)
         written["table"] = output
     if report is not None:
-        exploration.report(report, labels=prepared.labels, title=f"Exploration of {Path(asked.data).name}")
+        title = f"Exploration of {Path(asked.data).name}"
+        exploration.report(report, labels=prepared.labels, label_name=asked.labels, title=title)
         written["report"] = report
     if session is not None:
         written["session"] = session

@@ -232,13 +232,14 @@ class Exploration(Session):
         path: str | os.PathLike[str],
         *,
         labels: Any = None,
+        label_name: str | None = None,
         title: str = "Exploration",
         hover: Sequence[str] | None = None,
     ) -> None:
         """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen."""
         from imapce.plotting.reports.exploration import write_exploration_report
 
-        write_exploration_report(self, path, labels=labels, title=title, hover=hover)
+        write_exploration_report(self, path, labels=labels, label_name=label_name, title=title, hover=hover)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 

@@ -83,7 +83,8 @@ def _row(trait: Trait, beside: str | None, *, levels: int = _LEVELS_SHOWN, count
         ends = [number_text(value, 3) for value in (trait.edges[0], trait.edges[-1])]
         if _are_whole(trait.edges):
             ends = [number_text(trait.edges[0] + 0.5), number_text(trait.edges[-1] - 0.5)]
-        picture = Histogram(trait.inside.shares, trait.outside.shares, *ends)
+        low, high = (end.replace("-", "−") for end in ends)
+        picture = Histogram(trait.inside.shares, trait.outside.shares, low, high)
         return [name, Lines(("mean", "median")), *columns, Lines(apart), picture]
     shown = trait.largest(levels)
     if trait.telling not in shown and trait.inside[trait.telling] != trait.outside[trait.telling]:
@@ -111,8 +112,8 @@ def _are_whole(edges: Sequence[float]) -> bool:
 
 
 def _signed(number: float) -> str:
-    """A number with its sign, a minus and not a hyphen."""
-    return f"{number:+.2f}".replace("-", "−")
+    """A number with its sign, a minus and not a hyphen; none for zero."""
+    return f"{number:+.2f}".replace("-", "−") if abs(number) >= 0.005 else "0.00"
 
 
 def _points(gap: float) -> str:

@@ -58,14 +58,15 @@ def write_exploration_report(
     path: str | os.PathLike[str],
     *,
     labels: ArrayLike | None = None,
+    label_name: str | None = None,
     title: str = "Exploration",
     hover: Sequence[str] | None = None,
 ) -> Path:
     """Write one self-contained HTML page about an exploration, finished or not, and return its path.
 
-    With `labels`, one per row and some possibly missing, the figures show them and the tables say what each
-    cluster is made of. The labels are shown only; the exploration never used them. Points of the figures can be
-    hovered: they tell their row, cluster, label and the columns named in `hover`, by default those that tell the
+    With `labels`, one per row, some possibly missing, and called `label_name`, the figures show them and the tables
+    say what each cluster is made of. The labels are shown only; the exploration never used them. Points of the figures
+    can be hovered: they tell their row, cluster, label and the columns named in `hover`, by default those that tell the
     clusters apart best.
 
     >>> from imapce import Exploration
@@ -77,15 +78,15 @@ def write_exploration_report(
     'cells.html'
     """
     n_rows = len(exploration.row_ids)
-    label_name = column_name(labels) or "label"
+    label_name = label_name or column_name(labels) or "label"
     named = None if labels is None else Labels.read(labels, "labels", n_rows, most=n_rows + 1).column(label_name)
     description = exploration.description(labels=named)
     rows = _hovered(exploration, description, named, hover)
-    sections = [_overview(exploration, labels)]
+    sections = [_overview(exploration, labels, label_name)]
     if description.clusters:
         sections.append(_side_by_side(exploration, description, label_name))
     sections += [
-        _cluster(exploration, number, description.clusters[number], labels)
+        _cluster(exploration, number, description.clusters[number], labels, label_name)
         for number in range(len(description.clusters))
     ]
     if description.left is not None and exploration.steps:
@@ -134,7 +135,7 @@ def _summary(exploration: Exploration) -> dict[str, object]:
     return facts
 
 
-def _overview(exploration: Exploration, labels: ArrayLike | None) -> Section:
+def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: str) -> Section:
     left = int((~exploration.known).sum())
     end = exploration.stop_reason or f"The exploration is not finished: {_rows(left)} are unexplored."
     known = " ".join(exploration.known_in_words) or "Nothing was known at the start."
@@ -153,7 +154,7 @@ def _overview(exploration: Exploration, labels: ArrayLike | None) -> Section:
     caption = "Rows of every cluster, in the order in which the clusters were taken."
     if labels is not None:
         caption += " On the right the number of rows of each label; darker is a larger share of the cluster."
-    return Section("Overview", text, [(caption, plot_overview(exploration, labels=labels))])
+    return Section("Overview", text, [(caption, plot_overview(exploration, labels=labels, label_name=label_name))])
 
 
 def _side_by_side(exploration: Exploration, description: Description, label_name: str) -> Section:
@@ -196,7 +197,9 @@ def _values(description: Description, links: Sequence[Link]) -> Grid:
     return Grid((header, rows), heading="The same in the units of the table", compact=True)
 
 
-def _cluster(exploration: Exploration, number: int, profile: Profile, labels: ArrayLike | None) -> Section:
+def _cluster(
+    exploration: Exploration, number: int, profile: Profile, labels: ArrayLike | None, label_name: str
+) -> Section:
     index = next(
         index for index in reversed(range(len(exploration.steps))) if first_cluster(exploration, index) <= number
     )
@@ -214,14 +217,14 @@ def _cluster(exploration: Exploration, number: int, profile: Profile, labels: Ar
         text += f" {_sentence(p_value_in_words(step.p_value))}."
     parts: list[Picture | Grid] = []
     if number == first:
-        parts.append(_seen(exploration, index, labels))
+        parts.append(_seen(exploration, index, labels, label_name))
     else:
         text += f" It was taken together with cluster {first}, whose figure shows both."
     parts += profile_grids(
         profile,
         what=f"cluster\N{NO-BREAK SPACE}{number}",
         left=f"left at step\N{NO-BREAK SPACE}{index}",
-        label_name=column_name(labels) or "label",
+        label_name=label_name,
     )
     return Section(
         f"Cluster {number}: {_rows(taken.size)}",
@@ -234,7 +237,7 @@ def _cluster(exploration: Exploration, number: int, profile: Profile, labels: Ar
     )
 
 
-def _seen(exploration: Exploration, index: int, labels: ArrayLike | None) -> Picture:
+def _seen(exploration: Exploration, index: int, labels: ArrayLike | None, label_name: str) -> Picture:
     step = exploration.steps[index]
     coordinates = exploration.coordinates(step)
     n_known = int(known_before(exploration, index).sum())
@@ -244,7 +247,7 @@ def _seen(exploration: Exploration, index: int, labels: ArrayLike | None) -> Pic
         caption += " The labels were not used."
     if step.components.shape[0] > 2:
         caption += f" The first two of {step.components.shape[0]} axes are drawn."
-    figure = plot_step(exploration, index, labels=labels)
+    figure = plot_step(exploration, index, labels=labels, label_name=label_name)
     flat = coordinates[:, :2]
     if coordinates.shape[1] == 1:
         flat = np.column_stack([coordinates[:, 0], np.arange(len(coordinates))])

@@ -22,7 +22,7 @@ p.lead { font-size: 1.12rem; line-height: 1.45; margin-bottom: 16px; }
 a { color: var(--link); }
 section { margin-top: 40px; padding-top: 32px; border-top: 1px solid var(--line); }
 .summary { color: var(--soft); font-size: 1.1rem; }
-.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(132px, 1fr)); gap: 12px;
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(148px, 1fr)); gap: 12px;
   margin: 24px 0 0; }
 .facts div { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 16px;
   min-width: 0; }
