@@ -36,7 +36,7 @@ def name_of_traits(traits: Sequence[Trait], most: int = MOST_IN_NAME) -> str:
     r"""A name for rows from their traits, strongest first; a truth about all rows where nothing sets them apart.
 
     >>> name_of_traits([LevelTrait("education", ("Bachelors", "none"), (0.58, 0.42), (0.12, 0.88), strength=0.46)])
-    '58\xa0% Bachelors (12\xa0% elsewhere)'
+    '58\xa0%\xa0Bachelors (12\xa0% elsewhere)'
     """
     told = traits_worth_telling(traits)[:most]
     if not told:
@@ -57,7 +57,7 @@ def trait_in_words(trait: Trait, *, bare: bool = True, elsewhere: str = "elsewhe
     r"""One trait in words; `bare` names the column of a level too.
 
     >>> trait_in_words(LevelTrait("smoker", ("no", "yes"), (0.1, 0.9), (0.8, 0.2), strength=0.7))
-    '90\xa0% smoker = yes (20\xa0% elsewhere)'
+    '90\xa0%\xa0smoker = yes (20\xa0% elsewhere)'
     """
     if isinstance(trait, NumberTrait):
         inside, outside = aligned(trait.inside.mean, trait.outside.mean)

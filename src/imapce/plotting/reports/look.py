@@ -84,6 +84,7 @@ td a { text-decoration: none; white-space: nowrap; }
 @media print {
   :root { --page: #ffffff; --ink: #1f2328; --soft: #59636e; --line: #d9dee4; --card: #f6f8fa; --link: #1f2328;
     --inside: #2f7ebc; --outside: #9aa4ae; }
+  html { font-size: 11px; }
   body { font-size: 12px; }
   main { max-width: none; padding: 0; }
   nav, .card, .ring { display: none !important; }
