@@ -109,10 +109,12 @@ def explore(
         write_clusters(exploration, prepared.carried, output)
         written["table"] = output
     if report is not None:
+        first = next(iter(prepared.colours), None)
         if len(prepared.colours) > 1:
-            note(f"the report is coloured by {next(iter(prepared.colours))!r}, the first of --labels.")
+            note(f"the report is coloured by {first!r}, the first of --labels.")
         with named("--report"):
-            exploration.report(report, labels=prepared.labels, title=f"Exploration of {asked.name}")
+            title = f"Exploration of {asked.name}"
+            exploration.report(report, labels=prepared.labels, label_name=first, title=title)
         written["report"] = report
     if session is not None:
         written["session"] = session

@@ -59,8 +59,8 @@ class IMAPCE(LinearView):
     ----------
     n_components : axes of the view, usually 2 or 3.
     alpha : weight of the known structure; 0 or no prior ignores it, 1 is the paper's. "auto" keeps known columns out
-        of the view (α = ∞, which may be given as well), with all that is correlated with them or with known labels where
-        these would still show, and tries one or a few weights for a background or known rows. "ratio" is gcPCA's,
+        of the view (α = ∞, which may be given as well), with all that is correlated with them or with known labels
+        where these would still show, and tries one or a few weights for a background or known rows. "ratio" is gcPCA's,
         α = max tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best view shows as much of the known as of the data; a direction in
         which Y does not vary counts as one with a hundredth of its mean variance, which bounds α (`stop_reason_` says
         where it does).

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.threads import threads_for
-from imapce.common.words import axis_names
+from imapce.common.words import axis_names, close_matches
+from imapce.errors import InvalidValueError
 from imapce.exploration.choices import named_rows
 from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
 from imapce.exploration.record import AcceptedStep, Regrouping
@@ -107,6 +108,18 @@ class Results(Session):
         )
         left = rest_question(n_clusters) if np.any(groups == n_clusters) else None
         return describer.describe(step_questions(self._taken_together()), left)
+
+    def column(self, name: str) -> Column:
+        """A column of the table as it was given, or of an array by the name x0, x1, ...
+
+        >>> from imapce import Exploration
+        >>> Exploration(np.eye(5)).column("x1").values
+        array([0., 1., 0., 0., 0.])
+        """
+        names = self._source.names
+        if name not in names:
+            raise InvalidValueError(f"name must be a column of X, got {name!r}: {close_matches(name, names)}")
+        return self._source.column(names.index(name))
 
     def coordinates(self, step: AcceptedStep | View) -> Array:
         """(n, k): all rows in the view of an accepted step, or in any view of a proposal."""

@@ -211,11 +211,19 @@ class Exploration(Regrouped):
 
     # --- results ------------------------------------------------------------------------------------------------------
 
-    def report(self, path: str | os.PathLike[str], *, labels: Any = None, title: str = "Exploration") -> None:
-        """One self-contained HTML page: every step as a triptych, what sets its clusters apart, and a summary."""
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        labels: Any = None,
+        label_name: str | None = None,
+        title: str = "Exploration",
+        hover: Sequence[str] | None = None,
+    ) -> None:
+        """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen."""
         from imapce.plotting.reports.exploration import write_exploration_report
 
-        write_exploration_report(self, path, labels=labels, title=title)
+        write_exploration_report(self, path, labels=labels, label_name=label_name, title=title, hover=hover)
 
     def app(self, *, table: Any = None, color: str | None = None) -> Any:
         """The page of `imapce app` as a widget of a notebook, over this very session; needs the extra `app`.

@@ -18,8 +18,8 @@ Mask = NDArray[np.bool_]
 BINS = 16
 # Whole numbers of so few values get a bar each.
 MOST_BARS = 24
-# |r| from which two columns repeat each other. "Husband" and "Married-civ-spouse" of Adult have 0.89; length and width
-# of petals 0.96, and both are worth telling.
+# |r| from which two columns repeat each other: "Husband" and "Married-civ-spouse" of Adult have 0.89, the length and
+# the width of petals 0.96, and both of these are worth telling.
 SAME_LEVELS, SAME_NUMBERS = 0.8, 0.98
 
 

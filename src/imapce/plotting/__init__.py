@@ -11,6 +11,7 @@ the global rcParams, so figures can be made in servers, in threads and in notebo
 from imapce.plotting.biplot import plot_loadings
 from imapce.plotting.comparison import plot_methods
 from imapce.plotting.files import figure_target, save_figure
+from imapce.plotting.heat_map import plot_profiles
 from imapce.plotting.overview import plot_overview
 from imapce.plotting.path import path_caption, plot_path
 from imapce.plotting.reports.comparison import write_comparison_report
@@ -31,6 +32,7 @@ __all__ = [
     "plot_methods",
     "plot_overview",
     "plot_path",
+    "plot_profiles",
     "plot_proposal",
     "plot_step",
     "plot_trace",

@@ -65,6 +65,15 @@ def figure_bytes(figure: Figure, suffix: str, dpi: float) -> bytes:
     >>> figure_bytes(Figure(), ".svg", dpi=100)[:5]
     b'<?xml'
     """
+    return drawn_bytes(figure, suffix, dpi)[0]
+
+
+def drawn_bytes(figure: Figure, suffix: str, dpi: float) -> tuple[bytes, Figure]:
+    """Give the bytes of a figure and the copy that was drawn, whose layout tells where things lie on the picture.
+
+    >>> drawn_bytes(Figure(), ".png", dpi=100)[1]
+    <Figure size 640x480 with 0 Axes>
+    """
     if not isinstance(figure, Figure):
         raise InvalidTypeError(
             f"figure must be a matplotlib Figure, got {type(figure).__name__}; pass what a plot_ function returned."
@@ -75,7 +84,7 @@ def figure_bytes(figure: Figure, suffix: str, dpi: float) -> bytes:
     buffer = io.BytesIO()
     with _fixed_svg_ids() if suffix == ".svg" else contextlib.nullcontext():
         drawn.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=_UNDATED[suffix])
-    return buffer.getvalue()
+    return buffer.getvalue(), drawn
 
 
 def _undrawn_copy(figure: Figure) -> Figure:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import is_missing
 from imapce.errors import InvalidValueError
+from imapce.tables.source import Column
 
 MISSING = -1
 MOST_DISTINCT_NUMBERS = 12
@@ -41,6 +42,12 @@ class Labels:
         """Which rows have no label."""
         return np.isnan(self.values) if self.values is not None else self.codes == MISSING
 
+    def column(self, name: str) -> Column:
+        """The same as a column that can be described or hovered."""
+        if self.values is not None:
+            return Column(name, values=self.values)
+        return Column(name, codes=self.codes, levels=tuple(self.names))
+
     @classmethod
     def read(cls, labels: ArrayLike, argument: str, n_rows: int, *, most: int) -> Labels:
         """Read labels of any kind; beyond `most` categories the largest keep their name, the rest is 'other'.
@@ -51,10 +58,12 @@ class Labels:
         ['b', 'other (2 more)']
         """
         column = _one_column(labels, argument, n_rows)
-        absent = np.fromiter((is_missing(value) for value in column), dtype=bool, count=n_rows)
-        numeric = all(
-            isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_) for value in column[~absent]
-        )
+        absent = np.zeros(n_rows, dtype=bool)
+        # Text is never missing, and a page reads the same labels for every figure.
+        if not set(map(type, column)) <= {str, int, bool}:
+            absent = np.fromiter((is_missing(value) for value in column), dtype=bool, count=n_rows)
+        kinds = set(map(type, column[~absent]))
+        numeric = all(issubclass(kind, numbers.Real) and not issubclass(kind, bool | np.bool_) for kind in kinds)
         # A count before any sorting: labels of mixed kinds can be counted but not ordered.
         counts = Counter(column[~absent].tolist())
         if numeric and len(counts) > MOST_DISTINCT_NUMBERS:
@@ -71,7 +80,8 @@ class Labels:
             ordered = [label for label in ordered if label in kept]
         position = {label: code for code, label in enumerate(ordered)}
         codes = np.full(n_rows, MISSING, dtype=np.intp)
-        codes[~absent] = [position.get(label, len(ordered)) for label in column[~absent].tolist()]
+        lookup = {label: position.get(label, len(ordered)) for label in counts}
+        codes[~absent] = list(map(lookup.__getitem__, column[~absent].tolist()))
         return cls(names, codes, None)
 
 

@@ -38,7 +38,9 @@ _ROW_INCHES = 0.3
 _MISSING_NAME = "missing"
 
 
-def plot_overview(exploration: Exploration, *, labels: ArrayLike | None = None) -> Figure:
+def plot_overview(
+    exploration: Exploration, *, labels: ArrayLike | None = None, label_name: str | None = None
+) -> Figure:
     """Draw the sizes of all taken clusters as bars and, with `labels`, the labels of their rows as a heat-map.
 
     Clusters have the number they have in `exploration.labels_` and the colour of their step's figure; rows that
@@ -67,7 +69,7 @@ def plot_overview(exploration: Exploration, *, labels: ArrayLike | None = None) 
     if table is not None:
         names, counts = table
         beside: Any = figure.add_subplot(grid[0, 1])
-        _draw_heat_map(beside, counts, names, column_name(labels) or "label")
+        _draw_heat_map(beside, counts, names, label_name or column_name(labels) or "label")
     return figure
 
 

@@ -214,7 +214,10 @@ def cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: s
     """Draw some rows in one colour, with the area and the opacity that all the points call for."""
     if not rows.any():
         return
-    area, opacity = point_look(points)
+    area, every_opacity = point_look(points)
+    opacity = every_opacity[rows] if hue != KNOWN_GREY else np.maximum(every_opacity[rows], 0.5)
+    # One number for all where they are equal: matplotlib then stamps one point instead of drawing each.
+    alpha = float(opacity[0]) if np.ptp(opacity) == 0 else opacity
     cross = marker == "x"
     ax.scatter(
         *points[rows].T,
@@ -222,7 +225,7 @@ def cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: s
         s=area * (0.8 if cross else 0.6),
         marker=marker,
         linewidths=0.7 if cross else 0,
-        alpha=np.maximum(opacity[rows], 0.5) if hue == KNOWN_GREY else opacity[rows],
+        alpha=alpha,
         zorder=layer,
     )
 

@@ -1,4 +1,4 @@
-"""The report of an exploration: a summary, one figure of all clusters, and every step with what set its clusters apart.
+"""The report of an exploration: all clusters side by side, then each with what it is, where it was seen and its rows.
 
 >>> from imapce import Exploration
 >>> exploration = Exploration(np.random.default_rng(0).normal(size=(50, 4)))
@@ -9,28 +9,49 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from imapce.exploration.naming import distinctness_in_words, p_value_in_words, percent
 from imapce.plotting.figure import for_a_file
+from imapce.plotting.heat_map import plot_profiles
+from imapce.plotting.key import column_name
 from imapce.plotting.labels import Labels
-from imapce.plotting.overview import label_counts, plot_overview
-from imapce.plotting.reports.page import Section, Table, write_report
-from imapce.plotting.steps import RASTERISE_FROM, first_cluster, known_before, plot_step
+from imapce.plotting.overview import plot_overview
+from imapce.plotting.reports.cells import Link
+from imapce.plotting.reports.cluster import made_of, profile_grids
+from imapce.plotting.reports.hover import HoverRows
+from imapce.plotting.reports.page import Grid, Picture, Section, write_report
+from imapce.plotting.steps import RASTERISE_FROM, cluster_hue, known_before, plot_step
 from imapce.plotting.style import shorten
+from imapce.tables.source import Column, number_text
 
 if TYPE_CHECKING:
-    from imapce.exploration.record import AcceptedStep, Feature, TakenCluster
+    from imapce.exploration.description import Description, Profile
     from imapce.exploration.session import Exploration
 
-_FEATURES_IN_WORDS = 3
-_LABELS_IN_WORDS = 5
-_NAME_IN_WORDS = 40
-# Less than a tenth of a standard deviation is no reason for a cluster to stand apart.
-_WORTH_SAYING = 0.1
+_COLUMNS_HOVERED = 5
+_SOME_STEPS, _MANY_STEPS = 10, 20
+_NAME_ON_CARD = 44
+
+HOW_TO_READ = """\
+A cluster is described against all other rows and, beside it, against the rows that were left when it was taken: a \
+cluster that is taken late can be plain among all rows and special among those left. Numbers are in the units of the \
+table; a difference in sd is that of the means in standard deviations of all rows, and a difference in points is that \
+of two shares in points of a hundred. The most typical rows are nearest to the mean of their cluster in all columns. \
+The small histograms show the rows of the cluster filled and all others as a line; their heights are square roots, so \
+that a small share is still seen.
+
+Distinctness tells how far a cluster stands from its nearest neighbour in the view it was taken in, by how much the \
+two overlap. Very distinct: up to 1 %. Distinct: up to 10 %. Touching: up to half. Overlapping: more than half; \
+such a cluster is separate in more directions than the view can show, or not at all.
+
+A test of a step, where one was asked for, compares the rows left with rows of a single group. Hardly by chance: such \
+rows would look as split in at most 1 of 100 tables. Unlikely: in at most 5. Perhaps: in at most 20."""
 
 
 @for_a_file()
@@ -39,12 +60,16 @@ def write_exploration_report(
     path: str | os.PathLike[str],
     *,
     labels: ArrayLike | None = None,
+    label_name: str | None = None,
     title: str = "Exploration",
+    hover: Sequence[str] | None = None,
 ) -> Path:
     """Write one self-contained HTML page about an exploration, finished or not, and return its path.
 
-    With `labels`, one per row and some possibly missing, the figures show them and the text says what each
-    cluster is made of. The labels are shown only; the exploration never used them.
+    With `labels`, one per row, some possibly missing, and called `label_name`, the figures show them and the tables
+    say what each cluster is made of. The labels are shown only; the exploration never used them. Points of the figures
+    can be hovered: they tell their row, cluster, label and the columns named in `hover`, by default those that tell the
+    clusters apart best.
 
     >>> from imapce import Exploration
     >>> from imapce.datasets import make_synthetic
@@ -55,12 +80,41 @@ def write_exploration_report(
     'cells.html'
     """
     n_rows = len(exploration.row_ids)
-    read = None if labels is None else Labels.read(labels, "labels", n_rows, most=n_rows + 1)
-    sections = [_overview(exploration, labels)]
-    sections += [_step(exploration, index, labels, read) for index in range(len(exploration.steps))]
-    # Clouds of many points hardly compress: at a lower resolution, still above that of the page, a dozen stay small.
-    dpi = 105.0 if n_rows > RASTERISE_FROM else 150.0
-    return write_report(path, title=title, sections=sections, summary=_summary(exploration), dpi=dpi)
+    label_name = label_name or column_name(labels) or "label"
+    named = None if labels is None else Labels.read(labels, "labels", n_rows, most=n_rows + 1).column(label_name)
+    description = exploration.description(labels=named)
+    rows = _hovered(exploration, description, named, hover)
+    sections = [_overview(exploration, labels, label_name)]
+    if description.clusters:
+        sections.append(_side_by_side(exploration, description, label_name))
+    sections += [
+        _cluster(exploration, number, description.clusters[number], labels, label_name)
+        for number in range(len(description.clusters))
+    ]
+    if description.left is not None and exploration.steps:
+        sections.append(_left(exploration, description.left, label_name))
+    if description.clusters:
+        sections.append(Section("How to read this page", HOW_TO_READ, short="How to read"))
+    # Clouds of many points hardly compress: at a lower resolution, not below that of the page, many figures stay small.
+    many = len(exploration.steps)
+    dpi = 80.0 if many > _MANY_STEPS else 105.0 if many > _SOME_STEPS or n_rows > RASTERISE_FROM else 130.0
+    return write_report(path, title=title, sections=sections, summary=_summary(exploration), dpi=dpi, hover=rows)
+
+
+def _hovered(
+    exploration: Exploration, description: Description, labels: Column | None, names: Sequence[str] | None
+) -> HoverRows:
+    if names is None:
+        strength: dict[str, float] = {}
+        for profile in description.clusters:
+            for trait in profile.traits:
+                strength[trait.column] = max(strength.get(trait.column, 0.0), trait.strength)
+        names = sorted(strength, key=lambda name: -strength[name])[:_COLUMNS_HOVERED]
+    clusters = [f"{number}: {shorten(one.name, _NAME_ON_CARD)}" for number, one in enumerate(description.clusters)]
+    columns = [Column("cluster", codes=exploration.labels_, levels=tuple(clusters))]
+    columns += [] if labels is None else [labels]
+    columns += [exploration.column(name) for name in names]
+    return HoverRows(exploration.row_ids, columns)
 
 
 def _summary(exploration: Exploration) -> dict[str, object]:
@@ -83,138 +137,166 @@ def _summary(exploration: Exploration) -> dict[str, object]:
     return facts
 
 
-def _overview(exploration: Exploration, labels: ArrayLike | None) -> Section:
+def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: str) -> Section:
     left = int((~exploration.known).sum())
     end = exploration.stop_reason or f"The exploration is not finished: {_rows(left)} are unexplored."
+    known = " ".join(exploration.known_in_words) or "Nothing was known at the start."
     if not exploration.steps:
-        return Section("Overview", f"No step was accepted, so there is no cluster to show.\n\n{end}")
+        text = f"No step was accepted, so there is no cluster to show.\n\n{end}\n\n{known}"
+        return Section("Overview", text)
     # The sentence of an exploration that found nothing says so itself.
     found = exploration.structure
-    why = f" Is there structure at all? Yes: {found.words}." if found is not None and found.clear else ""
+    clear = "Is there structure at all? Yes, clearly" if found is not None and found.clear else ""
+    # A number and what it is the value of stay on one line.
+    why = f" {clear}: {found.words}.".replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}") if found and clear else ""
     text = (
-        f"{end}{why}\n\nClusters and steps are numbered from 0, as in labels_ and in the table of results, and a "
-        "cluster has the same colour in all figures."
+        f"{end}{why}\n\n{known}\n\nClusters and steps are numbered from 0, as in labels_ and in the table of results, "
+        "and a cluster has the same colour in all figures."
     )
     if exploration.regroupings:
         done = " ".join(regrouping.words for regrouping in exploration.regroupings)
         text = (
-            f"{end}{why}\n\nRegrouped since: {done}\n\nThe steps below show the clusters as they were taken, numbered "
-            "from 0 in that order; the figure here shows them as they are now, with their numbers in labels_."
+            f"{end}{why}\n\n{known}\n\nRegrouped since: {done}\n\nClusters are shown as they are now, with their "
+            "numbers in labels_; the figure of a step shows those it took, as they were then."
         )
     caption = "Rows of every cluster, in the order in which the clusters were taken."
     if labels is not None:
         caption += " On the right the number of rows of each label; darker is a larger share of the cluster."
-    return Section("Overview", text, [(caption, plot_overview(exploration, labels=labels))])
+    return Section("Overview", text, [(caption, plot_overview(exploration, labels=labels, label_name=label_name))])
 
 
-def _step(exploration: Exploration, index: int, labels: ArrayLike | None, read: Labels | None) -> Section:
+def _side_by_side(exploration: Exploration, description: Description, label_name: str) -> Section:
+    n_rows = len(exploration.row_ids)
+    links = [_link(number) for number in range(len(description.clusters))]
+    apart = [_distinctness(exploration, taken.distinctness).partition(":")[0] for taken in exploration.clusters_]
+    made = [made_of(one.labels) for one in description.clusters if one.labels is not None]
+    columns: dict[object, Sequence[object]] = {
+        "cluster": links,
+        "what it is": [one.name for one in description.clusters],
+        "rows": [one.size for one in description.clusters],
+        "share": [percent(one.size / n_rows) for one in description.clusters],
+    }
+    columns |= {"distinctness": apart} if any(apart) else {}
+    columns |= {f"{shorten(label_name)} (not used)": made} if made else {}
+    parts: list[Picture | Grid] = [Grid((list(columns), list(zip(*columns.values(), strict=True))))]
+    if description.features:
+        caption = (
+            "How every cluster differs from all other rows, in standard deviations of all rows; of a category's level "
+            "it is the share that differs. Blue is less and orange is more."
+        )
+        parts.append(Picture(caption, plot_profiles(description)))
+        parts.append(_values(description, links))
+    return Section("Clusters side by side", parts=parts, anchor="side-by-side", short="Side by side")
+
+
+def _values(description: Description, links: Sequence[Link]) -> Grid:
+    """The same features in their own units: means of numbers, shares of levels."""
+    rows: list[list[object]] = []
+    for place, (name, overall) in enumerate(zip(description.features, description.overall, strict=True)):
+        values = [overall, *(one[place] for one in description.values)]
+        share = description.is_share[place]
+        texts = [_short_percent(value) if share else number_text(value, 4) for value in values]
+        rows.append([shorten(name, 40), *texts])
+    header: list[object] = [
+        "mean or share",
+        "all rows",
+        *(Link(str(n), link.anchor, link.hue) for n, link in enumerate(links)),
+    ]
+    return Grid((header, rows), heading="The same in the units of the table", compact=True)
+
+
+def _cluster(
+    exploration: Exploration, number: int, profile: Profile, labels: ArrayLike | None, label_name: str
+) -> Section:
+    index, taken = exploration.origins_[number], exploration.clusters_[number]
+    size = f"Cluster {number} has {_rows(taken.size)} ({percent(taken.size / len(exploration.row_ids))})"
+    parts: list[Picture | Grid] = []
+    left = None
+    if index is None:
+        text = f"{size}, as they were regrouped after they were taken."
+    else:
+        step, first = exploration.steps[index], exploration.origins_.index(index)
+        who = "chosen automatically" if taken.chosen == "automatic" else "chosen by hand"
+        view = f" in view {step.view}" if step.view else ""
+        text = f"{size}, taken in step {index} and {who}{view}."
+        if apart := _distinctness(exploration, taken.distinctness):
+            text += f" {_sentence(apart)}."
+        if step.p_value is not None:
+            text += f" {_sentence(p_value_in_words(step.p_value))}."
+        if number == first:
+            parts.append(_seen(exploration, index, labels, label_name))
+        else:
+            text += f" It was taken together with cluster {first}, whose figure shows both."
+        if not exploration.regroupings:
+            left = f"left at step\N{NO-BREAK SPACE}{index}"
+    what = f"cluster\N{NO-BREAK SPACE}{number}"
+    parts += profile_grids(profile, what=what, left=left, label_name=label_name)
+    return Section(
+        f"Cluster {number}: {_rows(taken.size)}",
+        text,
+        parts=parts,
+        lead=profile.name,
+        anchor=f"cluster-{number}",
+        short=f"Cluster {number}" if number == 0 else str(number),
+        hue=cluster_hue(number),
+    )
+
+
+def _seen(exploration: Exploration, index: int, labels: ArrayLike | None, label_name: str) -> Picture:
     step = exploration.steps[index]
-    first = first_cluster(exploration, index)
-    numbered = list(enumerate(step.clusters, start=first))
-    paragraphs = [_what_was_taken(step, index, len(exploration.row_ids))]
-    for number, cluster in numbered:
-        name = f"Cluster {number}" if len(numbered) > 1 else "It"
-        paragraphs.append(_why(name, cluster))
-        if read is not None and not read.continuous:
-            paragraphs[-1] += " " + _made_of(cluster, read)
-    # A single cluster is described in the same breath.
-    text = (" " if len(numbered) == 1 else "\n\n").join(filter(None, paragraphs))
+    coordinates = exploration.coordinates(step)
     n_known = int(known_before(exploration, index).sum())
-    before = f"{_rows(n_known)} were known before (grey)" if n_known else "nothing was known before"
+    before = f"{_rows(n_known)} were known before (grey)" if n_known else "no row was known before"
     caption = f"Step {index}: {before}; every taken cluster is encircled at two standard deviations."
     if labels is not None:
         caption += " The labels were not used."
     if step.components.shape[0] > 2:
         caption += f" The first two of {step.components.shape[0]} axes are drawn."
-    which = _listed([str(number) for number, _ in numbered])
-    size = sum(cluster.size for cluster in step.clusters)
+    figure = plot_step(exploration, index, labels=labels, label_name=label_name)
+    flat = coordinates[:, :2]
+    if coordinates.shape[1] == 1:
+        flat = np.column_stack([coordinates[:, 0], np.arange(len(coordinates))])
+    return Picture(caption, figure, flat, panels=range(3 if labels is not None else 2))
+
+
+def _left(exploration: Exploration, profile: Profile, label_name: str) -> Section:
+    why = exploration.stop_reason or "The exploration is not finished, so these rows were not looked at to the end."
+    title = "Rows left as outliers" if exploration.done else "Rows not taken yet"
+    text = (
+        f"{_rows(profile.size)} {'is' if profile.size == 1 else 'are'} in no cluster. {why} A cluster must have "
+        f"at least {_rows(exploration.min_cluster_size)}; smaller groups and rows between the clusters stay here."
+    )
     return Section(
-        f"Step {index}: cluster{'s' if len(numbered) > 1 else ''} {which}, {_rows(size)}",
+        f"{title}: {_rows(profile.size)}",
         text,
-        [(caption, plot_step(exploration, index, labels=labels))],
-        table=_features(numbered),
+        parts=profile_grids(profile, what="rows left", left=None, label_name=label_name),
+        lead=profile.name,
+        anchor="rows-left",
+        short="Rows left",
     )
 
 
-def _what_was_taken(step: AcceptedStep, index: int, n_rows: int) -> str:
-    """Say how many clusters a step took, how large and how distinct they are and who chose them.
-
-    Such as: Step 2 took one cluster of 338 rows (15 %), chosen automatically; distinctness 12.3; p = 0.01 for one
-    Gaussian.
-    """
-    clusters = step.clusters
-    sizes = " and ".join(f"{_rows(cluster.size)} ({_percent(cluster.size, n_rows)})" for cluster in clusters)
-    how_many = "one cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
-    who = "chosen automatically" if all(cluster.chosen == "automatic" for cluster in clusters) else "chosen by hand"
-    if step.view:
-        who += f" in view {step.view}"
+def _distinctness(exploration: Exploration, distinctness: float | None) -> str:
     # A cluster alone in its view has nothing to be distinct from, and one drawn by hand was never measured.
-    apart = [f"{cluster.distinctness:.3g}" for cluster in clusters if cluster.distinctness]
-    distinct = f"; distinctness {' and '.join(dict.fromkeys(apart))}" if apart else ""
-    tested = "" if step.p_value is None else f"; p = {step.p_value:.2g} for one Gaussian"
-    return f"Step {index} took {how_many} of {sizes}, {who}{distinct}{tested}."
+    if not distinctness:
+        return ""
+    if exploration.is_joint or exploration.refine:
+        return f"{distinctness_in_words(distinctness)} (distinctness {distinctness:.3g})"
+    return f"distinctness {distinctness:.3g}: the sum of its distances to all other clusters of the view"
 
 
-def _why(name: str, cluster: TakenCluster) -> str:
-    features = [feature for feature in cluster.features if abs(feature.difference) >= _WORTH_SAYING]
-    if not features:
-        return f"{name} does not differ from the other unexplored rows in the mean of any feature."
-    return f"{name} stands apart by {_listed([_in_words(feature) for feature in features[:_FEATURES_IN_WORDS]])}."
+def _short_percent(share: float) -> str:
+    """A share for a narrow column; a share of levels filled in for gaps may pass 1 by a rounding."""
+    return percent(min(max(share, 0.0), 1.0)).replace("under ", "<").replace("over ", ">")
 
 
-def _in_words(feature: Feature) -> str:
-    level = "high" if feature.difference > 0 else "low"
-    return f"{level} {shorten(feature.name, _NAME_IN_WORDS)} ({_signed(feature.difference, 1)}\N{NO-BREAK SPACE}sd)"
-
-
-def _made_of(cluster: TakenCluster, labels: Labels) -> str:
-    """Say which labels the rows of a cluster have, the most frequent first."""
-    names, counts = label_counts(labels, [cluster.rows])
-    order = [label for label in np.argsort(-counts[0], kind="stable") if counts[0, label]]
-    parts = [
-        f"{shorten(names[label], _NAME_IN_WORDS)} {count:,} ({_percent(count, cluster.size)})"
-        for label, count in ((label, int(counts[0, label])) for label in order[:_LABELS_IN_WORDS])
-    ]
-    if len(order) > _LABELS_IN_WORDS:
-        others = int(counts[0, order[_LABELS_IN_WORDS:]].sum())
-        parts.append(f"{len(order) - _LABELS_IN_WORDS} more labels {others:,} ({_percent(others, cluster.size)})")
-    return f"By label: {', '.join(parts)}."
-
-
-def _features(numbered: list[tuple[int, TakenCluster]]) -> Table | None:
-    rows: list[list[object]] = [
-        [f"cluster {number}", feature.name, _signed(feature.difference, 2), f"{feature.loading:.3f}"]
-        for number, cluster in numbered
-        for feature in cluster.features
-        if feature.difference
-    ]
-    if not rows:
-        return None
-    header = ["cluster", "feature", "difference (sd)", "loading in the view"]
-    # The title names the only cluster of a step already.
-    return (header, rows) if len(numbered) > 1 else (header[1:], [row[1:] for row in rows])
+def _link(number: int) -> Link:
+    return Link(f"Cluster {number}", f"cluster-{number}", cluster_hue(number))
 
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def _percent(part: int, whole: int) -> str:
-    r"""Write a share without decimals, and never a part as nothing or as everything.
-
-    >>> _percent(1, 1000), _percent(999, 1000), _percent(331, 2310)
-    ('under 1\xa0%', 'over 99\xa0%', '14\xa0%')
-    """
-    percent = 100 * part / whole
-    if 0 < percent < 1:
-        return "under 1\N{NO-BREAK SPACE}%"
-    return "over 99\N{NO-BREAK SPACE}%" if 99 < percent < 100 else f"{percent:.0f}\N{NO-BREAK SPACE}%"
-
-
-def _signed(number: float, digits: int) -> str:
-    """Write a number with its sign, a minus and not a hyphen."""
-    return f"{number:+.{digits}f}".replace("-", "−")
-
-
-def _listed(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -6,24 +6,31 @@ It puts together what `plot_embedding`, `plot_path`, `plot_loadings` and `plot_t
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from imapce.common.words import axis_names
+from imapce.common.words import axis_names, close_matches
+from imapce.errors import InvalidValueError
 from imapce.plotting.biplot import plot_loadings
 from imapce.plotting.figure import for_a_file
+from imapce.plotting.key import column_name
+from imapce.plotting.labels import Labels
 from imapce.plotting.path import most_compared, path_caption, plot_path, read_path
-from imapce.plotting.reports.page import Section, Table, write_report
+from imapce.plotting.reports.hover import HoverRows
+from imapce.plotting.reports.page import Picture, Section, Table, write_report
 from imapce.plotting.scatter import plot_embedding
 from imapce.plotting.steps import RASTERISE_FROM
 from imapce.plotting.trace import plot_trace
+from imapce.tables.encode import is_table
+from imapce.tables.source import Source
 
 SMALL = "Below it is drawn small, and beside it the next best that look different, if there are any."
 _FEATURES_IN_TABLE = 12
+_COLUMNS_HOVERED = 5
 
 
 @for_a_file()
@@ -38,12 +45,14 @@ def write_view_report(
     known: ArrayLike | None = None,
     title: str = "View",
     facts: Mapping[str, object] | None = None,
+    hover: Sequence[str] | None = None,
 ) -> Path:
     """Write one self-contained HTML page about a fitted IMAPCE and the rows `X`, and return its path.
 
     `color`, `color_name` and `known` are those of `plot_embedding`, `told` the names of colours that the fit was told;
-    `facts` are shown below the title. Where the fit
-    chose α or μ itself, a section says why it chose this view.
+    `facts` are shown below the title. Where the fit chose α or μ itself, a section says why it chose this view. Points
+    can be hovered: they tell their row, their colours and the columns named in `hover`, by default those that make most
+    of the view.
 
     >>> from imapce import IMAPCE
     >>> X = np.random.default_rng(0).normal(size=(60, 4))
@@ -56,7 +65,7 @@ def write_view_report(
     views = model.transform_all(X, most=most_compared(X) if chosen else 1)
     view = views[0]
     figure = plot_embedding(view, color=color, color_name=color_name, known=known)
-    sections = [Section("The view", figures=[(_view_caption(view, color, known, told), figure)])]
+    sections = [Section("The view", parts=[Picture(_view_caption(view, color, known, told), figure, view)])]
     if chosen:
         sections.append(
             Section("Why this view", figures=[(f"{path_caption(model)} {SMALL}", plot_path(model, views=views))])
@@ -75,7 +84,43 @@ def write_view_report(
     sections.append(Section("The search", model.stop_reason_, drawn))
     # Clouds of many points hardly compress: at a lower resolution, still above that of the page, they stay small.
     dpi = 105.0 if len(view) > RASTERISE_FROM else 150.0
-    return write_report(path, title=title, sections=sections, summary=facts, dpi=dpi)
+    rows = _hovered(model, X, color=color, color_name=color_name, names=hover, n_rows=len(view))
+    return write_report(path, title=title, sections=sections, summary=facts, dpi=dpi, hover=rows)
+
+
+def _hovered(
+    model: Any,
+    X: Any,
+    *,
+    color: ArrayLike | Mapping[str, ArrayLike] | None,
+    color_name: str | None,
+    names: Sequence[str] | None,
+    n_rows: int,
+) -> HoverRows:
+    """What a point tells: its row, its colour, and columns as they are in X."""
+    source = Source(model.reader_, X if is_table(X) else None, lambda places: _columns_of(X, places))
+    if names is None:
+        share = np.sum(model.components_**2, axis=0)
+        groups = np.arange(len(share)) if model.reader_.groups is None else model.reader_.groups
+        strongest = np.argsort(-np.bincount(groups, weights=share), kind="stable")[:_COLUMNS_HOVERED]
+        chosen = [int(place) for place in strongest]
+    else:
+        if absent := [name for name in names if name not in source.names]:
+            raise InvalidValueError(
+                f"hover must name columns of X, got {absent[0]!r}: {close_matches(absent[0], source.names)}"
+            )
+        chosen = [source.names.index(name) for name in names]
+    columns = [source.column(place) for place in chosen]
+    if color is not None:
+        named = color if isinstance(color, Mapping) else {color_name or column_name(color) or "colour": color}
+        columns[:0] = [Labels.read(one, "color", n_rows, most=n_rows + 1).column(name) for name, one in named.items()]
+    index = getattr(X, "index", None) if is_table(X) else None
+    return HoverRows(np.arange(n_rows) if index is None else np.asarray(index), columns)
+
+
+def _columns_of(X: Any, places: NDArray[np.intp]) -> NDArray[np.float64]:
+    chosen = X[:, places] if hasattr(X, "shape") else np.asarray(X)[:, places]
+    return np.asarray(chosen.toarray() if hasattr(chosen, "toarray") else chosen, dtype=np.float64)
 
 
 def _view_caption(

@@ -1,0 +1,126 @@
+"""The part of a page that answers "what is cluster 3?": its features in their own units, typical rows, its labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from imapce.exploration.description import Profile
+from imapce.exploration.naming import aligned, percent
+from imapce.exploration.traits import LevelTrait, NumberTrait, Trait
+from imapce.plotting.reports.cells import Histogram, Lines, Share
+from imapce.plotting.reports.page import Grid
+from imapce.plotting.style import shorten
+from imapce.tables.source import number_text
+
+MOST_TRAITS_SHOWN = 8
+_LEVELS_SHOWN, _LABELS_SHOWN = 3, 8
+_NAME, _LEVEL = 34, 26
+# A column that would need one row in twenty to move is no difference to speak of, nor is a label of one in a hundred.
+_WORTH_SHOWING, _WORTH_TELLING = 0.05, 0.01
+
+
+def profile_grids(profile: Profile, *, what: str, left: str | None, label_name: str = "label") -> list[Grid]:
+    """The tables of a profile: features, labels, typical rows; `what` names the rows, `left` those beside the others.
+
+    >>> profile_grids(Profile(size=2, others=2), what="cluster 0", left=None)
+    []
+    """
+    # Where nothing was taken before, what was left is all other rows.
+    beside = None if profile.left in (None, profile.others) else left
+    key = (what, "all other rows")
+    grids = []
+    shown = [trait for trait in profile.traits if trait.strength >= _WORTH_SHOWING][:MOST_TRAITS_SHOWN]
+    if shown:
+        header = _header("feature", what, beside)
+        grids.append(Grid((header, [_row(trait, beside) for trait in shown]), heading="What sets it apart", key=key))
+    if profile.labels is not None:
+        header = _header(shorten(label_name, _NAME), what, beside)
+        row = _row(profile.labels, beside, levels=_LABELS_SHOWN, counts=True)
+        # The name of the column stands in the header already.
+        table = (header[1:], [row[1:]]) if isinstance(profile.labels, LevelTrait) else (header, [row])
+        if isinstance(profile.labels, LevelTrait):
+            table[0][0] = shorten(label_name, _NAME)
+        grids.append(Grid(table, heading="Its labels, which were not used", key=key))
+    if profile.typical and shown:
+        columns = [trait.column for trait in profile.traits][:MOST_TRAITS_SHOWN]
+        rows = [[one.name, *(_value(text) for text in one.values[: len(columns)])] for one in profile.typical]
+        grids.append(
+            Grid((["row", *(shorten(name, _NAME) for name in columns)], rows), heading="The most typical rows")
+        )
+    return grids
+
+
+def made_of(labels: Trait, most: int = 2) -> str:
+    r"""What the labels of some rows are, in a few words for a table of all clusters.
+
+    >>> made_of(LevelTrait("digit", ("0", "1"), (0.9, 0.1), (0.0, 1.0)))
+    '0 (90\xa0%), 1 (10\xa0%)'
+    """
+    if isinstance(labels, NumberTrait):
+        return "mean {} ({} elsewhere)".format(*aligned(labels.inside.mean, labels.outside.mean))
+    order = np.argsort(-np.array(labels.inside), kind="stable")[:most]
+    told = [place for place in order if labels.inside[place] >= _WORTH_TELLING]
+    return ", ".join(f"{shorten(labels.levels[place], _LEVEL)} ({percent(labels.inside[place])})" for place in told)
+
+
+def _header(feature: str, what: str, beside: str | None) -> list[object]:
+    return [feature, "", what, "all other rows", *([beside] if beside else []), "difference", ""]
+
+
+def _row(trait: Trait, beside: str | None, *, levels: int = _LEVELS_SHOWN, counts: bool = False) -> list[object]:
+    name = shorten(trait.column, _NAME)
+    if isinstance(trait, NumberTrait):
+        sides = [trait.inside, trait.outside, *([trait.beside] if beside and trait.beside is not None else [])]
+        values = [value for side in sides for value in (side.mean, side.median)]
+        # The first two decide how many decimals are worth it.
+        texts = aligned(values[0], values[2], *values)[2:]
+        columns = [Lines(texts[place : place + 2]) for place in range(0, len(texts), 2)]
+        apart = [f"{_signed(trait.difference)} sd"]
+        if beside and trait.difference_beside is not None:
+            apart.append(f"{_signed(trait.difference_beside)} to {beside.split()[0]}")
+        ends = [number_text(value, 3) for value in (trait.edges[0], trait.edges[-1])]
+        if _are_whole(trait.edges):
+            ends = [number_text(trait.edges[0] + 0.5), number_text(trait.edges[-1] - 0.5)]
+        low, high = (end.replace("-", "−") for end in ends)
+        picture = Histogram(trait.inside.shares, trait.outside.shares, low, high)
+        return [name, Lines(("mean", "median")), *columns, Lines(apart), picture]
+    shown = trait.largest(levels)
+    if trait.telling not in shown and trait.inside[trait.telling] != trait.outside[trait.telling]:
+        shown = [*shown[: levels - 1], trait.telling]
+
+    def share(side: Sequence[float]) -> Lines:
+        return Lines([percent(side[place]) for place in shown])
+
+    inside = share(trait.inside)
+    if counts and trait.counts:
+        inside = Lines([f"{text} ({trait.counts[place]:,})" for text, place in zip(inside.cells, shown, strict=True)])
+    return [
+        name,
+        Lines([shorten(trait.levels[place], _LEVEL) for place in shown]),
+        inside,
+        share(trait.outside),
+        *([share(trait.beside)] if beside and trait.beside is not None else []),
+        Lines([_points(trait.inside[place] - trait.outside[place]) for place in shown]),
+        Lines([Share(trait.inside[place], trait.outside[place]) for place in shown]),
+    ]
+
+
+def _are_whole(edges: Sequence[float]) -> bool:
+    return len(edges) > 1 and edges[1] - edges[0] == 1.0 and (edges[0] + 0.5).is_integer()
+
+
+def _signed(number: float) -> str:
+    """A number with its sign, a minus and not a hyphen; none for zero."""
+    return f"{number:+.2f}".replace("-", "−") if abs(number) >= 0.005 else "0.00"
+
+
+def _points(gap: float) -> str:
+    """A difference of shares in points of a hundred."""
+    points = round(100 * gap)
+    return f"{points:+d} points".replace("-", "−") if points else "same"
+
+
+def _value(text: str) -> str:
+    return shorten(text, _LEVEL) if text else "missing"

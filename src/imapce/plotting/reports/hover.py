@@ -1,0 +1,218 @@
+"""Points of a picture that answer: the rows behind them, packed for a small script that the page carries itself.
+
+Without script the picture is as it was. Coordinates are kept as fractions of a panel, so the picture may be scaled.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d.proj3d import proj_transform  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from imapce.common.samples import seeded_sample
+from imapce.tables.source import Column
+
+Points = NDArray[np.float64]
+
+MOST_POINTS = 20_000
+# A page shall stay under 2 MB; what pictures and tables leave of it goes to the points, within these bounds.
+PAGE_LETTERS = 1_850_000
+LEAST_LETTERS, MOST_LETTERS = 60_000, 800_000
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where rows lie on a picture: the boxes of panels (left, top, width, height) and the rows as fractions of a panel.
+
+    >>> figure = Figure()
+    >>> _ = figure.add_axes((0, 0, 1, 1), xlim=(0, 10), ylim=(0, 10))
+    >>> Places.on(figure, np.array([[5.0, 2.5]]), [0]).rows.round(3)
+    array([[0.5 , 0.25]])
+    """
+
+    boxes: list[list[float]]
+    rows: Points
+
+    @classmethod
+    def on(cls, drawn: Figure, points: Points, panels: Sequence[int]) -> Places:
+        """Of a figure that was drawn, and whose panels all have the limits of the first."""
+        ax: Any = drawn.axes[panels[0]]
+        if ax.name == "3d":
+            points = np.column_stack(proj_transform(*points.T, ax.get_proj()))
+        box = ax.get_window_extent()
+        rows = (ax.transData.transform(points[:, :2]) - [box.x0, box.y0]) / [box.width, box.height]
+        wide, tall = drawn.bbox.width, drawn.bbox.height
+        frames = [drawn.axes[panel].get_window_extent() for panel in panels]
+        return cls([[one.x0 / wide, 1 - one.y1 / tall, one.width / wide, one.height / tall] for one in frames], rows)
+
+
+@dataclass(frozen=True, eq=False)
+class HoverRows:
+    """The rows that answer on one page: their names and a few columns of each.
+
+    `chosen` are the positions of those there is room for, and `fine` says whether a coordinate has two bytes or one,
+    where there are many points in many pictures.
+
+    >>> rows = HoverRows(np.arange(30_000), []).fitting(n_pictures=1, page_letters=0)
+    >>> rows.told
+    'Hover a point to read its row: 20,000 of 30,000 rows answer, a sample with a fixed seed.'
+    """
+
+    ids: NDArray[Any]
+    columns: Sequence[Column]
+    chosen: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    fine: bool = True
+
+    def fitting(self, *, n_pictures: int, page_letters: int) -> HoverRows:
+        """As many of the rows as a page of so many letters has room for, 20,000 at most."""
+        ids = np.asarray(self.ids)
+        plain = ids.dtype.kind in "iu"
+        name = 16 / 3 if plain else 3 + max((len(str(one)) for one in ids[:: max(1, len(ids) // 1000)]), default=0)
+        # Four letters stand for three bytes.
+        values = sum(4 / 3 * (4 if column.is_number else 2) for column in self.columns)
+        letters = min(max(PAGE_LETTERS - page_letters, LEAST_LETTERS), MOST_LETTERS)
+        room = {size: int(letters / (8 / 3 * size * max(n_pictures, 1) + values + name)) for size in (1, 2)}
+        fine = room[2] >= min(len(ids), MOST_POINTS)
+        most = min(MOST_POINTS, room[2 if fine else 1])
+        return replace(self, chosen=np.flatnonzero(seeded_sample(len(ids), most)), fine=fine)
+
+    @property
+    def told(self) -> str:
+        """What a caption says of it."""
+        words = "Hover a point to read its row"
+        if len(self.chosen) == len(self.ids):
+            return f"{words}."
+        return f"{words}: {len(self.chosen):,} of {len(self.ids):,} rows answer, a sample with a fixed seed."
+
+    def html(self, pictures: Sequence[Places]) -> str:
+        """The data and the script, to stand at the end of a page."""
+        ids = np.asarray(self.ids)[self.chosen]
+        plain = ids.dtype.kind in "iu" and len(ids) and ids.min() >= -(2**31) and ids.max() < 2**31
+        data = {
+            "fine": self.fine,
+            "ids": _packed(ids, "<i4") if plain else [str(one) for one in ids],
+            "columns": [self._column(column) for column in self.columns],
+            "pictures": [self._picture(one) for one in pictures],
+        }
+        # ASCII without "<" and ">" can neither end the element nor break the coding of the page.
+        text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e")
+        return f'<script type="application/json" id="rows">{text}</script>\n<script>{SCRIPT}</script>\n'
+
+    def _picture(self, places: Places) -> dict[str, Any]:
+        shown = places.rows[self.chosen]
+        top, kind = (65535, "<u2") if self.fine else (255, "u1")
+        inside = np.all((shown >= 0) & (shown <= 1), axis=1, keepdims=True)
+        # Zero says that the row lies outside the panel.
+        codes = np.where(inside, 1 + np.round(np.clip(shown, 0, 1) * (top - 1)), 0)
+        boxes = [[round(float(value), 5) for value in box] for box in places.boxes]
+        return {"boxes": boxes, "x": _packed(codes[:, 0], kind), "y": _packed(codes[:, 1], kind)}
+
+    def _column(self, column: Column) -> dict[str, Any]:
+        if column.values is not None:
+            return {"name": column.name, "values": _packed(column.values[self.chosen], "<f4")}
+        assert column.codes is not None
+        # Zero says that the value is missing.
+        coded = column.codes[self.chosen] + 1
+        kind = "u1" if len(column.levels) < 255 else "<u2"
+        return {"name": column.name, "levels": list(column.levels), "codes": _packed(coded, kind), "wide": kind != "u1"}
+
+
+def _packed(values: NDArray[Any], kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values.astype(kind)).tobytes()).decode("ascii")
+
+
+SCRIPT = """
+(() => {
+  const page = JSON.parse(document.getElementById("rows").textContent);
+  const buffer = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0)).buffer;
+  const unpack = (text, wide) => wide ? new Uint16Array(buffer(text)) : new Uint8Array(buffer(text));
+  const ids = typeof page.ids === "string" ? new Int32Array(buffer(page.ids)) : page.ids;
+  const columns = page.columns.map(column => {
+    if (column.values !== undefined) {
+      const values = new Float32Array(buffer(column.values));
+      const told = row => isNaN(values[row]) ? "" : Number(values[row].toPrecision(6)).toLocaleString("en");
+      return { name: column.name, told };
+    }
+    const codes = unpack(column.codes, column.wide);
+    return { name: column.name, told: row => codes[row] ? column.levels[codes[row] - 1] : "" };
+  });
+  const top = page.fine ? 65535 : 255, reach = 14;
+  const card = document.createElement("div");
+  card.className = "card";
+  card.setAttribute("role", "status");
+  document.body.append(card);
+
+  const element = (name, text) => Object.assign(document.createElement(name), { textContent: text });
+  const tell = (row, event) => {
+    card.replaceChildren(element("strong", "row " + ids[row]));
+    for (const column of columns) {
+      const text = column.told(row);
+      if (text === "") continue;
+      const line = document.createElement("div");
+      line.append(element("span", column.name), " ", element("b", text));
+      card.append(line);
+    }
+    card.style.display = "block";
+    const left = event.clientX + 16 + card.offsetWidth > window.innerWidth
+      ? event.clientX - 16 - card.offsetWidth : event.clientX + 16;
+    const below = Math.min(event.clientY + 16, window.innerHeight - card.offsetHeight - 8);
+    card.style.left = Math.max(4, left) + "px";
+    card.style.top = Math.max(4, below) + "px";
+  };
+
+  document.querySelectorAll("[data-picture]").forEach(plot => {
+    const picture = page.pictures[Number(plot.dataset.picture)];
+    const x = unpack(picture.x, page.fine), y = unpack(picture.y, page.fine);
+    const image = plot.querySelector("img");
+    const rings = picture.boxes.map(() => {
+      const ring = document.createElement("i");
+      ring.className = "ring";
+      plot.append(ring);
+      return ring;
+    });
+    const hide = () => {
+      card.style.display = "none";
+      rings.forEach(ring => { ring.style.display = "none"; });
+    };
+    const look = event => {
+      const frame = image.getBoundingClientRect();
+      const across = (event.clientX - frame.left) / frame.width, down = (event.clientY - frame.top) / frame.height;
+      const box = picture.boxes.find(([left, above, wide, tall]) =>
+        across >= left && across <= left + wide && down >= above && down <= above + tall);
+      if (!box) return hide();
+      const wide = box[2] * frame.width, tall = box[3] * frame.height;
+      const atX = (across - box[0]) / box[2], atY = 1 - (down - box[1]) / box[3];
+      let nearest = -1, least = reach * reach;
+      for (let row = 0; row < x.length; row++) {
+        if (!x[row]) continue;
+        const dx = ((x[row] - 1) / (top - 1) - atX) * wide, dy = ((y[row] - 1) / (top - 1) - atY) * tall;
+        const distance = dx * dx + dy * dy;
+        if (distance < least) { least = distance; nearest = row; }
+      }
+      if (nearest < 0) return hide();
+      picture.boxes.forEach((one, panel) => {
+        const right = (x[nearest] - 1) / (top - 1), up = (y[nearest] - 1) / (top - 1);
+        const ring = rings[panel];
+        ring.style.display = "block";
+        ring.style.left = image.offsetLeft + (one[0] + right * one[2]) * image.clientWidth + "px";
+        ring.style.top = image.offsetTop + (one[1] + (1 - up) * one[3]) * image.clientHeight + "px";
+      });
+      tell(nearest, event);
+    };
+    plot.addEventListener("pointermove", look);
+    plot.addEventListener("pointerdown", look);
+    plot.addEventListener("pointerleave", hide);
+  });
+  window.addEventListener("scroll", () => { card.style.display = "none"; }, { passive: true });
+})();
+"""
+# The only script that the browser may run on a page.
+SCRIPT_HASH = "sha256-" + base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode("ascii")
