@@ -16,7 +16,7 @@ endif
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) -e ".[dev,baselines]"
+	$(INSTALL) -e ".[dev,anndata,app,baselines,dask,docs,excel]"
 	@touch $@
 
 demo: .venv/installed            ## embed the built-in data and write a report with pictures
