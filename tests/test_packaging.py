@@ -88,7 +88,15 @@ def test_the_source_archive_holds_what_a_packager_asks_for(built: Path) -> None:
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as opened:
         names = {name.split("/", 1)[1] for name in opened.getnames() if "/" in name}
-    wanted = ("LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md", "src/imapce/py.typed", "conftest.py")
+    wanted = (
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "SECURITY.md",
+        "src/imapce/py.typed",
+        "conftest.py",
+    )
     assert names >= {*wanted, "tests/test_packaging.py"}
 
 
