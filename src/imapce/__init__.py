@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from imapce.estimators.imapce import IMAPCE
     from imapce.estimators.model_file import load_model
     from imapce.exploration.session import Exploration
-    from imapce.priors.kinds import Attributes, Samples, Subset
+    from imapce.priors.kinds import Attributes, Labels, Samples, Subset
     from imapce.search.solution import Optimum
 
 __version__ = "0.1.0"
@@ -31,6 +31,7 @@ __all__ = [
     "Attributes",
     "Exploration",
     "ImapceError",
+    "Labels",
     "Optimum",
     "Samples",
     "Subset",
@@ -44,6 +45,7 @@ _HOME = {
     "Attributes": "imapce.priors.kinds",
     "Exploration": "imapce.exploration.session",
     "ImapceError": "imapce.errors",
+    "Labels": "imapce.priors.kinds",
     "Optimum": "imapce.search.solution",
     "Samples": "imapce.priors.kinds",
     "Subset": "imapce.priors.kinds",

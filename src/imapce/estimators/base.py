@@ -31,9 +31,9 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
         """Fit to `X` given what is known.
 
-        `prior` is None, Attributes(columns), Samples(background), Subset(rows) or a list of them; methods that go by
-        labels also take an array with a class for each row. X may be an array, a SciPy sparse matrix or a pandas,
-        polars or Arrow table; it is never changed. A fit that is refused or cancelled leaves the estimator as it was.
+        `prior` is None, Attributes(columns), Labels(y), Samples(background), Subset(rows) or a list of them; an array
+        or Series of one label per row means Labels. X may be an array, a SciPy sparse matrix or a pandas, polars or
+        Arrow table; it is never changed. A fit that is refused or cancelled leaves the estimator as it was.
         """
         self._fit_whole(X, prior)
         return self
