@@ -10,7 +10,7 @@ import pytest
 
 import imapce
 
-SUBMODULES = ("baselines", "datasets", "metrics", "plotting", "tables")
+SUBMODULES = ("anndata", "baselines", "datasets", "metrics", "plotting", "tables")
 
 
 def in_a_new_process(code: str) -> str:
