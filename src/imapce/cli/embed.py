@@ -41,9 +41,9 @@ def embed(
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
 
-    The kinds of knowledge (--attributes, --erase, --background, --known) may be combined. Columns that can be no
-    features (ids, free text, dates, more than 50 levels, constants) are left out and named. The table of -o has the
-    columns of DATA, the row number and the axes.
+    The kinds of knowledge (--attributes, --erase, --known-label, --background, --known) may be combined. Columns that
+    can be no features (ids, free text, dates, more than 50 levels, constants) are left out and named. The table of -o
+    has the columns of DATA, the row number and the axes.
 
     Example:
 
@@ -75,8 +75,7 @@ def embed(
         prepared.everything,
         output=output,
         plot=plot,
-        color=prepared.labels,
-        color_name=asked.labels,
+        color=prepared.colours,
         known=prepared.known,
         aside=model.outliers_,
     )
@@ -91,8 +90,8 @@ def embed(
             model,
             prepared.features,
             report,
-            color=prepared.labels,
-            color_name=asked.labels,
+            color=prepared.colours or None,
+            told=prepared.told,
             known=prepared.known,
             title=f"View of {'standard input' if asked.data == '-' else Path(asked.data).name}",
             # How the search ended is a sentence, and the page has a section for it.

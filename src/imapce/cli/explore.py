@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from imapce.cli.messages import warnings_in_one_line
+from imapce.cli.messages import note, warnings_in_one_line
 from imapce.cli.options import DataOptions, Output, Report, ViewOptions
 from imapce.errors import InvalidValueError
 
@@ -105,6 +105,8 @@ def explore(
         write_clusters(exploration, prepared.carried, output)
         written["table"] = output
     if report is not None:
+        if len(prepared.colours) > 1:
+            note(f"the report is coloured by {next(iter(prepared.colours))!r}, the first of --labels.")
         exploration.report(report, labels=prepared.labels, title=f"Exploration of {Path(asked.data).name}")
         written["report"] = report
     if session is not None:

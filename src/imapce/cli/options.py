@@ -120,9 +120,21 @@ class DataOptions(FileOptions):
             "--known", metavar="COLUMN=VALUE", help="Rows of DATA that are known; repeatable. COLUMN is no feature."
         ),
     ] = None
+    known_label: Annotated[
+        str | None,
+        typer.Option(
+            "--known-label",
+            metavar="A,B",
+            help="Columns of classes or numbers that are known and are no features: what they explain is not shown.",
+        ),
+    ] = None
     labels: Annotated[
         str | None,
-        typer.Option("--labels", metavar="COLUMN", help="Column that colours the pictures. It is no feature."),
+        typer.Option(
+            "--labels",
+            metavar="A,B",
+            help="Columns that colour the pictures, each its own. They are no features, but where they are known.",
+        ),
     ] = None
     columns: Annotated[
         str | None,

@@ -81,8 +81,7 @@ def write_view(
     *,
     output: str | None,
     plot: str | None,
-    color: NDArray[Any] | None = None,
-    color_name: str | None = None,
+    color: Mapping[str, NDArray[Any]] | None = None,
     known: NDArray[Any] | None = None,
     aside: NDArray[Any] | None = None,
 ) -> dict[str, str]:
@@ -98,8 +97,9 @@ def write_view(
         names = [f"imapce{axis}" for axis in range(view.shape[1])]
         shown = np.ones(len(view), dtype=bool)
         shown[aside if aside is not None else []] = False
-        color, known = (None if values is None else np.asarray(values)[shown] for values in (color, known))
-        figure = plot_embedding(view[shown], color=color, color_name=color_name, known=known, axis_names=names)
+        colors = {name: np.asarray(labels)[shown] for name, labels in (color or {}).items()}
+        known = None if known is None else np.asarray(known)[shown]
+        figure = plot_embedding(view[shown], color=colors or None, known=known, axis_names=names)
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
         table = view if output.lower().endswith(".npy") else output_table(carried, view)
@@ -142,12 +142,11 @@ def write_comparison(
     *,
     title: str,
     facts: dict[str, str],
-    color_name: str | None = None,
 ) -> dict[str, str]:
     """Write every file of the folder `output`, or none; what was written and where."""
     from imapce.plotting import plot_methods, save_figure, write_comparison_report
 
-    figure = plot_methods(comparison, color=prepared.labels, color_name=color_name)
+    figure = plot_methods(comparison, color=prepared.colours or None)
     told = {**facts, "notes": comparison.notes, "scored_rows": len(comparison.scored_rows)}
     records = comparison.to_records()
     remarks = {one.method.title: list(one.remarks) for one in comparison.results if one.remarks}

@@ -2,7 +2,7 @@
 
 Columns named as labels or as known are answers, so they leave the features; the rows keep them in the output.
 
-    request = Request("penguins.csv", known=("species=Adelie",), labels="island")
+    request = Request("penguins.csv", known=("species=Adelie",), labels=("island",))
     prepare(request).priors          # [Subset(rows=...)]
 """
 
@@ -24,7 +24,7 @@ from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, listing
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
-from imapce.priors.kinds import Attributes, Prior, Samples, Subset
+from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_and_tell
 from imapce.tables.select import select
@@ -39,7 +39,8 @@ class Request:
     attributes: tuple[str, ...] = ()
     background: str | None = None
     known: tuple[str, ...] = ()
-    labels: str | None = None
+    labels: tuple[str, ...] = ()
+    known_label: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     known_labels: str | None = None
     erase: tuple[str, ...] = ()
@@ -55,7 +56,8 @@ class Request:
             attributes=listed_names(options.attributes),
             background=options.background,
             known=tuple(options.known or ()),
-            labels=options.labels,
+            labels=listed_names(options.labels),
+            known_label=listed_names(options.known_label),
             drop=listed_names(options.drop),
             known_labels=known_labels,
             erase=listed_names(options.erase),
@@ -74,7 +76,8 @@ class Request:
 class Prepared:
     """Features and priors for `IMAPCE.fit`, the priors in words, and what the output and the plot need besides.
 
-    `carried` are the columns that are no features and were not dropped, `everything` all of DATA.
+    `carried` are the columns that are no features and were not dropped, `everything` all of DATA, `colours` the columns
+    that colour the pictures, by name, and `told` those columns that are known.
     """
 
     features: Any
@@ -82,9 +85,15 @@ class Prepared:
     priors: list[Prior]
     words: list[str]
     known: NDArray[np.bool_] | None
-    labels: NDArray[Any] | None
+    colours: dict[str, NDArray[Any]] = field(default_factory=dict)
     known_labels: NDArray[Any] | None = None
     everything: pa.Table = field(default_factory=lambda: pa.table({}))
+    told: frozenset[str] = frozenset()
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The first of the columns that colour the pictures, by which structure is scored."""
+        return next(iter(self.colours.values()), None)
 
 
 def listed_names(text: str | None) -> tuple[str, ...]:
@@ -105,7 +114,7 @@ def listed_names(text: str | None) -> tuple[str, ...]:
 def prepare(request: Request) -> Prepared:
     """Read the file of a request and take apart features, labels and what is known.
 
-    >>> prepare(Request("penguins.csv", labels="species")).carried.column_names   # doctest: +SKIP
+    >>> prepare(Request("penguins.csv", labels=("species",))).carried.column_names   # doctest: +SKIP
     ['species']
     """
     data = _read(request.data, request.reading)
@@ -114,17 +123,21 @@ def prepare(request: Request) -> Prepared:
     names = column_names(data, "DATA")
     known = [_column_and_value(text, names) for text in request.known]
     known_columns = list(dict.fromkeys(column for column, _ in known))
-    answers = {"--labels": request.labels, "--known-labels": request.known_labels}
-    named = {option: column for option, column in answers.items() if column is not None}
-    for option, column in [
-        *(("--known", column) for column in known_columns),
-        *named.items(),
-        *(("--drop", column) for column in request.drop),
-        *(("--columns", column) for column in request.columns),
-        *((option, column) for option, columns in request.known_columns.items() for column in columns),
-    ]:
-        _require_column(option, column, names)
-    carried = list(dict.fromkeys([*named.values(), *known_columns]))
+    classes = () if request.known_labels is None else (request.known_labels,)
+    for option, asked in {
+        "--known": known_columns,
+        "--labels": request.labels,
+        "--known-label": request.known_label,
+        "--known-labels": classes,
+        "--drop": request.drop,
+        "--columns": request.columns,
+        **request.known_columns,
+    }.items():
+        for column in asked:
+            _require_column(option, column, names)
+    # A column that is known and a feature may colour the pictures as well.
+    colours = [name for name in request.labels if name not in (*request.attributes, *request.erase)]
+    carried = list(dict.fromkeys([*colours, *classes, *request.known_label, *known_columns]))
     removed = {*carried, *request.drop}
     for option, asked in {**request.known_columns, "--columns": request.columns}.items():
         if lost := [column for column in asked if column in removed]:
@@ -135,6 +148,12 @@ def prepare(request: Request) -> Prepared:
     features, left_out = _features(data, [name for name in names if name not in removed], request)
     carried += [name for name in names if name in left_out]
     priors, words = _column_and_sample_priors(request.known_columns, request)
+    for column in request.known_label:
+        labels = _plain_columns(data, [column])
+        priors.append(Labels(labels))
+        missing = labels.column(0).null_count
+        without = f", which {missing:,} rows lack" if missing else ""
+        words.append(f"the label {column} is known{without}")
     mask: NDArray[np.bool_] | None = None
     for column in known_columns:
         values = [value for name, value in known if name == column]
@@ -142,7 +161,9 @@ def prepare(request: Request) -> Prepared:
         priors.append(Subset(rows))
         words.append(f"{rows.sum():,} of {len(rows):,} rows are known, with {column} = {' or '.join(values)}")
         mask = rows if mask is None else mask | rows
-    columns = {option: _plain_columns(data, [column]).column(0).to_numpy() for option, column in named.items()}
+    answers = {
+        name: _plain_columns(data, [name]).column(0).to_numpy() for name in dict.fromkeys((*request.labels, *classes))
+    }
     return Prepared(
         features=features,
         carried=_plain_columns(data, carried),
@@ -150,8 +171,9 @@ def prepare(request: Request) -> Prepared:
         priors=priors,
         words=words,
         known=mask,
-        labels=columns.get("--labels"),
-        known_labels=columns.get("--known-labels"),
+        colours={name: answers[name] for name in request.labels},
+        told=frozenset((*request.attributes, *request.erase, *request.known_label, *known_columns)),
+        known_labels=None if request.known_labels is None else answers[request.known_labels],
     )
 
 
@@ -222,6 +244,7 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
     for option, asked in (
         ("--known", request.known),
         ("--labels", request.labels),
+        ("--known-label", request.known_label),
         ("--known-labels", request.known_labels),
         ("--drop", request.drop),
         ("--columns", request.columns),
@@ -239,7 +262,7 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
             )
         positions[option] = [int(text) for text in texts]
     priors, words = _column_and_sample_priors(positions, request)
-    return Prepared(data, _no_columns(), priors, words, None, None)
+    return Prepared(data, _no_columns(), priors, words, None)
 
 
 def _column_and_sample_priors(
