@@ -10,7 +10,8 @@ import pytest
 from cells import anndata, made_cells
 from imapce import Exploration, ImapceError
 from imapce.anndata import write_clusters
-from imapce.anndata.files import annotated_copy, h5ad_target
+from imapce.anndata.files import annotated_copy
+from imapce.tables.annotated import h5ad_target
 
 CELLS = made_cells(300, 40)
 FOUND = Exploration.from_anndata(CELLS, prior="batch", layer="log", random_state=0).run(max_steps=1)
@@ -70,5 +71,5 @@ def test_a_copy_is_whole_or_not_there(tmp_path: Path) -> None:
 
 
 def test_a_copy_needs_a_source_of_its_kind(tmp_path: Path) -> None:
-    with pytest.raises(ImapceError, match=r"path can be \.h5ad where the rows come from one"):
+    with pytest.raises(ImapceError, match=r"path can be \.h5ad where rows to embed or explore come from one"):
         h5ad_target(str(tmp_path / "out.h5ad"), "rows.csv")

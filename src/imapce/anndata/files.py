@@ -5,37 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from imapce.common.whole_files import whole_file, writable_target
+from imapce.common.whole_files import whole_file
 from imapce.errors import ImapceError, InvalidValueError, needs
 from imapce.tables.annotated import EXTRA
-
-SUFFIX = ".h5ad"
-
-
-def is_h5ad(path: str | os.PathLike[str] | None) -> bool:
-    """Whether a path names an .h5ad file.
-
-    >>> is_h5ad("cells.H5AD"), is_h5ad("cells.csv"), is_h5ad(None)
-    (True, False, False)
-    """
-    return path is not None and Path(path).name.lower().endswith(SUFFIX)
-
-
-def h5ad_target(path: str, source: str) -> Path:
-    """The file that `annotated_copy` would write, or one sentence on why it could not; for checks ahead of long work.
-
-    >>> h5ad_target("out.h5ad", "cells.csv")
-    Traceback (most recent call last):
-    imapce.errors.InvalidValueError: path can be .h5ad where the rows come from one, got 'out.h5ad' for 'cells.csv': ...
-    """
-    if not is_h5ad(source):
-        raise InvalidValueError(
-            f"path can be .h5ad where the rows come from one, got {path!r} for {source!r}: use .parquet or .csv."
-        )
-    return writable_target(path)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ Cells are rows, genes are columns, most counts are zero: the matrix goes on as i
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from imapce.common.whole_files import writable_target
 from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
 from imapce.tables.binary import Limit, numeric_matrix
 from imapce.tables.named import NamedMatrix
 
 EXTRA = "imapce[anndata]"
+SUFFIX = ".h5ad"
 
 
 def features(adata: Any, *, layer: str | None = None, use_rep: str | None = None, name: str = "adata") -> NamedMatrix:
@@ -77,6 +80,29 @@ def read_h5ad(file: Path, limit: Limit) -> NamedMatrix:
         # Indices beyond the shape would be followed beyond the end of memory by every later product.
         matrix.matrix.check_format(full_check=True)
     return NamedMatrix(matrix.matrix, matrix.names, about_cells(adata))
+
+
+def is_h5ad(path: str | os.PathLike[str] | None) -> bool:
+    """Whether a path names an .h5ad file.
+
+    >>> is_h5ad("cells.H5AD"), is_h5ad("cells.csv"), is_h5ad(None)
+    (True, False, False)
+    """
+    return path is not None and Path(path).name.lower().endswith(SUFFIX)
+
+
+def h5ad_target(path: str | os.PathLike[str], source: str | None) -> Path:
+    """Where a copy of the AnnData in `source` would be written, or one sentence on why it could not.
+
+    >>> h5ad_target("out.h5ad", "cells.csv")
+    Traceback (most recent call last):
+    imapce.errors.InvalidValueError: path can be .h5ad where rows to embed or explore come from one, got 'out.h5ad': ...
+    """
+    if not is_h5ad(source):
+        raise InvalidValueError(
+            f"path can be .h5ad where rows to embed or explore come from one, got {str(path)!r}: use .parquet or .csv."
+        )
+    return writable_target(path)
 
 
 def about_cells(adata: Any) -> pa.Table:

@@ -93,6 +93,15 @@ class NamedMatrix:
         picked = self.matrix[:, positions] if not sparse.issparse(self.matrix) else by_columns(self.matrix, positions)
         return NamedMatrix(picked, tuple(names), self.about_rows)
 
+    def of_rows(self, rows: Any) -> NamedMatrix:
+        """These rows, by mask or positions, without what is told of them.
+
+        >>> NamedMatrix(np.eye(3), ("a", "b", "c")).of_rows([2]).matrix.tolist()
+        [[0.0, 0.0, 1.0]]
+        """
+        matrix = sparse.csr_array(self.matrix) if sparse.issparse(self.matrix) else np.asarray(self.matrix)
+        return NamedMatrix(matrix[rows], self.names)
+
     def encoding(self, means: NDArray[np.float64]) -> Encoding:
         """The columns as a table of numbers with these means would have them.
 
