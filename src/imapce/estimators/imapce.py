@@ -32,7 +32,7 @@ from imapce.priors.kinds import Prior
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows
-from imapce.search.solution import Optimum, Progress, Solution, Trace
+from imapce.search.solution import Optimum, Progress, Solution, Trace, Views
 from imapce.search.stiefel import canonical_frame
 from imapce.tables.reader import Reader
 
@@ -216,10 +216,10 @@ class IMAPCE(LinearView):
     def _keep(self, solution: Solution, problem: Problem) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
         C_X = problem.X.second_moment
-        self.optima_ = [
+        self.optima_ = Views(
             replace(one, components=canonical_frame(one.V, C_X @ one.V).T.copy()) for one in solution.optima
-        ]
-        self.path_ = list(solution.path)
+        )
+        self.path_ = Views(solution.path)
         told = read_back(problem, self.optima_[0].V)
         self.read_back_ = None if told is None else {"score": told.score, "chance": told.chance}
         best = self.optima_[0]

@@ -7,7 +7,7 @@ linear baselines differ only in how they choose components_ from second moments 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from imapce.rows.open import open_rows, projected
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import shares_of_kurtosis, stacked_product
 from imapce.tables.encode import frame
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -108,8 +111,24 @@ class LinearView(TableEstimator):
 
     def transform(self, X: Any) -> Array:
         """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row."""
+        return self._view(X)
+
+    def _view(self, X: Any) -> Array:
         check_is_fitted(self)
         return self._placed(self._read(X), self.components_)
+
+    def plot(self, X: Any, *, color: Any = None, **settings: Any) -> Figure:
+        """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`.
+
+        >>> from imapce import IMAPCE
+        >>> X = np.random.default_rng(0).normal(size=(60, 4))
+        >>> IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(X).plot(X, color=np.arange(60) % 2)
+        <Figure size 760x560 with 1 Axes>
+        """
+        from imapce.plotting.scatter import plot_embedding
+
+        settings.setdefault("axis_names", self.get_feature_names_out().tolist())
+        return plot_embedding(self._view(X), color=color, **settings)
 
     def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
         """`fit`, then the view of the same rows, which are read once for both."""

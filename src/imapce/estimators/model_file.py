@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from imapce.common.archive import in_json, read_archive, write_archive
 from imapce.errors import FileFormatError
 from imapce.estimators.imapce import IMAPCE
-from imapce.search.solution import Optimum, Trace
+from imapce.search.solution import Optimum, Trace, Views
 from imapce.tables.encoding import Encoding
 from imapce.tables.reader import Reader
 
@@ -111,7 +111,7 @@ def _told(optimum: Optimum) -> dict[str, Any]:
 def _optima(stored: list[dict[str, Any]], components: Array, what: str) -> list[Optimum]:
     if len(stored) != len(components):
         raise ValueError(f"the {what} does not fit its views")
-    optima = []
+    optima = Views()
     for one, axes in zip(stored, components, strict=True):
         if strangers := set(one) - set(OPTIMUM_FIELDS):
             raise ValueError(f"{sorted(strangers)[0]!r} is no part of an optimum")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from imapce.common.records import Comparable
 from imapce.errors import InvalidValueError
+from imapce.exploration.shown import taken_in_words
 from imapce.exploration.structure import Structure
 from imapce.priors.kinds import Prior
 from imapce.rows.base import Rows
@@ -49,6 +50,9 @@ class TakenCluster(Comparable):
     _: KW_ONLY
     chosen: str
 
+    def __repr__(self) -> str:
+        return f"TakenCluster({taken_in_words(self)})"
+
     @property
     def size(self) -> int:
         """How many rows it has."""
@@ -75,6 +79,9 @@ class AcceptedStep(Comparable):
     view: int = 0
     p_value: float | None = None
     structure: Structure | None = None
+
+    def __repr__(self) -> str:
+        return f"AcceptedStep({'; '.join(map(taken_in_words, self.clusters[:3]))}{'; …' * (len(self.clusters) > 3)})"
 
 
 @dataclass(frozen=True, eq=False)

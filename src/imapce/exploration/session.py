@@ -330,10 +330,17 @@ class Exploration(Session):
                 watch=watch,
             )
             self._proposal = self._proposal.with_view(place, seen)
+        if place == 0 and seen.most_distinct and not self._proposal.features:
+            rows = np.flatnonzero(seen.clusters == seen.most_distinct[0])
+            self._proposal = replace(self._proposal, features=self._features(rows, seen))
         return seen
 
     def _features(self, rows: NDArray[np.intp], view: View) -> tuple[Feature, ...]:
         """What sets rows apart from the other unexplored ones of a view."""
+        step = self._proposal
+        told = step is not None and step.features and view is step.views[0]
+        if step is not None and told and np.array_equal(rows, np.flatnonzero(view.clusters == view.most_distinct[0])):
+            return step.features
         inside = np.isin(np.arange(self._rows.n_rows), rows)
         return features_apart(
             self._rows,

@@ -24,6 +24,7 @@ from imapce.exploration.clustering import CLUSTERERS
 from imapce.exploration.partition import Partition
 from imapce.exploration.record import AcceptedStep, DataPrint, Record, TakenCluster
 from imapce.exploration.session_file import not_whole, read_session, write_session
+from imapce.exploration.shown import ShownExploration
 from imapce.exploration.steps import Look, Step, View, coordinates
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.structure import Structure
@@ -42,7 +43,7 @@ Mask = NDArray[np.bool_]
 VIEW_SIZE, JOINT_SIZE = (0.02, 10), (0.01, 5)
 
 
-class Session:
+class Session(ShownExploration):
     """The state of an exploration and all that follows from it without looking; `Exploration` looks and moves."""
 
     def __init__(
@@ -115,6 +116,11 @@ class Session:
     def feature_names(self) -> list[str]:
         """The names of the columns as the views use them, a category as one name for each of its values."""
         return self._reader.names
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether there is a proposal with its clusters, which asking for it need not compute."""
+        return self._proposal is not None and self._proposal.views[0].looked_at
 
     @property
     def is_joint(self) -> bool:

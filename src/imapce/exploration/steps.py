@@ -22,6 +22,7 @@ from imapce.estimators.imapce import IMAPCE, quiet_about_convergence
 from imapce.exploration.clustering import Clustering, cluster_view
 from imapce.exploration.record import Feature
 from imapce.exploration.refinement import AXES, REFINED_ROWS, numbered, refined
+from imapce.exploration.shown import ShownStep, clusters_of_view
 from imapce.exploration.structure import Structure
 from imapce.priors.kinds import Prior
 from imapce.priors.problem import Problem
@@ -55,6 +56,9 @@ class View(Comparable):
     set_aside: Mask
     coordinates: Array | None = None
     found: Clustering | None = None
+
+    def __repr__(self) -> str:
+        return f"View({clusters_of_view(self)}; {self.optimum!r})"
 
     @property
     def components(self) -> Array:
@@ -121,17 +125,18 @@ class View(Comparable):
 
 
 @dataclass(frozen=True, eq=False)
-class Step(Comparable):
+class Step(ShownStep, Comparable):
     """A proposal: the best view first in `views`, the other distinct optima after it; nothing is changed by it.
 
     `p_value` tells how often one Gaussian would look as split as the unexplored rows do; None where nobody asked
     (`Exploration.test`). `structure` tells whether the rows that were unexplored at the start are clearly more than one
-    group; None where clusters are found view by view, or not yet.
+    group; None where clusters are found view by view, or not yet. `features` set the most distinct cluster apart from
+    the other unexplored rows, strongest first.
 
     >>> rows = np.ones(5, dtype=bool)
     >>> view = View(Optimum(np.eye(2, 4), 1.0), np.zeros(4), np.ones(4), unexplored=rows, set_aside=~rows)
-    >>> Step(0, (view,), "Converged.").components.shape
-    (2, 4)
+    >>> Step(0, (view,), "Converged.")
+    Step 0: 5 unexplored rows, clusters not looked for
     """
 
     number: int
@@ -140,6 +145,7 @@ class Step(Comparable):
     _: KW_ONLY
     p_value: float | None = None
     structure: Structure | None = None
+    features: tuple[Feature, ...] = ()
 
     @property
     def embedding(self) -> Array:

@@ -1,7 +1,7 @@
 """Figures and reports of what a view shows: they read finished results and never compute a view.
 
-Everything is built on matplotlib `Figure` objects. No function touches pyplot or the global rcParams, so
-figures can be made in servers, in threads and in notebooks alike.
+Everything is built on matplotlib `Figure` objects, which are images in a notebook. No function loads pyplot or touches
+the global rcParams, so figures can be made in servers, in threads and in notebooks alike.
 
 >>> from imapce.plotting import plot_embedding, save_figure
 >>> save_figure(plot_embedding(np.eye(3)[:, :2], color=["a", "b", "b"]), "view.png").name

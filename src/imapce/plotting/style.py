@@ -15,6 +15,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.plotting.figure import new_page
 
 # The eight Okabe-Ito colours and four more, chosen so that the closest pair stays 17 CIELAB units apart for
 # readers with deuteranopia, 19 with protanopia and 26 without either. The two that are pale on white come
@@ -63,7 +64,7 @@ def new_figure(width: float, height: float, *, three_d: bool = False) -> tuple[F
 
 def blank_figure(width: float, height: float) -> Figure:
     """Give an empty white figure of so many inches."""
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    figure = new_page(figsize=(width, height), layout="constrained", facecolor="white")
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)  # type: ignore[union-attr, call-arg]
     return figure
 

@@ -49,6 +49,8 @@ class Optimum(Comparable):
 
     >>> Optimum(np.eye(2, 5), objective=3.0, separation=0.5, leakage=0.2).score
     0.4
+    >>> Optimum(np.eye(2, 5), objective=3.0)
+    Optimum(objective=3, starts=1, 2 axes of 5 columns)
     """
 
     components: Array
@@ -64,6 +66,13 @@ class Optimum(Comparable):
     relative_gradient: float = np.nan
     converged: bool = True
 
+    def __repr__(self) -> str:
+        told = {"alpha": self.alpha, "mu": self.mu, "objective": self.objective, "kurtosis": self.kurtosis}
+        told |= {"separation": self.separation, "leakage": self.leakage, "kept": self.kept}
+        numbers = ", ".join(f"{name}={value:.4g}" for name, value in told.items() if not np.isnan(value))
+        k, d = self.components.shape
+        return f"Optimum({numbers}, starts={self.starts}, {k} axes of {d} columns)"
+
     @property
     def V(self) -> Array:
         """The frame (d, k), axes as columns, as the paper writes it."""
@@ -73,6 +82,17 @@ class Optimum(Comparable):
     def score(self) -> float:
         """separation·(1 − leakage)₊: the split counts as far as the known does not explain the view."""
         return discounted(self.separation, self.leakage)
+
+
+class Views(list[Optimum]):
+    """A list of optima that prints on one line, however many there are.
+
+    >>> Views([Optimum(np.eye(2, 5), objective=3.0)] * 2)
+    [2 views, the first Optimum(objective=3, starts=1, 2 axes of 5 columns)]
+    """
+
+    def __repr__(self) -> str:
+        return f"[{len(self)} views, the first {self[0]!r}]" if len(self) > 1 else super().__repr__()
 
 
 def discounted(separation: float, leakage: float) -> float:

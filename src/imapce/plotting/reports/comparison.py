@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from imapce.plotting.comparison import NOT_ASKED
+from imapce.plotting.figure import for_a_file
 from imapce.plotting.reports.page import Section, write_report
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     return [HEADER[name] for name in shown], [[_cell(name, record[name]) for name in shown] for record in records]
 
 
+@for_a_file()
 def write_comparison_report(
     path: str | os.PathLike[str],
     comparison: Comparison,

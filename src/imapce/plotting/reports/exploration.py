@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from imapce.plotting.figure import for_a_file
 from imapce.plotting.labels import Labels
 from imapce.plotting.overview import label_counts, plot_overview
 from imapce.plotting.reports.page import Section, Table, write_report
@@ -32,6 +33,7 @@ _NAME_IN_WORDS = 40
 _WORTH_SAYING = 0.1
 
 
+@for_a_file()
 def write_exploration_report(
     exploration: Exploration,
     path: str | os.PathLike[str],

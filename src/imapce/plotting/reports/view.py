@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.plotting.biplot import plot_loadings
+from imapce.plotting.figure import for_a_file
 from imapce.plotting.path import most_compared, path_caption, plot_path, read_path
 from imapce.plotting.reports.page import Section, Table, write_report
 from imapce.plotting.scatter import plot_embedding
@@ -24,6 +25,7 @@ SMALL = "Below it is drawn small, and beside it the next best that look differen
 _FEATURES_IN_TABLE = 12
 
 
+@for_a_file()
 def write_view_report(
     model: Any,
     X: Any,
