@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics import adjusted_rand_score, balanced_accuracy_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
@@ -116,6 +118,23 @@ def test_scanpy_draws_it() -> None:
     panels = [ax for ax in figure.axes if ax.collections]
     assert len(panels) == 2
     assert sum(len(part.get_offsets()) for part in panels[0].collections) == 900
+
+
+def test_sparse_cells_are_never_written_out() -> None:
+    """150,000 x 3,000 counts are 3.6 GB written out."""
+    rng = np.random.default_rng(0)
+    counts = sparse.random_array((150_000, 3_000), density=3e-4, rng=rng, format="csr", dtype=np.float32)
+    cells = anndata.AnnData(sparse.csr_matrix(counts))
+    cells.obs["batch"] = rng.integers(0, 2, 150_000).astype(str)
+    assert features(cells).matrix is cells.X
+    tracemalloc.start()
+    try:
+        embed(cells, prior="batch", alpha=1.0, mu=0.0, outliers="keep", n_starts=2, random_state=0)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sparse.issparse(cells.X)
+    assert most < 500e6
 
 
 def refused(words: str, **arguments: Any) -> None:
