@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from imapce import anndata as anndata
     from imapce import baselines as baselines
     from imapce import datasets as datasets
     from imapce import metrics as metrics
@@ -51,7 +52,7 @@ _HOME = {
     "Subset": "imapce.priors.kinds",
     "load_model": "imapce.estimators.model_file",
 }
-_SUBMODULES = ("baselines", "datasets", "metrics", "plotting", "tables")
+_SUBMODULES = ("anndata", "baselines", "datasets", "metrics", "plotting", "tables")
 
 
 def __getattr__(name: str) -> Any:

@@ -49,10 +49,11 @@ def embed(
 
         imapce embed penguins.csv --known species=Adelie -o view.parquet --plot view.png
     """
-    from imapce.cli.outputs import check_targets, write_view
+    from imapce.cli.outputs import check_targets, write_annotated_view, write_view
     from imapce.cli.progress import of_a_fit, progress
     from imapce.cli.request import Request, prepare
     from imapce.cli.screen import facts_table, fit_facts, model_facts, print_model, print_written
+    from imapce.tables.annotated import is_h5ad
 
     show.require_stdout_free(output)
     check_targets(
@@ -62,6 +63,7 @@ def embed(
         others={"--save": save},
         inputs=(asked.data, asked.background),
         stream=True,
+        source=asked.data,
     )
     prepared = prepare(Request.of_options(asked))
     model = fit.estimator(outliers=outliers.value, random_state=fit.seed)
@@ -73,12 +75,15 @@ def embed(
     written = write_view(
         view,
         prepared.everything,
-        output=output,
+        output=None if is_h5ad(output) else output,
         plot=plot,
         color=prepared.colours,
         known=prepared.known,
         aside=model.outliers_,
     )
+    if output is not None and is_h5ad(output):
+        write_annotated_view(asked.data, output, model, view)
+        written["table"] = output
     if save is not None:
         with named("--save"):
             model.save(save)

@@ -69,7 +69,13 @@ def explore(
         raise InvalidValueError(
             f"-o must be a table with columns for explore, got {output!r}: use .parquet, .csv, .tsv or .arrow."
         )
-    check_targets(table=output, report=report, others={"--session": session}, inputs=(asked.data, asked.background))
+    check_targets(
+        table=output,
+        report=report,
+        others={"--session": session},
+        inputs=(asked.data, asked.background),
+        source=asked.data,
+    )
     if resume and session is None:
         raise InvalidValueError("--resume goes on with a session; name its file with --session FILE.")
     if session is not None and not resume and Path(session).exists():
@@ -106,7 +112,7 @@ def explore(
         _save_what_there_is(exploration, session)
     written: dict[str, str] = {}
     if output is not None:
-        write_clusters(exploration, prepared.carried, output)
+        write_clusters(exploration, prepared.carried, output, source=asked.data)
         written["table"] = output
     if report is not None:
         first = next(iter(prepared.colours), None)

@@ -33,7 +33,8 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Table to write: .parquet, .csv, .tsv, .arrow, or .npy (the axes alone); - is standard output.",
+        help="Table to write: .parquet, .csv, .tsv, .arrow, .npy (the axes alone), or .h5ad (a copy of DATA with the "
+        "result); - is standard output.",
     ),
 ]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]
@@ -145,7 +146,7 @@ class DataOptions(FileOptions):
         typer.Argument(
             metavar="DATA",
             help="Rows: .csv, .tsv or other text (also .gz, .bz2, .zst), .jsonl, .xlsx, .parquet (also a folder or a "
-            "pattern), .arrow, .feather, .npy, .npz, or - for text on standard input.",
+            "pattern), .arrow, .feather, .npy, .npz, .h5ad, or - for text on standard input.",
         ),
     ]
     attributes: Annotated[

@@ -23,7 +23,9 @@ from imapce.common.whole_files import whole_file, whole_folder, writable_target
 from imapce.common.words import axis_names
 from imapce.comparison.compare import Comparison
 from imapce.errors import InvalidValueError
+from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.session import Exploration
+from imapce.tables.annotated import h5ad_target, is_h5ad
 from imapce.tables.encode import column_names
 from imapce.tables.files import STREAM, table_target, write_table
 
@@ -45,10 +47,12 @@ def check_targets(
     inputs: Iterable[str | None] = (),
     others: Mapping[str, str | None] | None = None,
     stream: bool = False,
+    source: str | None = None,
 ) -> None:
     """Refuse, before any work, outputs that cannot be written, that collide, or that would replace an input.
 
-    `stream` says that the command can write its table to standard output.
+    `stream` says that the command can write its table to standard output, `source` is the file of which an .h5ad table
+    would be a copy.
     """
     inputs = list(inputs)
     targets: dict[str, Path] = {}
@@ -58,7 +62,7 @@ def check_targets(
         raise InvalidValueError("standard input holds one table, and '-' stands for two: name a file for one of them.")
     if table is not None and table != STREAM:
         with named("--output"):
-            targets["--output"] = table_target(table)
+            targets["--output"] = h5ad_target(table, source) if is_h5ad(table) else table_target(table)
     if plot is not None:
         # matplotlib takes half a second to import, so only where a figure is asked for.
         from imapce.plotting import figure_target
@@ -131,8 +135,27 @@ def _write_stream(table: pa.Table) -> None:
     sys.stdout.buffer.write(text.getvalue().to_pybytes())
 
 
-def write_clusters(exploration: Exploration, carried: pa.Table, output: str) -> None:
-    """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes."""
+def write_annotated_view(source: str, output: str, model: IMAPCE, view: NDArray[np.float64]) -> None:
+    """Write a copy of an .h5ad file with the view in it, as `imapce.anndata.embed` keeps it."""
+    from imapce.anndata.files import annotated_copy
+    from imapce.anndata.views import write_view as keep_view
+
+    with annotated_copy(source, output) as cells:
+        keep_view(cells, model, view)
+
+
+def write_clusters(exploration: Exploration, carried: pa.Table, output: str, *, source: str) -> None:
+    """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes.
+
+    An .h5ad file is a copy of `source` with the clusters in obs.
+    """
+    if is_h5ad(output):
+        from imapce.anndata import write_clusters as keep_clusters
+        from imapce.anndata.files import annotated_copy
+
+        with annotated_copy(source, output) as cells:
+            keep_clusters(cells, exploration)
+        return
     frame = exploration.to_frame()
     names = column_names(frame, "the result")
     with named("--output"):

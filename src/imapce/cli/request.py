@@ -27,8 +27,12 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_and_tell
+from imapce.tables.named import NamedMatrix
 from imapce.tables.select import select
 from imapce.tables.usable import dates_as_numbers, usable_columns
+
+# These name features; the other options name what is told of rows. In a table both are columns.
+OF_FEATURES = ("--attributes", "--erase", "--columns", "--drop")
 
 
 @dataclass(frozen=True)
@@ -118,9 +122,13 @@ def prepare(request: Request) -> Prepared:
     ['species']
     """
     data = _read(request.data, request.reading)
+    # The features of an AnnData are its variables; what is told of its rows is a table beside them.
+    matrix = data if isinstance(data, NamedMatrix) else None
+    data = data if matrix is None else matrix.about_rows
     if not is_table(data):
         return _prepared_array(data, request)
     names = column_names(data, "DATA")
+    variables = names if matrix is None else list(matrix.names)
     known = [_column_and_value(text, names) for text in request.known]
     known_columns = list(dict.fromkeys(column for column, _ in known))
     classes = () if request.known_labels is None else (request.known_labels,)
@@ -134,18 +142,22 @@ def prepare(request: Request) -> Prepared:
         **request.known_columns,
     }.items():
         for column in asked:
-            _require_column(option, column, names)
+            _require_column(option, column, variables if option in OF_FEATURES else names)
     # A column that is known and a feature may colour the pictures as well.
     colours = [name for name in request.labels if name not in (*request.attributes, *request.erase)]
     carried = list(dict.fromkeys([*colours, *classes, *request.known_label, *known_columns]))
-    removed = {*carried, *request.drop}
+    removed = {*(carried if matrix is None else ()), *request.drop}
     for option, asked in {**request.known_columns, "--columns": request.columns}.items():
         if lost := [column for column in asked if column in removed]:
             raise InvalidValueError(
                 f"{option} must name columns that are features, and {listing(map(repr, lost))} is a label, known or "
                 "dropped: name it in one option only."
             )
-    features, left_out = _features(data, [name for name in names if name not in removed], request)
+    features: Any
+    if matrix is None:
+        features, left_out = _features(data, [name for name in names if name not in removed], request)
+    else:
+        features, left_out = _variables(matrix, request), [name for name in names if name not in carried]
     carried += [name for name in names if name in left_out]
     priors, words = _column_and_sample_priors(request.known_columns, request)
     for column in request.known_label:
@@ -205,6 +217,15 @@ def _features(data: pa.Table, names: list[str], request: Request) -> tuple[pa.Ta
     return table.select(features), [name for name in names if name not in features]
 
 
+def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
+    """The variables of an AnnData that are features: all of them, or those asked for."""
+    asked = {*request.columns, *request.attributes, *request.erase}
+    chosen = [name for name in matrix.names if name not in request.drop and (not request.columns or name in asked)]
+    if not chosen:
+        raise InvalidValueError("DATA must keep at least one feature, and every variable is dropped: drop fewer.")
+    return matrix.select(chosen)
+
+
 def _read(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Any:
     """The table of a file, and a note on how it was read where that is not the usual way."""
     with warnings_in_one_line(), named(argument):
@@ -222,6 +243,9 @@ def rows_for_model(model: IMAPCE, path: str, reading: Mapping[str, Any] | None =
     """
     data = _read(path, reading or {})
     columns = model.input_columns
+    if isinstance(data, NamedMatrix):
+        about = _plain_columns(data.about_rows, data.about_rows.column_names)
+        return (data.matrix if columns is None else data.select(columns, "DATA")), about
     if not is_table(data):
         if columns is not None:
             raise InvalidValueError(
