@@ -1,0 +1,111 @@
+"""How the site is made of its pages: code is followed by what came of it, commands by their options.
+
+A line `![what it shows](figure)` below a block of code becomes the picture which that block gave; a block that gives
+one and has no such line is an error, as is the contrary: a picture that nobody describes is lost on who cannot see it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import snippets
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+
+OPTIONS = re.compile(r"^<!-- options of (\w+) -->$", re.MULTILINE)
+CHANGELOG = "<!-- the changelog -->"
+FIGURE = re.compile(r"\n*!\[(?P<alt>[^\]]+)\]\(figure\)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Run every page; what its code wrote can be linked to."""
+    for page in [file for file in files if file.is_documentation_page()]:
+        try:
+            outcome = snippets.run(Path(page.abs_src_path))
+        except Exception as error:
+            raise PluginError(f"the code of {page.src_uri} does not run: {type(error).__name__}: {error}") from error
+        for name, content in outcome.files.items():
+            files.append(File.generated(config, f"made/{page.name}/{name}", content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """The page with output, pictures and tables of options in their places."""
+    markdown = markdown.replace(CHANGELOG, _changelog(config))
+    markdown = OPTIONS.sub(lambda match: options_of(match[1]), markdown)
+    return _with_outcome(markdown, page.file)
+
+
+def _with_outcome(markdown: str, file: File) -> str:
+    outcome = snippets.run(Path(file.abs_src_path))
+    up = "../" * file.src_uri.count("/")
+    parts, place = [], 0
+    shown = [match for match in snippets.FENCE.finditer(markdown) if match["language"] in snippets.RUN]
+    for match, output, picture in zip(shown, outcome.outputs, outcome.pictures, strict=True):
+        parts.append(markdown[place : match.end()])
+        place = match.end()
+        if output:
+            parts.append(f"\n\n``` {{ .text .output }}\n{output}\n```\n")
+        described = FIGURE.match(markdown, place)
+        if (described is None) != (picture is None):
+            raise PluginError(f"{file.src_uri}: a figure and its ![description](figure) go together: {match['code']}")
+        if described is not None:
+            parts.append(f"\n\n![{described['alt']}]({up}made/{file.name}/{picture})")
+            place = described.end()
+    return "".join([*parts, markdown[place:]])
+
+
+def options_of(command: str) -> str:
+    """The arguments and options of a command as a table, from the command itself.
+
+    >>> options_of("demo").splitlines()[0]
+    '| option | meaning | default |'
+    """
+    import typer.main
+
+    from imapce.cli import app
+
+    lines = ["| option | meaning | default |", "| --- | --- | --- |"]
+    # What is needed first, then what is asked for by name; how text files are written is rarely needed.
+    parameters = typer.main.get_command(app).commands[command].params
+    for parameter in sorted(parameters, key=lambda one: (not one.required, getattr(one, "rich_help_panel", "") or "")):
+        is_argument = parameter.param_type_name == "argument"
+        names = [parameter.metavar] if is_argument else [*parameter.opts, *parameter.secondary_opts]
+        if "--help" in names:
+            continue
+        values = [] if is_argument else [_value(parameter)]
+        shown = " ".join(_code(text) for text in (*names, *values) if text)
+        meaning = " ".join((parameter.help or "").split()).replace("|", "&#124;")
+        lines.append(f"| {shown} | {meaning} | {_default(parameter)} |")
+    return "\n".join(lines)
+
+
+def _value(parameter: Any) -> str:
+    """What is to be written after an option: its name for it, or its choices, or a number."""
+    if parameter.metavar or parameter.is_flag:
+        return parameter.metavar or ""
+    if isinstance(parameter.default, Enum):
+        return "|".join(choice.value for choice in type(parameter.default))
+    return "NUMBER"
+
+
+def _default(parameter: Any) -> str:
+    if parameter.required:
+        return "needed"
+    value = parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
+    return "" if value is None or value is False else "on" if value is True else _code(str(value))
+
+
+def _code(text: str) -> str:
+    """Code in a cell, which may hold no bar of its own and breaks where there would be one."""
+    return f"<code>{html.escape(text).replace('|', '&#124;<wbr>')}</code>"
+
+
+def _changelog(config: Any) -> str:
+    """CHANGELOG.md without its own title."""
+    text = (Path(config.config_file_path).parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    return text.split("\n", 1)[1].strip()
