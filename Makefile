@@ -12,7 +12,7 @@ export IMAPCE_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: demo test lint bench reproduce nightly app clean
+.PHONY: docs demo test lint bench reproduce nightly app clean
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -30,6 +30,10 @@ lint: .venv/installed            ## style, types and the import contract
 	$(BIN)/ruff format --check src tests benchmarks experiments
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/installed            ## the guide, into build/site; no network is used but for the installation
+	$(INSTALL) -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: .venv/installed           ## every speed and memory claim, against its peer in the same run
 	$(BIN)/python -m benchmarks.evaluation
