@@ -12,14 +12,25 @@ export IMAPCE_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: docs demo test lint bench reproduce nightly app clean
+.PHONY: demo test lint wheel docs bench reproduce nightly app clean
+
+# One environment that grows: what a user needs first, the development tools when they are asked for.
+.venv/user-installed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(INSTALL) -e .
+	@touch $@
+
+.venv/app-installed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(INSTALL) -e ".[app]"
+	@touch .venv/user-installed $@
 
 .venv/installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) -e ".[dev,baselines]"
-	@touch $@
+	$(INSTALL) -e ".[dev,anndata,app,baselines,dask,docs,excel]"
+	@touch .venv/user-installed .venv/app-installed $@
 
-demo: .venv/installed            ## embed the built-in data and write a report with pictures
+demo: .venv/user-installed       ## embed the built-in data and write a report with pictures
 	$(BIN)/imapce demo --out imapce-demo
 
 test: .venv/installed            ## all tests
@@ -31,9 +42,11 @@ lint: .venv/installed            ## style, types and the import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: .venv/installed            ## the guide, into build/site; no network is used but for the installation
-	$(INSTALL) -e ".[docs]"
+docs: .venv/installed            ## the guide, into build/site; open build/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+wheel: .venv/installed           ## what would be published, checked and used in an environment of its own
+	.ci/wheel
 
 bench: .venv/installed           ## every speed and memory claim, against its peer in the same run
 	$(BIN)/python -m benchmarks.evaluation
@@ -49,7 +62,7 @@ reproduce: .venv/installed       ## every table and figure of the paper, its num
 nightly:                         ## what a night may take: all checks, then every experiment once, quickly
 	.ci/nightly
 
-app: .venv/installed             ## the browser app
+app: .venv/app-installed         ## the browser app
 	@$(BIN)/imapce --help | grep -q ' app ' || { echo "This version has no browser app yet; 'make demo' writes a report to open instead." >&2; exit 1; }
 	$(BIN)/imapce app
 

@@ -20,19 +20,24 @@ from unittest import mock
 import numpy as np
 import pytest
 
-# What some modules import as they are loaded and an installation without the extra `baselines` does not have.
+# What some modules import as they are loaded and an installation without their extra does not have.
+_NUMBA = ("elementary", "fair_nerv_kernel", "fair_nerv", "tsne_affinities", "nbody", "tsne_descent", "ctsne")
 OF_AN_EXTRA = {
-    "numba": ("elementary", "fair_nerv_kernel", "fair_nerv", "tsne_affinities", "nbody", "tsne_descent", "ctsne"),
-    "openTSNE": ("nbody", "tsne_descent", "ctsne"),
+    "numba": tuple(f"baselines/{module}.py" for module in _NUMBA),
+    "openTSNE": ("baselines/nbody.py", "baselines/tsne_descent.py", "baselines/ctsne.py"),
+    "anndata": ("anndata", "tables/annotated.py"),
 }
 collect_ignore = [
-    f"src/imapce/baselines/{module}.py"
-    for library, modules in OF_AN_EXTRA.items()
+    f"src/imapce/{place}"
+    for library, places in OF_AN_EXTRA.items()
     if importlib.util.find_spec(library) is None
-    for module in modules
+    for place in places
 ]
 # What an example uses where its module imports it only when asked to.
-EXAMPLE_NEEDS = {"imapce.baselines.plain.TSNE": "openTSNE"}
+EXAMPLE_NEEDS = {
+    "imapce.baselines.plain.TSNE": "openTSNE",
+    "imapce.exploration.session.Exploration.from_anndata": "anndata",
+}
 
 
 @pytest.fixture(autouse=True, scope="session")

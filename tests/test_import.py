@@ -10,7 +10,7 @@ import pytest
 
 import imapce
 
-SUBMODULES = ("baselines", "datasets", "metrics", "plotting", "tables")
+SUBMODULES = ("anndata", "baselines", "datasets", "metrics", "plotting", "tables")
 
 
 def in_a_new_process(code: str) -> str:
@@ -34,6 +34,23 @@ def test_every_public_name_is_there() -> None:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     heavy = ("numpy", "scipy", "sklearn", "pyarrow", "matplotlib", "typer", "rich")
     code = f"import sys, json, imapce; dir(imapce); print(json.dumps([one for one in {heavy!r} if one in sys.modules]))"
+    assert json.loads(in_a_new_process(code)) == []
+
+
+def test_the_estimator_comes_with_what_every_fit_needs_and_nothing_else() -> None:
+    """scikit-learn itself imports pandas where it is installed, and scipy.stats: these are not ours to leave out."""
+    heavy = (
+        *("matplotlib", "rich", "typer", "polars", "dask", "anndata", "numba", "openTSNE", "umap", "starlette"),
+        *("sklearn.metrics", "sklearn.cluster", "sklearn.mixture", "sklearn.neighbors", "sklearn.linear_model"),
+        *("sklearn.datasets", "sklearn.preprocessing", "pyarrow.csv", "pyarrow.json", "pyarrow.parquet"),
+        *("imapce.tables.files", "imapce.exploration", "imapce.metrics", "imapce.plotting", "imapce.datasets"),
+    )
+    code = f"""
+import sys, json
+sys.modules["pandas"] = None
+from imapce import IMAPCE
+print(json.dumps([one for one in {heavy!r} if one in sys.modules]))
+"""
     assert json.loads(in_a_new_process(code)) == []
 
 

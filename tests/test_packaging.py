@@ -1,12 +1,15 @@
-"""The wheel, built from this tree and installed where nothing else of it is in reach, works."""
+"""What would be published: wheel and source archive of this tree are whole, and the wheel works where it is alone."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -41,11 +44,17 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT, cwd=out)
-    (built,) = out.glob("*.whl")
-    return built
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of both archives; the wheel is built from the source archive, as installers do where they must."""
+    out = tmp_path_factory.mktemp("built")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT, cwd=out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (wheel,) = built.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +80,38 @@ def test_the_wheel_holds_the_package_and_its_licence_and_nothing_else(wheel: Pat
     assert sources <= set(names)
     assert {name.split("/")[0] for name in names} == {"imapce", f"imapce-{imapce.__version__}.dist-info"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    # Without it type checkers take the package for one that has no types.
+    assert "imapce/py.typed" in names
+
+
+def test_the_source_archive_holds_what_a_packager_asks_for(built: Path) -> None:
+    (archive,) = built.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        names = {name.split("/", 1)[1] for name in opened.getnames() if "/" in name}
+    wanted = (
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "SECURITY.md",
+        "src/imapce/py.typed",
+        "conftest.py",
+    )
+    assert names >= {*wanted, "tests/test_packaging.py"}
+
+
+def test_an_index_would_take_both_archives(built: Path) -> None:
+    pytest.importorskip("twine")
+    told = run(sys.executable, "-m", "twine", "check", "--strict", *built.iterdir(), cwd=built)
+    assert told.count("PASSED") == 2
+
+
+def test_every_extra_that_a_sentence_tells_to_install_is_there() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    sources = [*(ROOT / "src").rglob("*.py"), ROOT / "README.md"]
+    told = {name for path in sources for name in re.findall(r"imapce\[([a-z]+)\]", path.read_text())}
+    assert told
+    assert told <= set(extras)
 
 
 def test_the_installed_package_fits_saves_and_loads_from_another_folder(installed: Path, tmp_path: Path) -> None:
@@ -80,3 +121,16 @@ def test_the_installed_package_fits_saves_and_loads_from_another_folder(installe
 
 def test_the_console_script_tells_its_version(installed: Path, tmp_path: Path) -> None:
     assert imapce.__version__ in run(installed / "bin" / "imapce", "--version", cwd=tmp_path)
+
+
+def test_the_citation_is_that_of_the_readme_and_of_this_version() -> None:
+    yaml = pytest.importorskip("yaml")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    bibtex = (ROOT / "README.md").read_text(encoding="utf-8").split("```bibtex")[1].split("```")[0]
+    fields = dict(re.findall(r"(\w+)\s*=\s*\{(.*)\}", bibtex))
+    paper = cited["preferred-citation"]
+    names = [f"{author['family-names']}, {author['given-names']}" for author in paper["authors"]]
+    assert " and ".join(names) == fields["author"]
+    assert (paper["title"], paper["doi"], str(paper["year"])) == (fields["title"], fields["doi"], fields["year"])
+    assert cited["version"] == imapce.__version__
+    assert "independent implementation" in cited["message"]

@@ -22,7 +22,7 @@ from imapce.errors import MissingExtraError
 ROOMS = (
     "imapce",
     *("imapce.metrics", "imapce.plotting", "imapce.datasets", "imapce.baselines", "imapce.tables"),
-    *("imapce.comparison", "imapce.exploration"),
+    *("imapce.comparison", "imapce.exploration", "imapce.anndata"),
 )
 MOST_POSITIONAL = 3
 

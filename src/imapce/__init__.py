@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from imapce import anndata as anndata
     from imapce import baselines as baselines
     from imapce import datasets as datasets
     from imapce import metrics as metrics
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from imapce.estimators.imapce import IMAPCE
     from imapce.estimators.model_file import load_model
     from imapce.exploration.session import Exploration
-    from imapce.priors.kinds import Attributes, Samples, Subset
+    from imapce.priors.kinds import Attributes, Labels, Samples, Subset
     from imapce.search.solution import Optimum
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ __all__ = [
     "Attributes",
     "Exploration",
     "ImapceError",
+    "Labels",
     "Optimum",
     "Samples",
     "Subset",
@@ -44,12 +46,13 @@ _HOME = {
     "Attributes": "imapce.priors.kinds",
     "Exploration": "imapce.exploration.session",
     "ImapceError": "imapce.errors",
+    "Labels": "imapce.priors.kinds",
     "Optimum": "imapce.search.solution",
     "Samples": "imapce.priors.kinds",
     "Subset": "imapce.priors.kinds",
     "load_model": "imapce.estimators.model_file",
 }
-_SUBMODULES = ("baselines", "datasets", "metrics", "plotting", "tables")
+_SUBMODULES = ("anndata", "baselines", "datasets", "metrics", "plotting", "tables")
 
 
 def __getattr__(name: str) -> Any:

@@ -109,7 +109,10 @@ def test_settings_reach_the_methods(rows: Path, unscored: None) -> None:
 def test_a_background_leaves_out_methods_of_labels(rows: Path, unscored: None) -> None:
     words = ("--background", rows, "--drop", "batch,celltype", "--methods", "labelled,columns")
     told = " ".join(compare(rows, *words).split())
-    assert "labelled is left out. It can be told of known columns and known rows, not of a background table." in told
+    assert (
+        "labelled is left out. It can be told of known columns, known labels and known rows, not of a background table."
+        in told
+    )
     assert "a background table has no class for the rows of X" in told
 
 
@@ -177,7 +180,8 @@ def test_a_target_that_cannot_be_is_refused_before_the_data_is_read(tmp_path: Pa
 def test_the_methods_are_listed_without_data() -> None:
     told = compare("--list-methods")
     assert [line.split()[0] for line in told.splitlines()] == ["name", "IMAPCE", "Columns", "Labelled", "Broken"]
-    assert "--attributes --background --known" in told
+    assert "all that is known" in told
+    assert "columns labels rows" in told
 
 
 def test_help_has_an_example() -> None:

@@ -240,9 +240,8 @@ def test_methods_get_the_prior_in_the_form_they_can_use(scored: list) -> None:
 
 def test_a_background_is_refused_for_methods_of_labels_and_has_no_score() -> None:
     comparison = compare(DATA.X, Samples(DATA.X[:50]), [labelled(), shows()], labels=KIND)
-    assert (
-        comparison.results[0].left_out == "It can be told of known columns and known rows, not of a background table."
-    )
+    told = "It can be told of known columns, known labels and known rows, not of a background table."
+    assert comparison.results[0].left_out == told
     assert comparison.results[1].scores["nls"] is None
     assert "a background table has no class" in comparison.notes[0]
 

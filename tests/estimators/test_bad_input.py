@@ -190,7 +190,7 @@ PRIORS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "a matrix of rows": (lambda: Subset([[1]]), ("Subset(rows)", "(1, 1)")),
     "one number as rows": (lambda: Subset(3), ("Subset(rows)", "()")),
     "text": (lambda: "batch", ("prior", "str")),
-    "an array": (lambda: X, ("prior", "ndarray")),
+    "a matrix as labels": (lambda: X, ("Labels(y)", "ndarray", "Samples(background)")),
     "a list with a stranger": (lambda: [Attributes([0]), 3], ("prior", "int")),
     "the class itself": (lambda: Attributes, ("prior", "type")),
     "weight 0": (lambda: Attributes([0], weight=0), ("weight", "got 0")),

@@ -26,7 +26,7 @@ from imapce.common.checks import require_flag, require_number
 from imapce.common.words import listed
 from imapce.errors import InvalidValueError
 from imapce.estimators.linear_view import LinearView
-from imapce.priors.kinds import Attributes, Prior, Samples
+from imapce.priors.kinds import Prior, Samples
 from imapce.priors.terms import PriorTerms
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
@@ -175,7 +175,7 @@ class CPCA(LinearView):
 
     def _warn_of_hidden_columns(self, priors: list[Prior], terms: PriorTerms, Xs: StandardizedRows) -> None:
         hidden = np.zeros(Xs.n_features, dtype=bool)
-        weighed = [prior for prior in priors if not (isinstance(prior, Attributes) and prior.erase)]
+        weighed = [prior for prior in priors if not getattr(prior, "erase", False)]
         for prior, part in zip(weighed, terms.parts, strict=True):
             if isinstance(prior, Samples):
                 hidden |= Xs.informative & ~part.varies

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from imapce.common.checks import require_flag, require_number
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
-from imapce.priors.kinds import Attributes, Prior, Samples, known_columns, known_rows
+from imapce.priors.kinds import Attributes, Labels, Prior, Samples, known_columns, known_rows
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.stiefel import canonical_frame, random_frames, tangent, transpose
@@ -119,6 +119,11 @@ class KurtosisPursuit(LinearView):
                 raise InvalidTypeError(
                     "prior must be Attributes or Subset for KurtosisPursuit; got Samples(background), whose variance "
                     "plays no part in a kurtosis. Use IMAPCE or CPCA for a background."
+                )
+            if isinstance(one, Labels):
+                raise InvalidTypeError(
+                    "prior must be Attributes or Subset for KurtosisPursuit; got Labels(y), which are no columns of X "
+                    "that the search could leave out. Use IMAPCE or LEACE for labels."
                 )
             if isinstance(one, Attributes):
                 left_out |= known_columns(one, self.reader_)

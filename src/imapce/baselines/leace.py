@@ -22,7 +22,7 @@ from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.priors.classes import is_prior, label_codes
-from imapce.priors.kinds import Attributes, Prior, Samples, known_columns, known_rows
+from imapce.priors.kinds import Attributes, Labels, Prior, Samples, known_columns, known_labels, known_rows
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.stiefel import with_fixed_signs
@@ -39,7 +39,7 @@ class LEACE(LinearView):
     """PCA of the rows without what a linear predictor could know of the labels: X_e = XPᵀ, axes V = PᵀV_e.
 
     `prior` is an array with a class for each row (one-hot), Attributes(columns), whose encoded columns are themselves
-    what is erased, Subset(rows) (known or not), or a list of the last two. New rows need no labels.
+    what is erased, Labels(y), Subset(rows) (known or not), or a list of the last three. New rows need no labels.
 
     Parameters
     ----------
@@ -94,22 +94,27 @@ class LEACE(LinearView):
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
         columns = np.zeros(rows.n_features, dtype=bool)
         classes = []
+        labels = [np.zeros((rows.n_rows, 0))]
         for one in priors:
             if isinstance(one, Samples):
                 raise InvalidTypeError(
-                    "prior must be labels for this method (an array, Attributes or a Subset); got Samples(background), "
-                    "which only IMAPCE, cPCA and gcPCA can use."
+                    "prior must be labels for this method (an array, Labels, Attributes or a Subset); got "
+                    "Samples(background), which only IMAPCE, cPCA and gcPCA can use."
                 )
             if isinstance(one, Attributes):
                 columns |= known_columns(one, self.reader_)
+            elif isinstance(one, Labels):
+                labels.append(known_labels(one, rows.n_rows).columns)
             else:
                 classes.append(known_rows(one, rows.n_rows).astype(np.intp))
-        self._erase_and_keep(rows, classes, columns)
+        self._erase_and_keep(rows, classes, columns, np.column_stack(labels))
 
-    def _erase_and_keep(self, rows: Rows, classes: list[NDArray[np.intp]], columns: NDArray[np.bool_]) -> None:
+    def _erase_and_keep(
+        self, rows: Rows, classes: list[NDArray[np.intp]], columns: NDArray[np.bool_], labels: Array | None = None
+    ) -> None:
         Xs = self._data(rows)
         S_xx = self._entries(Xs.second_moment) / (Xs.n_rows - 1)
-        S_xz, S_zz = _label_moments(Xs, S_xx, classes, columns)
+        S_xz, S_zz = _label_moments(Xs, S_xx, classes, columns, labels)
         L, R, self.canonical_correlations_ = erasure(self._shrunk(S_xx, Xs), S_xz, S_zz, self.tol)
         self.erasure_ = (L, R)
         erased = S_xx - L @ (R @ S_xx)
@@ -157,16 +162,18 @@ class LEACE(LinearView):
 
 
 def _label_moments(
-    Xs: StandardizedRows, S_xx: Array, classes: list[NDArray[np.intp]], columns: NDArray[np.bool_]
+    Xs: StandardizedRows,
+    S_xx: Array,
+    classes: list[NDArray[np.intp]],
+    columns: NDArray[np.bool_],
+    labels: Array | None = None,
 ) -> tuple[Array, Array]:
-    """S_xz and S_zz for Z = (known columns of X, one-hot classes), from S_xx and one pass over the rows."""
+    """S_xz and S_zz for Z = (known columns of X, one-hot classes, labels), from S_xx and one pass over the rows."""
     n = Xs.n_rows
-    one_hot = sparse.hstack(
-        [sparse.csr_array((n, 0)), *(sparse.csr_array((np.ones(n), codes, np.arange(n + 1))) for codes in classes)],
-        format="csr",
-    )
+    parts = [sparse.csr_array((np.ones(n), codes, np.arange(n + 1))) for codes in classes]
+    one_hot = sparse.hstack([sparse.csr_array(np.zeros((n, 0)) if labels is None else labels), *parts], format="csr")
     sums = np.zeros((one_hot.shape[1], Xs.n_features))
-    if classes:
+    if one_hot.shape[1]:
         start = 0
         for block in Xs.blocks():
             sums += one_hot[start : start + len(block)].T @ block

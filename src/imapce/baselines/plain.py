@@ -18,7 +18,7 @@ from imapce.baselines.embedding import Embedding, MapProgress
 from imapce.common.checks import require_count, require_number
 from imapce.errors import InvalidValueError, needs
 from imapce.priors.classes import Codes, is_prior, label_codes
-from imapce.priors.kinds import Attributes, Subset, as_list, known_columns, known_rows
+from imapce.priors.kinds import Attributes, Labels, Subset, as_list, known_columns, known_labels, known_rows
 
 Array = NDArray[np.float64]
 
@@ -38,6 +38,8 @@ class _Plain(Embedding):
                 known_columns(one, self.reader_)
             elif isinstance(one, Subset):
                 known_rows(one, len(matrix))
+            elif isinstance(one, Labels):
+                known_labels(one, len(matrix))
         return np.zeros(len(matrix), dtype=np.intp)
 
 

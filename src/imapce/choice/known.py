@@ -1,8 +1,8 @@
-"""Is the known gone? How well known columns are read back from a view, against chance, and the view that hides them.
+"""Is the known gone? How well known columns and labels are read back from a view, and the view that hides them.
 
-    read back   by the 15 nearest rows in the view, each row left out: balanced accuracy where the known columns have at
+    read back   by the 15 nearest rows in the view, each row left out: balanced accuracy where the known values have at
                 most 20 different rows (chance 1/classes), else the best R² of the neighbours' means (chance 0)
-    leak        = (read back − chance)₊ + max ρ²,      ρ the canonical correlations of the view and the known columns
+    leak        = (read back − chance)₊ + max ρ²,      ρ the canonical correlations of the view and what is known
     worth       = kept·(1 − (read back − chance)₊/(1 − chance))·(1 − max ρ²)
 
 More is given up, stage by stage (`choice/planes.py`), only while no view has leak ≤ 0.06: to be uncorrelated with the
@@ -23,7 +23,7 @@ from scipy.spatial import cKDTree
 from imapce.choice.neighbours import SMALLEST, TIE, clearly_better
 from imapce.choice.planes import PRINCIPAL, Planes
 from imapce.choice.score import Leakage
-from imapce.choice.spaces import searched_axes, units_of
+from imapce.choice.spaces import searched_axes
 from imapce.common.samples import seeded_sample
 from imapce.priors.problem import Problem
 from imapce.search.solution import Optimum
@@ -48,6 +48,7 @@ class ReadBack:
 
     score: float
     chance: float
+    of: str = "columns are"
 
     @property
     def beyond(self) -> float:
@@ -56,16 +57,16 @@ class ReadBack:
 
     @property
     def sentence(self) -> str:
-        """In words, as every fit with known columns tells it."""
+        """In words, as every fit with known columns or labels tells it."""
         measure = "accuracy" if self.chance else "R²"
         return (
-            f"The known columns are read back from the view with {measure} {self.score:.2f} by the 15 nearest rows; "
+            f"The known {self.of} read back from the view with {measure} {self.score:.2f} by the 15 nearest rows; "
             f"chance {self.chance:.2f}."
         )
 
 
 class NearestReader:
-    """Reads the known columns of a problem back from views of it.
+    """Reads what is known of the rows (m, q) back from views of them.
 
     >>> rng = np.random.default_rng(0)
     >>> known = rng.integers(0, 2, (300, 1)).astype(float)
@@ -131,13 +132,13 @@ class Judged:
 
 
 class Hiding:
-    """Views of a problem with known columns, judged by what they keep and what they leak."""
+    """Views of a problem with known columns or labels, judged by what they keep and what they leak."""
 
     def __init__(self, planes: Planes):
         problem = planes.problem
         self.planes, self.Z = planes, problem.Z
         self.sample, self.reader = known_rows_read(problem)
-        self._leakage = Leakage(problem.X.second_moment, problem.hidden_columns)
+        self._leakage = Leakage(problem.X.second_moment, problem.hidden_columns, problem.Y.labels)
 
     def judged(self, name: str, V: Array, optimum: Optimum | None = None) -> Judged:
         """A view with all that decides about it."""
@@ -152,11 +153,13 @@ class Hiding:
 
     def _alike(self) -> Iterator[Judged]:
         """Planes of the axes along which classes spread alike, of as many axes as still hide them: found by halving."""
-        known = self.Z.project(units_of(self.planes.known), self.planes.sample)
-        classes = NearestReader(known).classes
+        known, stated = self.planes.problem.known_values(self.planes.sample)
+        classes = NearestReader(known[stated]).classes
         if classes is None:
             return
-        D = self.planes.alike(classes)
+        every = np.full(len(known), -1, dtype=np.intp)
+        every[stated] = classes
+        D = self.planes.alike(every)
         fewest, most = self.planes.k, D.shape[1]
         while fewest < most:
             count = (fewest + most) // 2
@@ -169,39 +172,54 @@ class Hiding:
 
 
 def known_rows_read(problem: Problem) -> tuple[Mask, NearestReader]:
-    """The rows (a mask of those to explore) that the known is read back from, and the reader of its columns."""
+    """The rows (a mask of those to explore) that the known is read back from, and the reader of what it says."""
     sample = seeded_sample(problem.Z.n_rows, READ_ROWS)
-    return sample, NearestReader(problem.Z.project(units_of(problem.hidden_columns), sample))
+    values, stated = problem.known_values(sample)
+    if stated.sum() >= FEWEST_ROWS:
+        sample[np.flatnonzero(sample)[~stated]] = False
+        values = values[stated]
+    return sample, NearestReader(values)
 
 
 def read_back(problem: Problem, V: Array) -> ReadBack | None:
-    """How well the known columns are read from the view with the axes V (d, k); None where none is known."""
-    if not problem.hidden_columns.any() or problem.Z.n_rows < FEWEST_ROWS:
+    """How well the known is read from the view with the axes V (d, k); None where none is known."""
+    if not problem.hides or problem.Z.n_rows < FEWEST_ROWS:
         return None
     sample, reader = known_rows_read(problem)
-    return reader.read(problem.Z.project(V, sample))
+    columns, labels = problem.hidden_columns.any(), problem.Y.labels is not None
+    words = "columns and labels are" if columns and labels else "labels are" if labels else "columns are"
+    return replace(reader.read(problem.Z.project(V, sample)), of=words)
 
 
 STAGE_WORDS = (
-    "without weight on the known columns",
-    "without what is correlated with the known columns",
-    "with the known columns erased",
-    "with the known columns erased and without the directions along which their classes spread unlike",
+    "without weight on {known}",
+    "without what is correlated with {known}",
+    "with {known} erased",
+    "with {known} erased and without the directions along which their classes spread unlike",
 )
-NOT_HIDDEN = "which shows least of the known columns, though none of the views hides them"
+UNSEEN = "in which {known} do not show"
+UNCORRELATED = 1e-9
+NOT_HIDDEN = "which shows least of {known}, though none of the views hides them"
 
 
 def hidden(planes: Planes, optima: Sequence[Optimum]) -> tuple[list[Judged], str]:
-    """Views of a problem with known columns, the chosen one first, then by what they keep; and how it hides them."""
+    """Views of a problem with known columns or labels, the chosen one first, then by what they keep; and how it hides
+    them.
+    """
     hiding = Hiding(planes)
     views = [hiding.judged("", one.V, one) for one in optima]
+    known = "the known columns" if planes.known.any() else "the known labels"
     # What is to be erased binds every axis from the start.
     for stage in range(0 if planes.problem.Y.erased is None else 1, len(STAGE_WORDS)):
         views += hiding.at(stage)
         free = [one for one in views if one.leak <= GONE]
         if free:
-            return chosen_first(views, worthiest(free)), STAGE_WORDS[stage]
-    return chosen_first(views, min(views, key=lambda one: one.leak)), NOT_HIDDEN
+            chosen = worthiest(free)
+            if stage == 0 and not planes.known.any():
+                words = STAGE_WORDS[1] if chosen.correlation < UNCORRELATED else UNSEEN
+                return chosen_first(views, chosen), words.format(known=known)
+            return chosen_first(views, chosen), STAGE_WORDS[stage].format(known=known)
+    return chosen_first(views, min(views, key=lambda one: one.leak)), NOT_HIDDEN.format(known=known)
 
 
 def worthiest(views: list[Judged]) -> Judged:
@@ -219,7 +237,7 @@ def chosen_first(views: list[Judged], chosen: Judged) -> list[Judged]:
 
 
 def keeping(planes: Planes, optima: Sequence[Optimum]) -> tuple[list[Judged], str]:
-    """Views of a problem without known columns: the plane of neighbours first, or one that keeps clearly more.
+    """Views of a problem with nothing to hide: the plane of neighbours first, or one that keeps clearly more.
 
     Between views that keep as much the plane of neighbours has shown the groups best (14 tables: 0.77 alone).
     """

@@ -95,7 +95,7 @@ class PathSearch:
         self.rank = rank
         self.kept = 1 if rank == "objective" else KEPT
         self.callback = callback
-        self.leakage = Leakage(problem.X.second_moment, problem.known_columns)
+        self.leakage = Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
         self.n_evaluations = 0
 
     def run(self, rng: np.random.Generator) -> Solution:
@@ -140,7 +140,7 @@ class PathSearch:
         planes = Planes(self.problem, clearest.space.basis)
         optima = distinct(sorted((one.optimum for one in found), key=lambda one: -one.score))
         asked = optima[:CHALLENGERS]
-        if planes.known.any():
+        if self.problem.hides:
             views, how = hidden(planes, asked)
         else:
             views, how = keeping(planes, [*asked, *self._paper_s_view(found, asked)])
@@ -177,12 +177,17 @@ class PathSearch:
             one.V.T.copy(),
             np.nan,
             starts=0,
-            alpha=np.inf if self.problem.known_columns.any() else 0.0,
+            alpha=np.inf if self._has_ban else 0.0,
             mu=self._mus(space)[0],
             separation=separation(Z.project(one.V, sample), shown, chance=space.chance),
             leakage=self.leakage.of(one.V),
             kept=one.mean,
         )
+
+    @property
+    def _has_ban(self) -> bool:
+        """Whether columns or labels are known that no weight, but a ban keeps out of the view."""
+        return bool(self.problem.known_columns.any()) or self.problem.Y.weighed_labels is not None
 
     def _search(self, rng: np.random.Generator) -> list[Found]:
         """Every view of the path."""

@@ -2,13 +2,14 @@
 
     U = x_O − Bᵀx_K,   B = C_KK⁻¹C_KO       the columns O that are not known, less what the known ones K tell of them
 
-Neighbours are those of U in the leading axes of U√w; without known columns U are the rows themselves. Four places are
-looked in, each giving up more than the one before:
+Neighbours are those of U in the leading axes of U√w, less what known labels L explain of it; with nothing known U are
+the rows themselves. Four places are looked in, each giving up more than the one before:
 
     0  no weight on K                    1  nor on what is correlated with K, vᵀC_K = 0
     2  the axes of U itself: K erased    3  only the axes of U along which the classes of K spread most alike
 
-each for its principal plane and its plane of neighbours. Rows are touched in a seeded sample, at most 2,000 of them.
+(for labels 1 and 2 are one place, vᵀXᵀL = 0), each for its principal plane and its plane of neighbours. Rows are
+touched in a seeded sample, at most 2,000 of them.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from imapce.choice.spaces import searched_axes, units_of
 from imapce.common.samples import seeded_sample
 from imapce.priors.problem import Problem
 from imapce.rows.standardized import QuadraticForm
+from imapce.rows.subspace import Subspace
 from imapce.search.closed_form import leading_eigenvectors
 from imapce.search.stiefel import with_fixed_signs
 
@@ -118,7 +120,7 @@ class Planes:
     def remark(self) -> str:
         """What is to be said of the neighbourhoods: by how much they are told, and where by nothing but chance."""
         if self.wide:
-            count = self._beyond_noise(searched_axes(self.problem, self._shared) if self.known.any() else self._basis)
+            count = self._beyond_noise(searched_axes(self.problem, self._shared) if self.problem.hides else self._basis)
             if count:
                 axes = "axis that varies" if count == 1 else f"{count} axes that vary"
                 return f" Columns are many: who is near is told by the {axes} more than unrelated columns would."
@@ -129,26 +131,40 @@ class Planes:
 
     @cached_property
     def _shared(self) -> Array:
-        """C_X[:, K]: a direction free of it is uncorrelated with the known."""
-        if not self.known.any():
-            return units_of(self.known)
-        return self.problem.X.second_moment.columns(self.known)
+        """C_X[:, K] and XᵀL: a direction free of it is uncorrelated with the known."""
+        columns = self.problem.X.second_moment.columns(self.known) if self.known.any() else units_of(self.known)
+        labels = self.problem.Y.labels
+        return columns if labels is None else np.column_stack([columns, labels.shared])
 
     @cached_property
     def _lift(self) -> Array:
         """L (d, o) with ZL = U."""
         L = units_of(self.others)
         if self.known.any():
-            shared = self._shared
+            shared = self._shared[:, : int(self.known.sum())]
             B = np.linalg.pinv(shared[self.known], rcond=1e-10, hermitian=True) @ shared[self.others].T
             L[self.known] = -B
         return L
 
     @cached_property
     def _second_moment(self) -> Array:
-        """UᵀU (o, o), of a table that is not wide."""
+        """UᵀU (o, o), of a table that is not wide, less what labels explain of it in the sample."""
         moment = self._lift.T @ (self.problem.Z.second_moment @ self._lift)
+        if self._told.shape[1]:
+            U = self.problem.Z.project(self._lift, self.sample)
+            fitted = U - self._untold(U)
+            moment = moment - fitted.T @ fitted * (self.problem.Z.n_rows / len(U))
         return (moment + moment.T) / 2
+
+    @cached_property
+    def _told(self) -> Array:
+        """L (m, q) of the sampled rows."""
+        values = self.problem.known_values(self.sample)[0]
+        return values[:, int(self.known.sum()) :]
+
+    def _untold(self, U: Array) -> Array:
+        """The sampled rows (m, c) less what labels explain of them."""
+        return U - self._told @ np.linalg.lstsq(self._told, U, rcond=1e-10)[0] if self._told.shape[1] else U
 
     @cached_property
     def _residual_axes(self) -> Array:
@@ -157,14 +173,18 @@ class Planes:
             return self._leading(self._shared)
         if not self.others.any():
             return self._lift
-        q = min(len(self._second_moment), searched_width(self.problem.Z.n_rows))
-        values, axes = leading_eigenvectors(QuadraticForm.of_matrix(self._second_moment), q)
-        return self._lift @ with_fixed_signs(axes[:, values > 1e-8 * values[0]])
+        shared = self._lift.T @ self._shared[:, int(self.known.sum()) :]
+        inside = Subspace(np.ones(len(shared), dtype=bool), shared if shared.any() else None)
+        q = min(inside.size, searched_width(self.problem.Z.n_rows))
+        if q < 1:
+            return self._lift[:, :0]
+        values, axes = leading_eigenvectors(inside.form(QuadraticForm.of_matrix(self._second_moment)), q)
+        return self._lift @ with_fixed_signs(inside.lift(axes[:, values > 1e-8 * values[0]]))
 
     @cached_property
     def weights(self) -> Array:
         """w of the columns that are not known."""
-        U = self.problem.Z.sampled(self.sample) @ self._lift
+        U = self._untold(self.problem.Z.sampled(self.sample) @ self._lift)
         return shared_weights(U, self.problem.sources[self.others])
 
     @cached_property
@@ -175,14 +195,15 @@ class Planes:
             return Z.project(self._leading(self._shared), self.sample)
         if not self.others.any():
             return Z.project(self._lift, self.sample)
-        return Z.project(self._lift @ reference_axes(self._second_moment, self.weights, Z.n_rows), self.sample)
+        axes = reference_axes(self._second_moment, self.weights, Z.n_rows)
+        return self._untold(Z.project(self._lift @ axes, self.sample))
 
     @cached_property
     def _nearest(self) -> NDArray[np.intp]:
         return nearest(self.near)
 
     def alike(self, classes: NDArray[np.intp]) -> Array:
-        """D (d, q): axes of U, those along which the classes of the sampled rows spread most alike first.
+        """D (d, q): axes of U, those along which the classes of the sampled rows (-1: none) spread most alike first.
 
         Whitened H of U less the means of the classes; the eigenvectors of Σ_c n_c/n·(H_cᵀH_c/n_c − I)², smallest first.
         """
@@ -194,7 +215,7 @@ class Planes:
         whiten = Vt[varies].T / (sizes[varies] / np.sqrt(len(U)))
         H = U @ whiten
         unlike = np.zeros((H.shape[1],) * 2)
-        for c in np.unique(classes):
+        for c in np.unique(classes[classes >= 0]):
             own = H[classes == c]
             if len(own) > 2:
                 difference = own.T @ own / len(own) - np.eye(H.shape[1])

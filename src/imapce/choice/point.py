@@ -83,7 +83,7 @@ def optima_at(
 
 def by_separation(problem: Problem, optima: list[Optimum]) -> list[Optimum]:
     """Optima of one (α, μ), scored, those that separate most clearly first."""
-    leakage = Leakage(problem.X.second_moment, problem.known_columns)
+    leakage = Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
     scored = []
     for one in optima:
         shown = separation(problem.Z.project(one.V), [Y.project(one.V) for Y in problem.Y.backgrounds])

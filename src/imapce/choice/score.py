@@ -3,7 +3,7 @@
     η(θ) = max_t σ²_between(t)/σ²,                   the share of the variance along θ that one cut explains
     e(θ) = (η(θ) − 2/π)/(1 − 2/π) − e_Y(θ)₊          0 for one Gaussian, 1 for two points, less the background's own
     separation = e(θ*) + ½ Σ (e(θ⊥) − chance)₊
-    leakage    = Σ ρ²,                               ρ the canonical correlations of the view and the known columns
+    leakage    = Σ ρ²,                     ρ the canonical correlations of the view and the known columns or labels
     score      = separation·(1 − leakage)₊
 
 θ* is the clearest direction of the whitened view and θ⊥ those across it, which count half. A background that is cut by
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.stats import norm
 
+from imapce.priors.labels import LabelTerm
 from imapce.rows.standardized import QuadraticForm
 from imapce.search.solution import Optimum
 from imapce.search.stiefel import squared_distances
@@ -182,26 +183,31 @@ def _directions(k: int) -> Array:
 
 
 class Leakage:
-    """Σρ² of a view and the known columns, from second moments alone."""
+    """Σρ² of a view and the known columns and labels, from second moments alone."""
 
-    def __init__(self, second_moment: QuadraticForm, known: NDArray[np.bool_]):
+    def __init__(self, second_moment: QuadraticForm, known: NDArray[np.bool_], labels: LabelTerm | None = None):
         columns = np.flatnonzero(known)
         self._second_moment = second_moment
         self._cross = np.zeros((second_moment.size, 0))
-        if len(columns):
+        if len(columns) or labels is not None:
             unit = np.zeros((second_moment.size, len(columns)))
             unit[columns, np.arange(len(columns))] = 1.0
             cross = second_moment @ unit
-            values, vectors = np.linalg.eigh(cross[columns])
+            among = cross[columns]
+            if labels is not None:
+                shared, L = labels.shared, labels.values
+                among = np.block([[among, shared[columns]], [shared[columns].T, L.T @ L]])
+                cross = np.column_stack([cross, shared])
+            values, vectors = np.linalg.eigh(among)
             varying = values > 1e-10 * max(float(values[-1]), 0.0)
             self._cross = cross @ (vectors[:, varying] / np.sqrt(values[varying]))
 
     def of(self, V: Array) -> float:
-        """Σρ² for a frame V (d, k); 0 where no column is known."""
+        """Σρ² for a frame V (d, k); 0 where nothing is known."""
         return float(np.sum(self._correlations(V)))
 
     def largest(self, V: Array) -> float:
-        """max ρ², what the best linear reader of the view sees of the known; 0 where no column is known."""
+        """max ρ², what the best linear reader of the view sees of the known; 0 where nothing is known."""
         return float(np.max(self._correlations(V), initial=0.0))
 
     def _correlations(self, V: Array) -> Array:

@@ -44,9 +44,13 @@ class Space:
     without_columns: bool
 
     @classmethod
-    def of(cls, problem: Problem, excluded: Array, sample: Mask | None = None) -> Space:
-        """The space free of `excluded` directions (d, c), with Z or a sample of it in its coordinates."""
-        without_columns = excluded.shape[1] > 0
+    def of(
+        cls, problem: Problem, excluded: Array, sample: Mask | None = None, *, without_columns: bool = False
+    ) -> Space:
+        """The space free of `excluded` directions (d, c), with Z or a sample of it in its coordinates.
+
+        `without_columns` says that known columns and labels are not to be weighed in it.
+        """
         parts = [part for part in problem.Y.parts if not (without_columns and part.rows is None)]
         basis = searched_axes(problem, excluded)
         rows = problem.Z.project(basis, sample)
@@ -71,21 +75,29 @@ class Space:
 
 
 def spaces_without_columns(problem: Problem, sample: Mask | None = None) -> Iterator[tuple[Space, bool]]:
-    """To be free of known columns: the space without them, then the one uncorrelated with them; each with whether it is
-    the last. None where too few directions would be left.
+    """To be free of known columns and labels: the space without them (labels are no direction of it), then the one
+    uncorrelated with them; each with whether it is the last. None where too few directions would be left.
     """
-    unit = known_units(problem)
+    unit, shared = known_units(problem), known_directions(problem)
     left = int(problem.Z.informative.sum()) - unit.shape[1]
-    if unit.shape[1] and left >= problem.n_components:
-        more = left - unit.shape[1] >= problem.n_components
-        yield Space.of(problem, unit, sample), not more
+    if shared.shape[1] and left >= problem.n_components:
+        labels = problem.label_directions
+        given_up = unit.shape[1] + (np.linalg.matrix_rank(labels) if labels.shape[1] else 0)
+        more = left - given_up >= problem.n_components
+        yield Space.of(problem, unit, sample, without_columns=True), not more
         if more:
-            yield Space.of(problem, np.column_stack([unit, problem.X.second_moment @ unit]), sample), True
+            yield Space.of(problem, np.column_stack([unit, shared]), sample, without_columns=True), True
 
 
 def known_units(problem: Problem) -> Array:
     """The unit vectors (d, c) of the known columns."""
     return units_of(problem.known_columns)
+
+
+def known_directions(problem: Problem) -> Array:
+    """C_X[:, K] and XᵀL (d, q): what a direction uncorrelated with the known columns and labels is orthogonal to."""
+    unit = known_units(problem)
+    return np.column_stack([problem.X.second_moment @ unit, problem.label_directions])
 
 
 def units_of(chosen: Mask) -> Array:
@@ -126,7 +138,8 @@ def space_left(problem: Problem, components: Array, alpha: float) -> Array:
     """The leading axes B (d, q) in which the clusters of a view may differ: those free of what is known.
 
     Known columns are known whether a weight or a ban keeps them out of the view, and a binary one alone would be two
-    clusters. What is correlated with them is given up only where the view gave it up too.
+    clusters. What is correlated with them is given up only where the view gave it up too. Labels are no columns: what
+    is known of the rows is all that is correlated with them.
     """
     excluded = np.zeros((problem.X.n_features, 0))
     if alpha > 0:
@@ -135,6 +148,7 @@ def space_left(problem: Problem, components: Array, alpha: float) -> Array:
         seen = np.linalg.norm(components @ shared, axis=1)
         if shared.size and seen.max() <= 1e-8 * np.linalg.norm(shared):
             excluded = np.column_stack([excluded, shared])
+        excluded = np.column_stack([excluded, problem.label_directions])
     return searched_axes(problem, excluded)
 
 

@@ -18,12 +18,14 @@ def _list_methods(wanted: bool) -> None:
 
         from imapce.comparison.methods import METHODS
 
-        options = {"attributes": "--attributes", "samples": "--background", "subset": "--known"}
+        # In words: as options they would break the table in a terminal of 80 columns.
+        words = {"attributes": "columns", "labels": "labels", "samples": "background", "subset": "rows"}
         table = Table(box=None, pad_edge=False)
         for heading in ("name", "method", "can use", "sample above", "needs"):
             table.add_column(heading)
         for name, method in METHODS.items():
-            kinds = " ".join(option for kind, option in options.items() if kind in method.uses) or "nothing"
+            kinds = " ".join(word for kind, word in words.items() if kind in method.uses) or "nothing"
+            kinds = "all that is known" if method.uses == words.keys() else kinds
             most = "" if method.max_rows is None else f"{method.max_rows:,} rows"
             table.add_row(name, method.title, kinds, most, method.extra or "")
         Console().print(table)
@@ -57,6 +59,7 @@ def compare(
 ) -> None:
     """Compare IMAPCE with other methods on DATA: is the known gone, is something else there.
 
+    The first column of --labels scores the structure, all of them colour the figure.
     Every method gets the same rows and the same knowledge; one that cannot use it, or fails, is named with the reason.
     --alpha and --mu are those of IMAPCE, the other methods have their own defaults. IMAPCE, cPCA and gcPCA obey
     --erase; to the others these columns are known like those of --attributes.
@@ -107,7 +110,7 @@ def compare(
         if output is not None:
             status.update("writing figures and report")
             title = f"Comparison of methods on {Path(asked.data).name}"
-            written = write_comparison(comparison, prepared, output, title=title, facts=facts, color_name=asked.labels)
+            written = write_comparison(comparison, prepared, output, title=title, facts=facts)
     console = Console()
     console.print(facts_table(facts))
     print_comparison(console, comparison)

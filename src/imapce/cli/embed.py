@@ -41,9 +41,9 @@ def embed(
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
 
-    The kinds of knowledge (--attributes, --erase, --background, --known) may be combined. Columns that can be no
-    features (ids, free text, dates, more than 50 levels, constants) are left out and named. The table of -o has the
-    columns of DATA, the row number and the axes.
+    The kinds of knowledge (--attributes, --erase, --known-label, --background, --known) may be combined. Columns that
+    can be no features (ids, free text, dates, more than 50 levels, constants) are left out and named. The table of -o
+    has the columns of DATA, the row number and the axes.
 
     Example:
 
@@ -51,9 +51,10 @@ def embed(
     """
     from rich.console import Console
 
-    from imapce.cli.outputs import check_targets, write_view
+    from imapce.cli.outputs import check_targets, write_annotated_view, write_view
     from imapce.cli.request import Request, prepare
     from imapce.cli.screen import facts_table, fit_facts, fit_progress, print_model, print_written
+    from imapce.tables.annotated import is_h5ad
 
     check_targets(
         table=output,
@@ -62,6 +63,7 @@ def embed(
         others={"--save": save},
         inputs=(asked.data, asked.background),
         stream=True,
+        source=asked.data,
     )
     prepared = prepare(Request.of_options(asked))
     model = fit.estimator(outliers=outliers.value, random_state=fit.seed)
@@ -73,13 +75,15 @@ def embed(
     written = write_view(
         view,
         prepared.everything,
-        output=output,
+        output=None if is_h5ad(output) else output,
         plot=plot,
-        color=prepared.labels,
-        color_name=asked.labels,
+        color=prepared.colours,
         known=prepared.known,
         aside=model.outliers_,
     )
+    if output is not None and is_h5ad(output):
+        write_annotated_view(asked.data, output, model, view)
+        written["table"] = output
     if save is not None:
         model.save(save)
         written["model"] = save
@@ -91,8 +95,8 @@ def embed(
             model,
             prepared.features,
             report,
-            color=prepared.labels,
-            color_name=asked.labels,
+            color=prepared.colours or None,
+            told=prepared.told,
             known=prepared.known,
             title=f"View of {'standard input' if asked.data == '-' else Path(asked.data).name}",
             # How the search ended is a sentence, and the page has a section for it.

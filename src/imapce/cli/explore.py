@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from imapce.cli.messages import warnings_in_one_line
+from imapce.cli.messages import note, warnings_in_one_line
 from imapce.cli.options import DataOptions, Output, Report, ViewOptions
 from imapce.errors import InvalidValueError
 
@@ -65,7 +65,13 @@ def explore(
         raise InvalidValueError(
             f"-o must be a table with columns for explore, got {output!r}: use .parquet, .csv, .tsv or .arrow."
         )
-    check_targets(table=output, report=report, others={"--session": session}, inputs=(asked.data, asked.background))
+    check_targets(
+        table=output,
+        report=report,
+        others={"--session": session},
+        inputs=(asked.data, asked.background),
+        source=asked.data,
+    )
     if resume and session is None:
         raise InvalidValueError("--resume goes on with a session; name its file with --session FILE.")
     if session is not None and not resume and Path(session).exists():
@@ -102,9 +108,11 @@ def explore(
         exploration.save(session)
     written: dict[str, str] = {}
     if output is not None:
-        write_clusters(exploration, prepared.carried, output)
+        write_clusters(exploration, prepared.carried, output, source=asked.data)
         written["table"] = output
     if report is not None:
+        if len(prepared.colours) > 1:
+            note(f"the report is coloured by {next(iter(prepared.colours))!r}, the first of --labels.")
         exploration.report(report, labels=prepared.labels, title=f"Exploration of {Path(asked.data).name}")
         written["report"] = report
     if session is not None:

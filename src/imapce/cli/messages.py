@@ -50,6 +50,8 @@ OWN_WORDS = (
     (r"; pass another encoding", "; name its encoding with --encoding"),
     (r"^n_starts must", "--starts must"),
     (r"\bSamples\(background\)", "--background"),
+    (r"; pass prior=None", "; leave the option out"),
+    (r"\bLabels\(y(, erase=True)?\)", "--known-label"),
     (r"\bAttributes\(columns\)", "--attributes"),
     (r"^X (must|cannot|has)\b", r"DATA \1"),
     (r"goes in double quotes\)", "goes in double quotes, and --sep names another separator)"),

@@ -26,7 +26,8 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Table to write: .parquet, .csv, .tsv, .arrow, or .npy (the axes alone); - is standard output.",
+        help="Table to write: .parquet, .csv, .tsv, .arrow, .npy (the axes alone), or .h5ad (a copy of DATA with the "
+        "result); - is standard output.",
     ),
 ]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]
@@ -94,7 +95,7 @@ class DataOptions(FileOptions):
         typer.Argument(
             metavar="DATA",
             help="Rows: .csv, .tsv or other text (also .gz, .bz2, .zst), .jsonl, .xlsx, .parquet (also a folder or a "
-            "pattern), .arrow, .feather, .npy, .npz, or - for text on standard input.",
+            "pattern), .arrow, .feather, .npy, .npz, .h5ad, or - for text on standard input.",
         ),
     ]
     attributes: Annotated[
@@ -120,9 +121,21 @@ class DataOptions(FileOptions):
             "--known", metavar="COLUMN=VALUE", help="Rows of DATA that are known; repeatable. COLUMN is no feature."
         ),
     ] = None
+    known_label: Annotated[
+        str | None,
+        typer.Option(
+            "--known-label",
+            metavar="A,B",
+            help="Columns of classes or numbers that are known and are no features: what they explain is not shown.",
+        ),
+    ] = None
     labels: Annotated[
         str | None,
-        typer.Option("--labels", metavar="COLUMN", help="Column that colours the pictures. It is no feature."),
+        typer.Option(
+            "--labels",
+            metavar="A,B",
+            help="Columns that colour the pictures, each its own. They are no features, but where they are known.",
+        ),
     ] = None
     columns: Annotated[
         str | None,

@@ -22,7 +22,9 @@ from imapce.cli.request import Prepared
 from imapce.common.whole_files import whole_file, whole_folder, writable_target
 from imapce.comparison.compare import Comparison
 from imapce.errors import InvalidValueError
+from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.session import Exploration
+from imapce.tables.annotated import h5ad_target, is_h5ad
 from imapce.tables.encode import column_names
 from imapce.tables.files import STREAM, table_target, write_table
 
@@ -44,10 +46,12 @@ def check_targets(
     inputs: Iterable[str | None] = (),
     others: Mapping[str, str | None] | None = None,
     stream: bool = False,
+    source: str | None = None,
 ) -> None:
     """Refuse, before any work, outputs that cannot be written, that collide, or that would replace an input.
 
-    `stream` says that the command can write its table to standard output.
+    `stream` says that the command can write its table to standard output, `source` is the file of which an .h5ad table
+    would be a copy.
     """
     inputs = list(inputs)
     targets: dict[str, Path] = {}
@@ -56,7 +60,7 @@ def check_targets(
     if inputs.count(STREAM) > 1:
         raise InvalidValueError("standard input holds one table, and '-' stands for two: name a file for one of them.")
     if table is not None and table != STREAM:
-        targets["--output"] = table_target(table)
+        targets["--output"] = h5ad_target(table, source) if is_h5ad(table) else table_target(table)
     if plot is not None:
         # matplotlib takes half a second to import, so only where a figure is asked for.
         from imapce.plotting import figure_target
@@ -81,8 +85,7 @@ def write_view(
     *,
     output: str | None,
     plot: str | None,
-    color: NDArray[Any] | None = None,
-    color_name: str | None = None,
+    color: Mapping[str, NDArray[Any]] | None = None,
     known: NDArray[Any] | None = None,
     aside: NDArray[Any] | None = None,
 ) -> dict[str, str]:
@@ -98,8 +101,9 @@ def write_view(
         names = [f"imapce{axis}" for axis in range(view.shape[1])]
         shown = np.ones(len(view), dtype=bool)
         shown[aside if aside is not None else []] = False
-        color, known = (None if values is None else np.asarray(values)[shown] for values in (color, known))
-        figure = plot_embedding(view[shown], color=color, color_name=color_name, known=known, axis_names=names)
+        colors = {name: np.asarray(labels)[shown] for name, labels in (color or {}).items()}
+        known = None if known is None else np.asarray(known)[shown]
+        figure = plot_embedding(view[shown], color=colors or None, known=known, axis_names=names)
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
         table = view if output.lower().endswith(".npy") else output_table(carried, view)
@@ -128,8 +132,27 @@ def _write_stream(table: pa.Table) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def write_clusters(exploration: Exploration, carried: pa.Table, output: str) -> None:
-    """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes."""
+def write_annotated_view(source: str, output: str, model: IMAPCE, view: NDArray[np.float64]) -> None:
+    """Write a copy of an .h5ad file with the view in it, as `imapce.anndata.embed` keeps it."""
+    from imapce.anndata.files import annotated_copy
+    from imapce.anndata.views import write_view as keep_view
+
+    with annotated_copy(source, output) as cells:
+        keep_view(cells, model, view)
+
+
+def write_clusters(exploration: Exploration, carried: pa.Table, output: str, *, source: str) -> None:
+    """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes.
+
+    An .h5ad file is a copy of `source` with the clusters in obs.
+    """
+    if is_h5ad(output):
+        from imapce.anndata import write_clusters as keep_clusters
+        from imapce.anndata.files import annotated_copy
+
+        with annotated_copy(source, output) as cells:
+            keep_clusters(cells, exploration)
+        return
     frame = exploration.to_frame()
     names = column_names(frame, "the result")
     write_table(_beside(carried, {name: np.asarray(frame[name]) for name in names}), output)
@@ -142,12 +165,11 @@ def write_comparison(
     *,
     title: str,
     facts: dict[str, str],
-    color_name: str | None = None,
 ) -> dict[str, str]:
     """Write every file of the folder `output`, or none; what was written and where."""
     from imapce.plotting import plot_methods, save_figure, write_comparison_report
 
-    figure = plot_methods(comparison, color=prepared.labels, color_name=color_name)
+    figure = plot_methods(comparison, color=prepared.colours or None)
     told = {**facts, "notes": comparison.notes, "scored_rows": len(comparison.scored_rows)}
     records = comparison.to_records()
     remarks = {one.method.title: list(one.remarks) for one in comparison.results if one.remarks}

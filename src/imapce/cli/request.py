@@ -2,7 +2,7 @@
 
 Columns named as labels or as known are answers, so they leave the features; the rows keep them in the output.
 
-    request = Request("penguins.csv", known=("species=Adelie",), labels="island")
+    request = Request("penguins.csv", known=("species=Adelie",), labels=("island",))
     prepare(request).priors          # [Subset(rows=...)]
 """
 
@@ -24,11 +24,15 @@ from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, listing
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
-from imapce.priors.kinds import Attributes, Prior, Samples, Subset
+from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_and_tell
+from imapce.tables.named import NamedMatrix
 from imapce.tables.select import select
 from imapce.tables.usable import dates_as_numbers, usable_columns
+
+# These name features; the other options name what is told of rows. In a table both are columns.
+OF_FEATURES = ("--attributes", "--erase", "--columns", "--drop")
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,8 @@ class Request:
     attributes: tuple[str, ...] = ()
     background: str | None = None
     known: tuple[str, ...] = ()
-    labels: str | None = None
+    labels: tuple[str, ...] = ()
+    known_label: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     known_labels: str | None = None
     erase: tuple[str, ...] = ()
@@ -55,7 +60,8 @@ class Request:
             attributes=listed_names(options.attributes),
             background=options.background,
             known=tuple(options.known or ()),
-            labels=options.labels,
+            labels=listed_names(options.labels),
+            known_label=listed_names(options.known_label),
             drop=listed_names(options.drop),
             known_labels=known_labels,
             erase=listed_names(options.erase),
@@ -74,7 +80,8 @@ class Request:
 class Prepared:
     """Features and priors for `IMAPCE.fit`, the priors in words, and what the output and the plot need besides.
 
-    `carried` are the columns that are no features and were not dropped, `everything` all of DATA.
+    `carried` are the columns that are no features and were not dropped, `everything` all of DATA, `colours` the columns
+    that colour the pictures, by name, and `told` those columns that are known.
     """
 
     features: Any
@@ -82,9 +89,15 @@ class Prepared:
     priors: list[Prior]
     words: list[str]
     known: NDArray[np.bool_] | None
-    labels: NDArray[Any] | None
+    colours: dict[str, NDArray[Any]] = field(default_factory=dict)
     known_labels: NDArray[Any] | None = None
     everything: pa.Table = field(default_factory=lambda: pa.table({}))
+    told: frozenset[str] = frozenset()
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The first of the columns that colour the pictures, by which structure is scored."""
+        return next(iter(self.colours.values()), None)
 
 
 def listed_names(text: str | None) -> tuple[str, ...]:
@@ -105,36 +118,54 @@ def listed_names(text: str | None) -> tuple[str, ...]:
 def prepare(request: Request) -> Prepared:
     """Read the file of a request and take apart features, labels and what is known.
 
-    >>> prepare(Request("penguins.csv", labels="species")).carried.column_names   # doctest: +SKIP
+    >>> prepare(Request("penguins.csv", labels=("species",))).carried.column_names   # doctest: +SKIP
     ['species']
     """
     data = _read(request.data, request.reading)
+    # The features of an AnnData are its variables; what is told of its rows is a table beside them.
+    matrix = data if isinstance(data, NamedMatrix) else None
+    data = data if matrix is None else matrix.about_rows
     if not is_table(data):
         return _prepared_array(data, request)
     names = column_names(data, "DATA")
+    variables = names if matrix is None else list(matrix.names)
     known = [_column_and_value(text, names) for text in request.known]
     known_columns = list(dict.fromkeys(column for column, _ in known))
-    answers = {"--labels": request.labels, "--known-labels": request.known_labels}
-    named = {option: column for option, column in answers.items() if column is not None}
-    for option, column in [
-        *(("--known", column) for column in known_columns),
-        *named.items(),
-        *(("--drop", column) for column in request.drop),
-        *(("--columns", column) for column in request.columns),
-        *((option, column) for option, columns in request.known_columns.items() for column in columns),
-    ]:
-        _require_column(option, column, names)
-    carried = list(dict.fromkeys([*named.values(), *known_columns]))
-    removed = {*carried, *request.drop}
+    classes = () if request.known_labels is None else (request.known_labels,)
+    for option, asked in {
+        "--known": known_columns,
+        "--labels": request.labels,
+        "--known-label": request.known_label,
+        "--known-labels": classes,
+        "--drop": request.drop,
+        "--columns": request.columns,
+        **request.known_columns,
+    }.items():
+        for column in asked:
+            _require_column(option, column, variables if option in OF_FEATURES else names)
+    # A column that is known and a feature may colour the pictures as well.
+    colours = [name for name in request.labels if name not in (*request.attributes, *request.erase)]
+    carried = list(dict.fromkeys([*colours, *classes, *request.known_label, *known_columns]))
+    removed = {*(carried if matrix is None else ()), *request.drop}
     for option, asked in {**request.known_columns, "--columns": request.columns}.items():
         if lost := [column for column in asked if column in removed]:
             raise InvalidValueError(
                 f"{option} must name columns that are features, and {listing(map(repr, lost))} is a label, known or "
                 "dropped: name it in one option only."
             )
-    features, left_out = _features(data, [name for name in names if name not in removed], request)
+    features: Any
+    if matrix is None:
+        features, left_out = _features(data, [name for name in names if name not in removed], request)
+    else:
+        features, left_out = _variables(matrix, request), [name for name in names if name not in carried]
     carried += [name for name in names if name in left_out]
     priors, words = _column_and_sample_priors(request.known_columns, request)
+    for column in request.known_label:
+        labels = _plain_columns(data, [column])
+        priors.append(Labels(labels))
+        missing = labels.column(0).null_count
+        without = f", which {missing:,} rows lack" if missing else ""
+        words.append(f"the label {column} is known{without}")
     mask: NDArray[np.bool_] | None = None
     for column in known_columns:
         values = [value for name, value in known if name == column]
@@ -142,7 +173,9 @@ def prepare(request: Request) -> Prepared:
         priors.append(Subset(rows))
         words.append(f"{rows.sum():,} of {len(rows):,} rows are known, with {column} = {' or '.join(values)}")
         mask = rows if mask is None else mask | rows
-    columns = {option: _plain_columns(data, [column]).column(0).to_numpy() for option, column in named.items()}
+    answers = {
+        name: _plain_columns(data, [name]).column(0).to_numpy() for name in dict.fromkeys((*request.labels, *classes))
+    }
     return Prepared(
         features=features,
         carried=_plain_columns(data, carried),
@@ -150,8 +183,9 @@ def prepare(request: Request) -> Prepared:
         priors=priors,
         words=words,
         known=mask,
-        labels=columns.get("--labels"),
-        known_labels=columns.get("--known-labels"),
+        colours={name: answers[name] for name in request.labels},
+        told=frozenset((*request.attributes, *request.erase, *request.known_label, *known_columns)),
+        known_labels=None if request.known_labels is None else answers[request.known_labels],
     )
 
 
@@ -181,6 +215,15 @@ def _features(data: pa.Table, names: list[str], request: Request) -> tuple[pa.Ta
     return table.select(features), [name for name in names if name not in features]
 
 
+def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
+    """The variables of an AnnData that are features: all of them, or those asked for."""
+    asked = {*request.columns, *request.attributes, *request.erase}
+    chosen = [name for name in matrix.names if name not in request.drop and (not request.columns or name in asked)]
+    if not chosen:
+        raise InvalidValueError("DATA must keep at least one feature, and every variable is dropped: drop fewer.")
+    return matrix.select(chosen)
+
+
 def _read(path: str, reading: Mapping[str, Any]) -> Any:
     """The table of a file, and a note on how it was read where that is not the usual way."""
     with warnings_in_one_line():
@@ -198,6 +241,9 @@ def rows_for_model(model: IMAPCE, path: str, reading: Mapping[str, Any] | None =
     """
     data = _read(path, reading or {})
     columns = model.input_columns
+    if isinstance(data, NamedMatrix):
+        about = _plain_columns(data.about_rows, data.about_rows.column_names)
+        return (data.matrix if columns is None else data.select(columns, "DATA")), about
     if not is_table(data):
         if columns is not None:
             raise InvalidValueError(
@@ -222,6 +268,7 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
     for option, asked in (
         ("--known", request.known),
         ("--labels", request.labels),
+        ("--known-label", request.known_label),
         ("--known-labels", request.known_labels),
         ("--drop", request.drop),
         ("--columns", request.columns),
@@ -239,7 +286,7 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
             )
         positions[option] = [int(text) for text in texts]
     priors, words = _column_and_sample_priors(positions, request)
-    return Prepared(data, _no_columns(), priors, words, None, None)
+    return Prepared(data, _no_columns(), priors, words, None)
 
 
 def _column_and_sample_priors(

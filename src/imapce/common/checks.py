@@ -76,7 +76,7 @@ def as_labels(name: str, value: Any, n_rows: int | None) -> np.ndarray:
     if n_rows is not None and len(array) != n_rows:
         raise InvalidValueError(f"{name} must have one value for each of {n_rows} rows, got {len(array)}: align them.")
     # Only NaN and NaT differ from themselves, whatever the type.
-    missing = np.array([_is_missing(item) for item in array]) if array.dtype.kind == "O" else array != array
+    missing = np.array([is_missing(item) for item in array]) if array.dtype.kind == "O" else array != array
     if np.any(missing):
         raise InvalidValueError(
             f"{name} must not have missing values, got one in row {int(np.flatnonzero(missing)[0])}: "
@@ -110,7 +110,12 @@ def as_codes(name: str, value: Any, n_rows: int | None) -> np.ndarray:
     return as_classes(name, value, n_rows)[1]
 
 
-def _is_missing(item: Any) -> bool:
+def is_missing(item: Any) -> bool:
+    """Whether a label stands for nothing: None, NaN, NaT or pandas' NA.
+
+    >>> is_missing(float("nan")), is_missing("")
+    (True, False)
+    """
     # pandas' NA refuses to be compared, so it is known by its type; pandas itself is not needed for that.
     return item is None or type(item).__name__ == "NAType" or bool(item != item)
 

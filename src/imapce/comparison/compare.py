@@ -26,8 +26,10 @@ from imapce.comparison.notes import notes_on
 from imapce.comparison.scores import SCORES, class_labels, is_numeric, view_scores
 from imapce.comparison.table import Table
 from imapce.errors import ImapceError, InvalidValueError
+from imapce.priors import kinds
 from imapce.priors.kinds import (
     Attributes,
+    Labels,
     Prior,
     Subset,
     as_list,
@@ -233,14 +235,16 @@ def _isolated(method: Method) -> Iterator[dict[str, Any]]:
 
 
 def _by_position(prior: Prior, X: Any, n_rows: int) -> Prior:
-    """A prior that can be cut down to some rows: a subset as a plain mask."""
-    if not isinstance(prior, Subset):
-        return prior
+    """A prior that can be cut down to some rows: a subset as a plain mask, labels as they are understood."""
     require_same_index(prior, X)
-    return Subset(known_rows(prior, n_rows), prior.weight)
+    if isinstance(prior, Labels):
+        return Labels(kinds.known_labels(prior, n_rows), weight=prior.weight, erase=prior.erase)
+    return Subset(known_rows(prior, n_rows), prior.weight) if isinstance(prior, Subset) else prior
 
 
 def _of_rows(prior: Prior, rows: Positions) -> Prior:
+    if isinstance(prior, Labels):
+        return Labels(prior.y.of_rows(rows), weight=prior.weight, erase=prior.erase)
     return Subset(prior.rows[rows], prior.weight) if isinstance(prior, Subset) else prior
 
 
@@ -260,6 +264,10 @@ def _known_columns(table: Table, priors: list[Prior]) -> dict[str, NDArray[Any]]
         if isinstance(prior, Subset):
             number = sum(name.startswith("known rows") for name in columns) + 1
             columns["known rows" if number == 1 else f"known rows {number}"] = np.where(prior.rows, "known", "rest")
+        elif isinstance(prior, Labels):
+            number = sum(isinstance(one, Labels) for one in priors[: priors.index(prior)]) + 1
+            title = prior.y.title or ("known labels" if number == 1 else f"known labels {number}")
+            columns[title] = prior.y.entries
         elif isinstance(prior, Attributes):
             mask = known_columns(prior, table.reader)
             for group in np.unique(table.groups[mask]):
@@ -272,11 +280,17 @@ def _known_columns(table: Table, priors: list[Prior]) -> dict[str, NDArray[Any]]
                 else:
                     column = values[:, 0]
                     columns[str(names[places[0]])] = column if is_numeric(column) else _as_text(column)
+    columns = {name: column.astype(str) if _is_whole_text(column) else column for name, column in columns.items()}
     if len(columns) > 1 and all(column.dtype.kind == "U" for column in columns.values()):
         combined = np.array([" · ".join(row) for row in zip(*columns.values(), strict=True)])
         if len(np.unique(combined)) <= MOST_COMBINED_CLASSES:
             return {" × ".join(columns): combined}
     return columns
+
+
+def _is_whole_text(column: NDArray[Any]) -> bool:
+    """Whether classes by name have one for every row, so that they can be combined with others."""
+    return column.dtype.kind == "O" and all(isinstance(entry, str) for entry in column)
 
 
 def _as_text(column: Array) -> NDArray[np.str_]:

@@ -1,7 +1,7 @@
 """The methods of a comparison: how each is made, which knowledge it can use, how many rows it can bear.
 
 >>> METHODS["CTSNE"].title, sorted(METHODS["CTSNE"].uses)
-('ct-SNE', ['attributes', 'subset'])
+('ct-SNE', ['attributes', 'labels', 'subset'])
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.priors.kinds import Attributes, Prior, Samples
+from imapce.priors.kinds import Attributes, Labels, Prior, Samples
 
-Kind = Literal["attributes", "samples", "subset"]
+Kind = Literal["attributes", "labels", "samples", "subset"]
 
 KIND_WORDS: dict[Kind, str] = {
     "attributes": "known columns",
+    "labels": "known labels",
     "samples": "a background table",
     "subset": "known rows",
 }
 EVERY_KIND: frozenset[Kind] = frozenset(KIND_WORDS)
-OF_ROWS: frozenset[Kind] = frozenset(("attributes", "subset"))
+OF_ROWS: frozenset[Kind] = frozenset(("attributes", "labels", "subset"))
+OF_COLUMNS_AND_ROWS: frozenset[Kind] = frozenset(("attributes", "subset"))
 NO_KIND: frozenset[Kind] = frozenset()
 
 # The maps by neighbours (n log n) bear more rows than those with all n × n pairs in every step.
@@ -40,7 +42,7 @@ class Method:
     >>> from imapce.baselines import PCA
     >>> mine = Method("Mine", lambda **parameters: PCA(n_components=1, **parameters), uses=OF_ROWS)
     >>> mine.left_out([Samples([[0.0, 1.0]])])
-    'It can be told of known columns and known rows, not of a background table.'
+    'It can be told of known columns, known labels and known rows, not of a background table.'
     """
 
     title: str
@@ -56,9 +58,9 @@ class Method:
         """Why these priors cannot be given to the method, in one sentence; None where they can."""
         foreign = {kind_of(prior) for prior in priors} - self.uses
         if self.uses and foreign:
-            kinds = " and ".join(KIND_WORDS[kind] for kind in KIND_WORDS if kind in self.uses)
+            *kinds, last = (KIND_WORDS[kind] for kind in KIND_WORDS if kind in self.uses)
             refused = " and ".join(KIND_WORDS[kind] for kind in KIND_WORDS if kind in foreign)
-            return f"It can be told of {kinds}, not of {refused}."
+            return f"It can be told of {', '.join(kinds)} and {last}, not of {refused}."
         return None
 
 
@@ -68,7 +70,9 @@ def kind_of(prior: Prior) -> Kind:
     >>> kind_of(Attributes(["batch"]))
     'attributes'
     """
-    return "attributes" if isinstance(prior, Attributes) else "samples" if isinstance(prior, Samples) else "subset"
+    if isinstance(prior, Attributes):
+        return "attributes"
+    return "labels" if isinstance(prior, Labels) else "samples" if isinstance(prior, Samples) else "subset"
 
 
 def _lazily(module: str, name: str) -> Callable[..., Any]:
@@ -92,7 +96,7 @@ METHODS: dict[str, Method] = dict(
         _baseline("CPCA", "cPCA", uses=EVERY_KIND),
         _baseline("GCPCA", "gcPCA", uses=EVERY_KIND),
         _baseline("LEACE", "LEACE", uses=OF_ROWS, by_labels=True),
-        _baseline("KurtosisPursuit", "kurtosis pursuit", uses=OF_ROWS),
+        _baseline("KurtosisPursuit", "kurtosis pursuit", uses=OF_COLUMNS_AND_ROWS),
         _baseline("SIDE", "SIDE", uses=OF_ROWS, by_labels=True),
         _baseline("TSNE", "t-SNE", max_rows=MANY_ROWS, extra="baselines"),
         _baseline("UMAP", "UMAP", max_rows=MANY_ROWS, extra="umap-learn"),

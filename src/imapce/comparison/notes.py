@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.common.checks import as_codes
-from imapce.comparison.scores import QUANTILE_BINS, class_labels, is_numeric
+from imapce.comparison.scores import QUANTILE_BINS, class_labels, is_numeric, stated
 from imapce.comparison.table import Positions, Table
 from imapce.priors.kinds import (
     Prior,
@@ -39,7 +39,7 @@ def notes_on(
     if numeric:
         many = ", ".join(numeric[:5]) + (", ..." if len(numeric) > 5 else "")
         notes.append(f"Measurements ({many}): NLS on 10 quantile bins, read back as R², whose chance is 0.")
-    classes = (column[scored] for column in known.values() if not is_numeric(column))
+    classes = (column[scored][stated(column[scored])] for column in known.values() if not is_numeric(column))
     bins = [len(scored) // QUANTILE_BINS] if numeric else []
     if min([*(np.bincount(as_codes("known", column, None)).min() for column in classes), *bins], default=101) <= 100:
         notes.append(

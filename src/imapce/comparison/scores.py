@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 
-from imapce.common.checks import as_classes, as_labels, as_matrix
+from imapce.common.checks import as_classes, as_labels, as_matrix, is_missing
 from imapce.errors import InvalidValueError
 from imapce.metrics.readback import MOST_CLASSES_OF_A_FLOAT, VOTERS, residual_predictability
 from imapce.metrics.scores import kmeans_nmi, knn_accuracy, nls_ceiling, normalized_laplacian_score, trustworthiness
@@ -57,10 +57,10 @@ def view_scores(
     """The scores of one view, by the names in `SCORES`; None where a question does not apply.
 
     Is the known gone? `known` is one value per row, or a mapping of such columns, of which the one that shows most
-    counts. nls, nls_ceiling and nls_share = nls/nls_ceiling: the normalised Laplacian score, what chance gives, and
-    how much of it is reached (1: gone). prior_linear, prior_knn, prior_chance: how well a linear reader and 15
-    neighbours tell it from the view; balanced accuracy for classes, R² for a float column of more than 20 values,
-    whose nls is that of its 10 quantile bins.
+    counts; rows where it is missing do not. nls, nls_ceiling and nls_share = nls/nls_ceiling: the normalised Laplacian
+    score, what chance gives, and how much of it is reached (1: gone). prior_linear, prior_knn, prior_chance: how well a
+    linear reader and 15 neighbours tell it from the view; balanced accuracy for classes, R² for a float column of more
+    than 20 values, whose nls is that of its 10 quantile bins.
 
     Is something else there? knn_accuracy (15 neighbours, out of fold), kmeans_nmi and silhouette of `labels`; without
     labels the silhouette is that of k-means clusters, the best k from 2 to 10. Rows without a label do not count.
@@ -76,7 +76,7 @@ def view_scores(
     points = as_matrix("embedding", embedding)
     scores: dict[str, Score] = dict.fromkeys(SCORES)
     columns = known if isinstance(known, Mapping) else {"known": known} if known is not None else {}
-    scores |= _known_scores(points, {name: as_labels("known", column, len(points)) for name, column in columns.items()})
+    scores |= _known_scores(points, columns)
     scores |= _structure_scores(points, labels, unexplored, random_state)
     if X is not None and len(points) > 2 * VOTERS:
         scores["trustworthiness"] = trustworthiness(X, points, VOTERS, random_state=random_state)
@@ -119,16 +119,17 @@ def class_labels(labels: Any, n_rows: int) -> tuple[Mask, NDArray[np.intp]] | st
 def _known_scores(points: NDArray[np.float64], columns: Mapping[str, NDArray[Any]]) -> dict[str, Score]:
     """Of several columns the one that shows most: lowest share of the ceiling, read back furthest above chance."""
     mixing, reading = [], []
-    for column in columns.values():
+    for told in columns.values():
+        column, seen = _stated(told, points)
         numeric = is_numeric(column)
         rows = np.ones(len(column), dtype=bool) if numeric else _repeated(column)
         if not rows.any() or len(as_classes("known", column[rows], None)[0]) < 2:
             continue
         classes = _quantile_bins(column) if numeric else column
-        sizes = [k for k in range(10, 101, 10) if k < len(points)] or [len(points) - 1]
-        nls, ceiling = normalized_laplacian_score(points, classes, sizes), nls_ceiling(classes)
+        sizes = [k for k in range(10, 101, 10) if k < len(seen)] or [len(seen) - 1]
+        nls, ceiling = normalized_laplacian_score(seen, classes, sizes), nls_ceiling(classes)
         mixing.append((nls / ceiling, nls, ceiling))
-        read = residual_predictability(points[rows], column[rows], n_splits=min(10, int(rows.sum())))
+        read = residual_predictability(seen[rows], column[rows], n_splits=min(10, int(rows.sum())))
         above = (read["score"] - read["chance"]) / (1.0 - read["chance"])
         reading.append((above, read["linear"], read["knn"], read["chance"]))
     if not mixing:
@@ -181,6 +182,22 @@ def _clustered_silhouette(points: NDArray[np.float64], random_state: int) -> Sco
             clusters = KMeans(k, n_init=3, random_state=random_state).fit_predict(points)
             found.append(_silhouette(points, clusters, random_state))
     return max((score for score in found if score is not None), default=None)
+
+
+def stated(column: NDArray[Any]) -> Mask:
+    """The rows of which something is known.
+
+    >>> stated(np.array(["a", None], dtype=object))
+    array([ True, False])
+    """
+    return np.array([not is_missing(entry) for entry in column], dtype=bool)
+
+
+def _stated(known: Any, points: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """A known column without its missing values, and the same rows of a view."""
+    column = np.asarray(known)
+    rows = stated(column) if column.shape == (len(points),) else np.zeros(0, dtype=bool)
+    return (column[rows], points[rows]) if rows.any() else (as_labels("known", known, len(points)), points)
 
 
 def _repeated(column: NDArray[Any]) -> Mask:

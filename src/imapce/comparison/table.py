@@ -11,6 +11,7 @@ from scipy import sparse
 
 from imapce.rows.standardized import column_scales
 from imapce.tables.encode import is_table
+from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
@@ -53,6 +54,8 @@ class Table:
         """These rows of X as the kind of table it is."""
         if len(rows) == self.n_rows:
             return self.X
+        if isinstance(self.X, NamedMatrix):
+            return self.X.of_rows(rows)
         if is_table(self.X):
             return nw.from_native(self.X, eager_only=True)[rows.tolist()].to_native()
         return sparse.csr_array(self.X)[rows] if sparse.issparse(self.X) else np.asarray(self.X)[rows]

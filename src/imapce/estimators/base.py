@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from imapce.common.checks import random_generator, require_count, require_truth
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.encode import column_names, is_table
+from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import Reader, require_numbers_in_rows
 
 
@@ -30,9 +31,9 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
         """Fit to `X` given what is known.
 
-        `prior` is None, Attributes(columns), Samples(background), Subset(rows) or a list of them; methods that go by
-        labels also take an array with a class for each row. X may be an array, a SciPy sparse matrix or a pandas,
-        polars or Arrow table; it is never changed. A fit that is refused or cancelled leaves the estimator as it was.
+        `prior` is None, Attributes(columns), Labels(y), Samples(background), Subset(rows) or a list of them; an array
+        or Series of one label per row means Labels. X may be an array, a SciPy sparse matrix or a pandas, polars or
+        Arrow table; it is never changed. A fit that is refused or cancelled leaves the estimator as it was.
         """
         self._fit_whole(X, prior)
         return self
@@ -91,6 +92,9 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _keep_books(self, X: Any, *, learning: bool) -> None:
         """n_features_in_ and feature_names_in_: set while learning, held against X afterwards."""
+        if isinstance(X, NamedMatrix):
+            self._check_names(list(X.names), learning=learning)
+            return
         if is_table(X) and not type(X).__module__.startswith("pandas"):
             self._check_names(column_names(X), learning=learning)
             return

@@ -47,27 +47,29 @@ class IMAPCE(LinearView):
     """A linear view that keeps variance, drops what is known and pulls apart the clusters of the rest.
 
     Minimises ‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² + μ·κ(ZV) over orthonormal V (d, k): X the data, Y what is known, Z the rows
-    that are not known yet, κ Mardia's kurtosis. With Attributes(columns, erase=True) the search runs over V = NṼ, N the
-    directions that carry nothing linear of these columns.
+    that are not known yet, κ Mardia's kurtosis. With Attributes or Labels to be erased the search runs over V = NṼ,
+    N the directions that carry nothing linear of these columns or labels.
 
     Parameters
     ----------
     n_components : axes of the view, usually 2 or 3.
     alpha : weight of the known structure; 0 or no prior ignores it, 1 is the paper's. "auto" keeps known columns out
-        of the view (α = ∞), with all that is correlated with them where they would still show, and tries one or a
-        few weights for a background or known rows. "ratio" is gcPCA's, α = max tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best
-        view shows as much of the known as of the data; a direction in which Y does not vary counts as one with a
-        hundredth of its mean variance, which bounds α (`stop_reason_` says where it does).
+        of the view (α = ∞), with all that is correlated with them or with known labels where these would still show,
+        and tries one or a few weights for a background or known rows. "ratio" is gcPCA's, α = max
+        tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best view shows as much of the known as of the data; a direction in which Y
+        does not vary counts as one with a hundredth of its mean variance, which bounds α (`stop_reason_` says where it
+        does).
     mu : weight of the kurtosis; a number, or "paper" for the paper's rule (one to two orders of magnitude below the
         reconstruction error of contrastive PCA). "auto" tries 1, 10 and 100 times that (the last not where neighbours
         decide) and, where no split in two is clear, −1 and −10 times: a high kurtosis shows clusters of less than 21 %
         of the rows.
     rank : which view is shown. "neighbours": the one that keeps most of who is near whom, in the columns that share
         something with others; PCA's plane and the plane of neighbours are compared with the optima, and with columns
-        known only views count from which these cannot be read back, as far as there are such. "separation": the optimum
-        with the largest share of variance explained by a cut in two, less what the known explains. "objective": the
-        lowest one; points of a path are compared by separation, and one optimum of each is kept. "auto" is "neighbours"
-        where α and μ are automatic and there is no background, "objective" where both are given, else "separation".
+        or labels known only views count from which these cannot be read back, as far as there are such. "separation":
+        the optimum with the largest share of variance explained by a cut in two, less what the known explains.
+        "objective": the lowest one; points of a path are compared by separation, and one optimum of each is kept.
+        "auto" is "neighbours" where α and μ are automatic and there is no background, "objective" where both are given,
+        else "separation".
     standardize : scale every column to unit variance (a categorical column as a whole); False only centres.
     n_starts : starting points tried at once; the first four are closed-form, the rest random.
     tol : relative size of the gradient at which a start has converged.
@@ -81,9 +83,9 @@ class IMAPCE(LinearView):
     verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
 
     Fitted: `alpha_` and `mu_` as used, `optima_` (distinct views, best first), `outliers_` (positions of the rows set
-    aside), `read_back_` (score and chance: how well known columns are read from the view by the 15 nearest rows; None
-    where none is known) and, where α or μ is automatic, `path_`, every view tried with its (α, μ) and its scores. A
-    plane that is no optimum stands there, and in `optima_`, at the paper's μ with no start.
+    aside), `read_back_` (score and chance: how well known columns and labels are read from the view by the 15 nearest
+    rows; None where none is known) and, where α or μ is automatic, `path_`, every view tried with its (α, μ) and its
+    scores. A plane that is no optimum stands there, and in `optima_`, at the paper's μ with no start.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from imapce.common.checks import random_generator
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidValueError
 from imapce.estimators.base import TableEstimator
-from imapce.priors.kinds import Prior, Subset, as_list, require_same_index
+from imapce.priors.kinds import Prior, as_list, require_same_index
 from imapce.priors.problem import Problem, pose, require_shape, standardized_data
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows, projected
@@ -42,8 +42,7 @@ class LinearView(TableEstimator):
         self.check_parameters()
         priors = as_list(prior)
         for one in priors:
-            if isinstance(one, Subset):
-                require_same_index(one, X)
+            require_same_index(one, X)
         matrix = self._learned(X)
         with threads_for(*matrix.shape):
             self._fit_rows(self._open(matrix), priors)

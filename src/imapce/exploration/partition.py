@@ -168,18 +168,19 @@ def _directions(problem: Problem, known_columns: bool) -> tuple[Array, Labels | 
     z_j − Σ_k β_kj·z_k, β the regression on the known columns k: what they tell of the others, they tell of every
     cluster that differs in them. Leaving out the directions that are correlated with them costs as many directions as
     columns are known: a minority of 3 to 10 % beside four was then found in 20 of 24 tables, so in 30 of 30. What is
-    erased is left out so, as no trace of it may stay.
+    erased, and what labels explain, is left out so, as no trace of it may stay.
     """
     Z = problem.Z
     known = known_units(problem)[:, : None if known_columns else 0]
+    labels = problem.label_directions[:, : None if known_columns else 0]
     if Z.n_features > WIDE:
-        return searched_axes(problem, np.column_stack([known, problem.X.second_moment @ known])), None
+        return searched_axes(problem, np.column_stack([known, problem.X.second_moment @ known, labels])), None
     told = Z.second_moment @ known
     regression = np.linalg.pinv(known.T @ told, rcond=1e-10, hermitian=True) @ told.T
     columns = Z.informative & problem.X.informative & ~known.any(axis=1)
     basis = (np.eye(Z.n_features) - known @ regression)[:, columns]
-    if problem.Y.erased is not None:
-        inside = problem.directions_left()
+    if problem.Y.erased is not None or labels.shape[1]:
+        inside = problem.directions_left(labels)
         free = inside.lift(np.eye(inside.size))
         basis = free @ (free.T @ basis)
     return basis, problem.sources[columns]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from imapce.common.records import Comparable
 from imapce.errors import InvalidValueError
 from imapce.exploration.structure import Structure
-from imapce.priors.kinds import Attributes, Samples
+from imapce.priors.kinds import Prior
 from imapce.rows.base import Rows
 
 Array = NDArray[np.float64]
@@ -145,7 +145,7 @@ class Record(Comparable):
     steps: tuple[AcceptedStep, ...]
     known_at_start: Mask
     _: KW_ONLY
-    priors: tuple[Attributes | Samples, ...]
+    priors: tuple[Prior, ...]
     subset_weight: float
     parameters: dict[str, Any]
     min_cluster_size: int

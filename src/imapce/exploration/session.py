@@ -71,6 +71,27 @@ class Exploration(Session):
     []
     """
 
+    @classmethod
+    def from_anndata(
+        cls, adata: Any, *, prior: Any = None, layer: str | None = None, use_rep: str | None = None, **settings: Any
+    ) -> Self:
+        """An exploration of the cells of an AnnData, with its names of rows and variables; sparse stays sparse.
+
+        `prior` is as for `imapce.anndata.embed` (the name of a column of obs, another AnnData as background, ...),
+        `layer` and `use_rep` choose the matrix, `settings` are those of Exploration. `imapce.anndata.write_clusters`
+        writes what was accepted to obs.
+
+        >>> from anndata import AnnData
+        >>> cells = AnnData(np.random.default_rng(0).normal(size=(60, 4)))
+        >>> Exploration.from_anndata(cells, random_state=0).row_ids[:2].tolist()
+        ['0', '1']
+        """
+        from imapce.anndata import features, known
+
+        matrix = features(adata, layer=layer, use_rep=use_rep)
+        settings.setdefault("row_ids", np.asarray(adata.obs_names, dtype=object))
+        return cls(matrix, prior=known(adata, prior, layer=layer, use_rep=use_rep), **settings)
+
     # --- looking ------------------------------------------------------------------------------------------------------
 
     def propose(self, *, clusters: bool = True, progress: Tell | None = None, cancel: Cancel | None = None) -> Step:

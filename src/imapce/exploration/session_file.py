@@ -17,7 +17,8 @@ from imapce.common.archive import in_json, read_archive, write_archive
 from imapce.errors import FileFormatError, InvalidValueError
 from imapce.exploration.record import AcceptedStep, DataPrint, Feature, Record, TakenCluster
 from imapce.exploration.structure import Structure
-from imapce.priors.kinds import Attributes, Samples
+from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset, known_labels
+from imapce.priors.labels import ReadLabels
 
 Arrays = dict[str, NDArray]
 
@@ -74,7 +75,15 @@ def _told_step(i: int, step: AcceptedStep, arrays: Arrays) -> dict[str, Any]:
     return told if step.p_value is None else {**told, "p_value": step.p_value}
 
 
-def _told_prior(i: int, prior: Attributes | Samples, arrays: Arrays) -> dict[str, Any]:
+def _told_prior(i: int, prior: Prior, arrays: Arrays) -> dict[str, Any]:
+    assert not isinstance(prior, Subset)
+    if isinstance(prior, Labels):
+        read = known_labels(prior, len(arrays["known_at_start"]))
+        arrays[f"labels{i}"] = np.where(read.stated, read.values, 0)
+        arrays[f"labels{i}_stated"] = read.stated
+        told = {"kind": "erased labels" if prior.erase else "labels", "weight": float(prior.weight)}
+        names = None if read.names is None else list(read.names)
+        return {**told, "names": names, "title": read.title, "fingerprint": read.digest}
     if isinstance(prior, Samples):
         arrays[f"background{i}"] = np.asarray(prior.background)
         return {"kind": "samples", "weight": float(prior.weight)}
@@ -116,7 +125,7 @@ def _record(header: dict[str, Any], arrays: Arrays) -> Record:
         data,
         tuple(_step(i, stored, arrays, taken, (k, len(columns))) for i, stored in enumerate(header["steps"])),
         start,
-        priors=tuple(_prior(i, stored, arrays, len(columns)) for i, stored in enumerate(header["priors"])),
+        priors=tuple(_prior(i, stored, arrays, (n, len(columns))) for i, stored in enumerate(header["priors"])),
         subset_weight=header["subset_weight"],
         parameters=header["parameters"],
         min_cluster_size=header["min_cluster_size"],
@@ -128,14 +137,33 @@ def _record(header: dict[str, Any], arrays: Arrays) -> Record:
     )
 
 
-def _prior(i: int, stored: dict[str, Any], arrays: Arrays, n_features: int) -> Attributes | Samples:
+def _prior(i: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, int]) -> Prior:
+    if stored["kind"] in ("labels", "erased labels"):
+        return Labels(_labels(i, stored, arrays, shape[0]), weight=stored["weight"], erase=stored["kind"] != "labels")
     if stored["kind"] in ("attributes", "erased attributes"):
         erase = stored["kind"] == "erased attributes"
         return Attributes(stored["columns"], weight=stored["weight"], erase=erase)
     background = arrays[f"background{i}"]
-    if background.ndim != 2 or background.shape[1] != n_features:
+    if background.ndim != 2 or background.shape[1] != shape[1]:
         raise ValueError("a background does not fit the columns")
     return Samples(background, weight=stored["weight"])
+
+
+def _labels(i: int, stored: dict[str, Any], arrays: Arrays, n_rows: int) -> ReadLabels:
+    """Labels as they were understood, held to their fingerprint."""
+    values, stated = arrays[f"labels{i}"], arrays[f"labels{i}_stated"]
+    names = None if stored["names"] is None else tuple(map(str, stored["names"]))
+    if values.shape != (n_rows,) or stated.shape != (n_rows,) or stated.dtype != bool:
+        raise ValueError("the labels do not fit the rows")
+    if names is None:
+        values = np.where(stated, values.astype(np.float64), np.nan)
+    else:
+        values = np.where(stated, values.astype(np.intp), -1)
+    title = stored["title"]
+    labels = ReadLabels(names, values, None if title is None else str(title))
+    if labels.digest != stored["fingerprint"]:
+        raise ValueError("the labels are not those of their fingerprint")
+    return labels
 
 
 def _step(i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray, shape: tuple[int, int]) -> AcceptedStep:

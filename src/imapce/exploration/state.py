@@ -27,7 +27,7 @@ from imapce.exploration.session_file import not_whole, read_session, write_sessi
 from imapce.exploration.steps import Look, Step, View, coordinates
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.structure import Structure
-from imapce.priors.kinds import Attributes, Samples, Subset, as_list, known_rows, require_same_index
+from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list, known_labels, known_rows, require_same_index
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows
@@ -86,11 +86,12 @@ class Session:
         self.path = path
         priors = as_list(prior)
         subsets = [one for one in priors if isinstance(one, Subset)]
-        self._other_priors = [one for one in priors if not isinstance(one, Subset)]
+        for one in priors:
+            require_same_index(one, X)
+        self._other_priors = [_plain(one, n) for one in priors if not isinstance(one, Subset)]
         self._subset_weight = max((float(one.weight) for one in subsets), default=1.0)
         self._known_at_start = np.zeros(n, dtype=bool)
         for one in subsets:
-            require_same_index(one, X)
             self._known_at_start |= known_rows(one, n)
         smallest = JOINT_SIZE if self.is_joint else VIEW_SIZE
         self.min_cluster_size = size_of_clusters(min_cluster_size, n, share=smallest[0], least=smallest[1])
@@ -250,13 +251,13 @@ class Session:
     def record(self) -> Record:
         """The whole session as plain data; a background is in the encoding of X."""
         mean = self._print.mean
-        priors: list[Attributes | Samples] = []
+        priors: list[Prior] = []
         for prior in self._other_priors:
             if isinstance(prior, Samples):
                 matrix = self._reader.background(prior.background, means=mean, missing=self._model.missing)
                 dense = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
                 priors.append(Samples(dense, weight=prior.weight))
-            elif isinstance(prior, Attributes):
+            else:
                 priors.append(prior)
         return Record(
             self._print,
@@ -315,3 +316,10 @@ class Session:
     def __getstate__(self) -> dict[str, Any]:
         # A look holds products with the rows, which no pickle can hold; it is looked again where it is needed.
         return {**self.__dict__, "_look": None}
+
+
+def _plain(prior: Prior, n_rows: int) -> Prior:
+    """Labels as they were understood, refused here and not at the first look; other priors as they are."""
+    if not isinstance(prior, Labels):
+        return prior
+    return Labels(known_labels(prior, n_rows), weight=prior.weight, erase=prior.erase)

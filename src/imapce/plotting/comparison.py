@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,14 +36,15 @@ _LETTERS_PER_INCH = 14
 def plot_methods(
     comparison: Comparison,
     *,
-    color: ArrayLike | None = None,
+    color: ArrayLike | Mapping[str, ArrayLike] | None = None,
     color_name: str | None = None,
 ) -> Figure:
     """Draw the rows that all methods are scored on, a panel for each method that worked, and name the others below.
 
-    `color` holds one label for every row of the data. Known rows are grey; up to four known classes are markers. Axes
-    have no numbers, since those of a map mean nothing; a caption gives the share of the NLS that chance gives (1: the
-    known is gone), how well the known is read back, and the structure.
+    `color` holds one label for every row of the data, or several such columns by name, which colour the same panels
+    once more below. Known rows are grey; up to four known classes are markers. Axes have no numbers, since those of a
+    map mean nothing; a caption gives the share of the NLS that chance gives (1: the known is gone), how well the known
+    is read back, and the structure.
 
     >>> from imapce.comparison import compare
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
@@ -55,27 +57,34 @@ def plot_methods(
         raise InvalidValueError("comparison must have a method that worked, got none: see why each was left out.")
     rows = comparison.scored_rows
     marker_name, marker, greyed = _known_look(comparison)
-    name = color_name or column_name(color)
-    key = Key.read(
-        None if color is None else np.asarray(color, dtype=object)[rows],
-        None if marker is None else marker[rows],
-        name,
-        marker_name,
-        len(rows),
-    )
+    columns = dict(color) if isinstance(color, Mapping) else {color_name or column_name(color): color}
+    keys = [
+        Key.read(
+            None if labels is None else np.asarray(labels, dtype=object)[rows],
+            # Where a column colours the rows, shapes would say the same once more.
+            None if marker is None or name == marker_name else marker[rows],
+            name,
+            marker_name,
+            len(rows),
+        )
+        for name, labels in columns.items()
+    ]
     across = min(MOST_COLUMNS, len(worked))
     down = -(-len(worked) // across)
     width = _PANEL_INCHES * across + _KEY_INCHES
     left_out = _left_out_lines(comparison, width)
-    height = (_PANEL_INCHES + _CAPTION_INCHES) * down + _LINE_INCHES * len(left_out) + (0.2 if left_out else 0.0)
+    height = (
+        (_PANEL_INCHES + _CAPTION_INCHES) * down * len(keys) + _LINE_INCHES * len(left_out) + (0.2 if left_out else 0.0)
+    )
     figure = blank_figure(width, height)
-    for place, result in enumerate(worked):
-        ax: Any = figure.add_subplot(down, across, place + 1)
-        points = read_embedding(comparison.embedding_of_scored_rows(result)[:, :2], result.method.title)
-        draw_rows(ax, points, key, greyed[rows])
-        _dress(ax, result)
-        if place == across - 1:
-            key.draw(ax, greyed[rows])
+    for block, key in enumerate(keys):
+        for place, result in enumerate(worked):
+            ax: Any = figure.add_subplot(down * len(keys), across, block * down * across + place + 1)
+            points = read_embedding(comparison.embedding_of_scored_rows(result)[:, :2], result.method.title)
+            draw_rows(ax, points, key, greyed[rows])
+            _dress(ax, result)
+            if place == across - 1:
+                key.draw(ax, greyed[rows])
     if left_out:
         figure.supxlabel("\n".join(left_out), x=0.01, ha="left", fontsize=TICK_SIZE, color=SOFT_INK, parse_math=False)
     return figure

@@ -9,28 +9,15 @@ from __future__ import annotations
 import numbers
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from imapce.common.checks import is_missing
 from imapce.errors import InvalidValueError
 
 MISSING = -1
 MOST_DISTINCT_NUMBERS = 12
-
-
-def is_missing(value: Any) -> bool:
-    """Tell whether a label stands for nothing: None, NaN, NaT or pandas' NA, which cannot be compared.
-
-    >>> is_missing(float("nan")), is_missing("")
-    (True, False)
-    """
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return bool(np.isnat(value))
-    return isinstance(value, numbers.Number) and bool(value != value)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from imapce.plotting.style import (
     INK,
     KNOWN_GREY,
     LABEL_SIZE,
+    TITLE_SIZE,
     blank_figure,
     check_axes,
     new_figure,
@@ -32,13 +33,14 @@ from imapce.plotting.style import (
 )
 
 CROWDED = 50_000
+MOST_PANELS = 3
 _DRAW_ORDER_SEED = 0
 
 
 def plot_embedding(
     embedding: ArrayLike,
     *,
-    color: ArrayLike | None = None,
+    color: ArrayLike | Mapping[str, ArrayLike] | None = None,
     marker: ArrayLike | None = None,
     known: ArrayLike | None = None,
     title: str | None = None,
@@ -49,18 +51,26 @@ def plot_embedding(
 ) -> Figure:
     """Draw the rows of a 2-D or 3-D embedding and return the figure.
 
-    `color` and `marker` hold one label per row. More than 12 distinct numbers in `color` are drawn on a scale
-    with a colour bar, anything else as categories: at most 12 colours and 8 markers, beyond which the largest
-    categories keep theirs and the rest is "other". Rows in the boolean mask `known` are drawn first, in light
-    grey. All rows are drawn, in an order shuffled with a fixed seed, so that no category hides another one.
+    `color` and `marker` hold one label per row; several columns in `color`, by name, give a panel each. More than 12
+    distinct numbers in `color` are drawn on a scale with a colour bar, anything else as categories: at most 12 colours
+    and 8 markers, beyond which the largest categories keep theirs and the rest is "other". Rows in the boolean mask
+    `known` are drawn first, in light grey. All rows are drawn, in an order shuffled with a fixed seed, so that no
+    category hides another one.
 
     >>> view = np.random.default_rng(0).normal(size=(100, 2))
     >>> plot_embedding(view, color=np.arange(100) % 3, color_name="kind", title="what else is there")
     <Figure size 760x560 with 1 Axes>
     """
     points = read_embedding(embedding, "embedding")
-    key = Key.read(color, marker, color_name, marker_name, len(points))
+    if isinstance(color, Mapping) and len(color) < 2:
+        color_name, color = next(iter(color.items()), (None, None))
     greyed = _read_known(known, len(points))
+    if isinstance(color, Mapping):
+        if ax is not None:
+            raise InvalidValueError(f"ax is for one column of labels, got {len(color)} in color; leave ax out.")
+        keys = [Key.read(labels, marker, str(name), marker_name, len(points)) for name, labels in color.items()]
+        return _panels(points, keys, greyed, _read_axis_names(axis_names, points.shape[1]), title)
+    key = Key.read(color, marker, color_name, marker_name, len(points))
     three_d = points.shape[1] == 3
     names = _read_axis_names(axis_names, points.shape[1])
     if ax is None:
@@ -74,6 +84,29 @@ def plot_embedding(
     if ax is None and three_d:
         _settle(root_figure(panel))
     return root_figure(panel)
+
+
+def _panels(
+    points: NDArray[np.float64],
+    keys: Sequence[Key],
+    known: NDArray[np.bool_],
+    axis_names: Sequence[str],
+    title: str | None,
+) -> Figure:
+    """The same rows once for each column of labels, each panel with its own key."""
+    across = min(MOST_PANELS, len(keys))
+    figure = blank_figure(5.4 * across, 4.2 * -(-len(keys) // across))
+    three_d = points.shape[1] == 3
+    for place, key in enumerate(keys, start=1):
+        panel = figure.add_subplot(-(-len(keys) // across), across, place, projection="3d" if three_d else None)
+        draw_rows(panel, points, key, known)
+        _dress(panel, axis_names, None)
+        key.draw(panel, known)
+    if title is not None:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=TITLE_SIZE, color=INK, fontweight="bold", parse_math=False)
+    if three_d:
+        _settle(figure)
+    return figure
 
 
 def plot_comparison(

@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 
 from imapce.common.checks import as_codes
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.priors.kinds import Attributes, Samples, Subset, as_list, known_columns, known_rows, require_same_index
+from imapce.priors.kinds import (
+    KINDS,
+    Labels,
+    Samples,
+    Subset,
+    as_list,
+    known_columns,
+    known_labels,
+    known_rows,
+    require_same_index,
+)
 from imapce.tables.reader import Reader
 
 Codes = NDArray[np.intp]
@@ -23,12 +33,11 @@ MOST_CLASSES = 0.2
 
 
 def is_prior(prior: Any) -> bool:
-    """Whether `prior` is made of Attributes, Samples and Subset (or is None), not an array of labels."""
-    kinds = (Attributes, Samples, Subset)
+    """Whether `prior` is made of Attributes, Labels, Samples and Subset (or is None), not an array of labels."""
     return (
         prior is None
-        or isinstance(prior, kinds)
-        or (isinstance(prior, (list, tuple)) and any(isinstance(one, kinds) for one in prior))
+        or isinstance(prior, KINDS)
+        or (isinstance(prior, (list, tuple)) and any(isinstance(one, KINDS) for one in prior))
     )
 
 
@@ -47,7 +56,8 @@ def prior_codes(
     """The classes a prior stands for: one per row, all zero when nothing is known.
 
     An array holds the labels themselves. `Attributes` gives one class for each combination of values its columns
-    take, `Subset` one for the known rows and one for the rest; several priors give the combinations of their classes.
+    take, `Labels` its own, `Subset` one for the known rows and one for the rest; several priors give the combinations
+    of their classes.
     A background table has no rows of X to label, so `Samples` is refused. `matrix` is X as `reader` read it.
     """
     n_rows = len(matrix)
@@ -64,6 +74,10 @@ def prior_codes(
             require_same_index(one, X)
             columns.append(known_rows(one, n_rows).astype(np.intp))
             continue
+        if isinstance(one, Labels):
+            require_same_index(one, X)
+            columns.append(_codes_of(one, n_rows))
+            continue
         for column in np.flatnonzero(known_columns(one, reader)):
             values = np.unique(matrix[:, column], return_inverse=True)[1]
             if values.max() + 1 > max(2, MOST_CLASSES * n_rows):
@@ -73,3 +87,14 @@ def prior_codes(
                 )
             columns.append(values)
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _codes_of(labels: Labels, n_rows: int) -> Codes:
+    """A class for every row, which is all that these methods can be told."""
+    codes = as_codes("Labels(y)", known_labels(labels, n_rows).entries, n_rows)
+    if codes.max() + 1 > max(2, MOST_CLASSES * n_rows):
+        raise InvalidValueError(
+            f"Labels(y) must be classes for this method, and it takes {codes.max() + 1} values in {n_rows} rows; "
+            "cut the numbers into classes."
+        )
+    return codes

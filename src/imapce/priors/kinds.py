@@ -1,14 +1,14 @@
-"""What is already known, in its three kinds: attributes (columns), samples (a background table), a subset (rows).
+"""What is already known, in its four kinds: attributes (columns), labels (beside X), samples (a background), a subset.
 
 Each prior turns into a second moment YᵀY that the view should not keep; a subset also leaves the rows whose clusters
-are looked for. Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers. Attributes that are to be erased
-add no term: they bind the axes, vᵀ C_X[:, A] = 0, as α = ∞ would.
+are looked for. Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers. Attributes and labels to be
+erased add no term: they bind the axes, vᵀ C_X[:, A] = 0 and vᵀXᵀL = 0, as α = ∞ would.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from imapce.common.checks import require_truth, require_weight
 from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.priors.labels import ReadLabels
 from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
@@ -75,21 +76,70 @@ class Subset:
         require_weight("Subset", self.weight)
 
 
-Prior = Attributes | Samples | Subset
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A class or a number known of each row that is no column of X: an array, a list or a Series, in X's order.
+
+    With L (n, q) the labels as centred columns (0/1 for each class; the number itself), Y = L(LᵀL)⁺LᵀX is what they
+    explain of X: the means of the classes, or the regression on the number. α = 1 leaves the scatter within classes.
+    alpha="auto" gives up the directions with vᵀXᵀL ≠ 0 as far as needed for the label not to be read back from the
+    view, and with erase=True they are given up whatever α is; what is not linear can stay. Numbers are classes where
+    they take at most 20 different values (and five rows or more for each), else a measurement: write classes that are
+    numbered higher as text. A row whose label is missing says nothing. `prior=y` means Labels(y).
+
+    >>> Labels(["a", "b", "a"], weight=2.0)
+    Labels(3 labels, weight=2.0, erase=False)
+    """
+
+    y: Any
+    _: KW_ONLY
+    weight: float = 1.0
+    erase: bool = False
+
+    def __post_init__(self) -> None:
+        require_weight("Labels", self.weight)
+        require_truth("Labels(erase=...)", self.erase)
+
+    def __repr__(self) -> str:
+        count = f"{len(self.y):,} labels" if hasattr(self.y, "__len__") else repr(self.y)
+        return f"Labels({count}, weight={self.weight}, erase={self.erase})"
+
+
+Prior = Attributes | Samples | Subset | Labels
+KINDS = (Attributes, Samples, Subset, Labels)
 
 
 def as_list(prior: Any) -> list[Prior]:
-    """None, one prior or a sequence of priors, as a list."""
+    """None, one prior or a sequence of priors, as a list; labels themselves, one per row, are Labels.
+
+    >>> [type(one).__name__ for one in as_list([Subset([0]), np.array(["a", "b"])])]
+    ['Subset', 'Labels']
+    """
     if prior is None:
         return []
-    candidates = list(prior) if isinstance(prior, (list, tuple)) else [prior]
+    many = isinstance(prior, (list, tuple)) and (not prior or not all(map(_is_label, prior)))
+    candidates = list(prior) if many else [prior]
+    listed: list[Prior] = []
     for one in candidates:
-        if not isinstance(one, (Attributes, Samples, Subset)):
-            raise InvalidTypeError(
-                "prior must be None, Attributes(columns), Samples(background), Subset(rows) or a list of them; "
-                f"got {type(one).__name__}."
-            )
-    return candidates
+        if not isinstance(one, KINDS):
+            if isinstance(one, (str, bytes, dict, type)) or not hasattr(one, "__len__"):
+                raise InvalidTypeError(
+                    "prior must be None, Attributes(columns), Labels(y), Samples(background), Subset(rows), a list of "
+                    f"them, or labels, one for each row; got {type(one).__name__}."
+                )
+            one = Labels(one)
+        listed.append(one)
+    return listed
+
+
+def _is_label(entry: Any) -> bool:
+    """Whether an entry of a plain list is one row's label, not a prior or the labels of all rows."""
+    return isinstance(entry, str) or not (isinstance(entry, KINDS) or hasattr(entry, "__len__"))
+
+
+def known_labels(labels: Labels, n_rows: int) -> ReadLabels:
+    """The labels of n rows, as they are understood."""
+    return ReadLabels.read(labels.y, n_rows)
 
 
 def known_rows(subset: Subset, n_rows: int) -> Mask:
@@ -127,17 +177,21 @@ def known_rows(subset: Subset, n_rows: int) -> Mask:
     return mask
 
 
-def require_same_index(subset: Subset, X: Any) -> None:
-    """Refuse a pandas mask whose index is not that of the pandas table: by position it would name other rows."""
-    mask_index: Any = getattr(subset.rows, "index", None)
-    table_index: Any = getattr(X, "index", None)
-    if not (hasattr(mask_index, "equals") and hasattr(table_index, "equals")):
+def require_same_index(prior: Prior, X: Any) -> None:
+    """Refuse a pandas mask or labels whose index is not that of the pandas table: by position they mean other rows."""
+    if not isinstance(prior, (Subset, Labels)):
         return
-    is_mask = getattr(getattr(subset.rows, "dtype", None), "kind", None) == "b"
-    if is_mask and len(mask_index) == len(table_index) and not mask_index.equals(table_index):
+    values = prior.rows if isinstance(prior, Subset) else prior.y
+    index: Any = getattr(values, "index", None)
+    table_index: Any = getattr(X, "index", None)
+    if not (hasattr(index, "equals") and hasattr(table_index, "equals")):
+        return
+    by_row = isinstance(prior, Labels) or getattr(getattr(values, "dtype", None), "kind", None) == "b"
+    if by_row and len(index) == len(table_index) and not index.equals(table_index):
+        what, name = ("Subset(rows) is a mask", "mask") if isinstance(prior, Subset) else ("Labels(y) has labels", "y")
         raise InvalidValueError(
-            "Subset(rows) is a mask with another index than X, so it is not clear which rows it means; reindex it with "
-            "mask.reindex(X.index), or pass mask.to_numpy() to go by position."
+            f"{what} with another index than X, so it is not clear which rows it means; reindex it with "
+            f"{name}.reindex(X.index), or pass {name}.to_numpy() to go by position."
         )
 
 
@@ -175,7 +229,8 @@ def known_columns(attributes: Attributes, reader: Reader) -> Mask:
 
 
 def without_rows(priors: Sequence[Prior], dropped: Mask) -> list[Prior]:
-    """The priors of the table that lacks some rows; a subset of nothing but these is gone with them.
+    """The priors of the table that lacks some rows; a subset of nothing but these is gone with them, as are labels that
+    are all the same without them.
 
     >>> without_rows([Subset([0, 2]), Subset([1])], np.array([False, True, False]))[0].rows
     array([ True,  True])
@@ -186,6 +241,10 @@ def without_rows(priors: Sequence[Prior], dropped: Mask) -> list[Prior]:
             rows = known_rows(prior, len(dropped))[~dropped]
             if rows.any():
                 kept.append(Subset(rows, weight=prior.weight))
+        elif isinstance(prior, Labels):
+            labels = known_labels(prior, len(dropped)).of_rows(~dropped)
+            if labels.varies:
+                kept.append(Labels(labels, weight=prior.weight, erase=prior.erase))
         else:
             kept.append(prior)
     return kept

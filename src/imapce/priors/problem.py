@@ -17,7 +17,18 @@ from numpy.typing import NDArray
 
 from imapce.common.words import listed
 from imapce.errors import InvalidValueError
-from imapce.priors.kinds import Attributes, Prior, Samples, Subset, known_columns, known_rows, without_rows
+from imapce.priors.kinds import (
+    Attributes,
+    Labels,
+    Prior,
+    Samples,
+    Subset,
+    known_columns,
+    known_labels,
+    known_rows,
+    without_rows,
+)
+from imapce.priors.labels import LabelTerm
 from imapce.priors.terms import Known, PriorTerms
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows
@@ -78,6 +89,29 @@ class Problem:
         """For each column of X the column of the table it came from."""
         return np.arange(self.X.n_features) if self.groups is None else self.groups
 
+    @property
+    def hides(self) -> bool:
+        """Whether there are columns or labels that a view is not to show."""
+        return bool(self.hidden_columns.any()) or self.Y.labels is not None
+
+    @property
+    def label_directions(self) -> Array:
+        """S = XᵀL (d, q) of the labels that are not erased: a direction free of it is uncorrelated with them."""
+        labels = self.Y.weighed_labels
+        return np.zeros((self.X.n_features, 0)) if labels is None else labels.shared
+
+    def known_values(self, rows: Mask) -> tuple[Array, Mask]:
+        """What a view is not to show of some of the rows to explore (m, q), and which of them say it (m,)."""
+        columns = np.flatnonzero(self.hidden_columns)
+        units = np.zeros((self.X.n_features, len(columns)))
+        units[columns, np.arange(len(columns))] = 1.0
+        values = self.Z.project(units, rows)
+        labels = self.Y.labels
+        if labels is None:
+            return values, np.ones(len(values), dtype=bool)
+        left = np.ones(self.X.n_rows, dtype=bool) if self.Y.known is None else ~self.Y.known
+        return np.column_stack([values, labels.values[left][rows]]), labels.stated[left][rows]
+
     def contrast(self, alpha: float) -> QuadraticForm:
         """M = XᵀX − α Σ wⱼYⱼᵀYⱼ."""
         known = [(-alpha * weight, form) for weight, form in self.Y.second_moments]
@@ -87,9 +121,10 @@ class Problem:
         """Those an axis may take by what varies in X and by what is erased."""
         inside = Subspace(self.X.informative, self.Y.erased)
         if inside.n_erased and inside.size < self.n_components:
+            kind = "Labels(y" if self.Y.erased_columns is None else "Attributes(columns"
             raise InvalidValueError(
-                f"Attributes(columns, erase=True) leaves {inside.size} of {int(self.X.informative.sum())} directions, "
-                f"and a view needs n_components={self.n_components}; erase fewer columns or lower n_components."
+                f"{kind}, erase=True) leaves {inside.size} of {int(self.X.informative.sum())} directions, and a view "
+                f"needs n_components={self.n_components}; erase fewer columns or classes, or lower n_components."
             )
         return inside
 
@@ -125,7 +160,17 @@ def pose(
     parts: list[Known] = []
     known: Mask | None = None
     erased = np.zeros(X.n_features, dtype=bool)
+    weighed_labels: list[LabelTerm] = []
+    erased_labels: list[LabelTerm] = []
     for prior in priors:
+        if isinstance(prior, Labels):
+            term = LabelTerm.of(known_labels(prior, X.n_rows), X)
+            if prior.erase:
+                erased_labels.append(term)
+            else:
+                weighed_labels.append(term)
+                parts.append(Known(prior.weight, term.explained, int(term.stated.sum()), np.zeros_like(erased)))
+            continue
         if isinstance(prior, Attributes):
             columns = known_columns(prior, reader)
             if prior.erase:
@@ -151,9 +196,15 @@ def pose(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
             f"{n_components + 1} are needed for this many components; name fewer rows as known."
         )
-    terms = PriorTerms(tuple(parts), known)
-    if erased.any():
-        terms = PriorTerms(tuple(parts), known, X.second_moment.columns(erased), erased)
+    bound = [*([X.second_moment.columns(erased)] if erased.any() else []), *(term.shared for term in erased_labels)]
+    terms = PriorTerms(
+        tuple(parts),
+        known,
+        np.column_stack(bound) if bound else None,
+        erased if erased.any() else None,
+        LabelTerm.beside_each_other([*weighed_labels, *erased_labels]),
+        LabelTerm.beside_each_other(weighed_labels),
+    )
     Z = X if known is None else standardized(rows.subset(~known))
     return Problem(X, terms, Z, n_components, outlying, tuple(remarks), reader.groups)
 

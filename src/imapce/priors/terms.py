@@ -1,7 +1,7 @@
 """What priors add to equation 2: a second moment YᵀY for each, the rows left to pull apart, what is erased.
 
-Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers. Attributes that are to be erased add no term:
-they bind the axes, vᵀ C_X[:, A] = 0, as α = ∞ would.
+Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers. Attributes and labels to be erased add no
+term: they bind the axes, vᵀ C_X[:, A] = 0 and vᵀXᵀL = 0, as α = ∞ would.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.priors.labels import LabelTerm
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 
 Array = NDArray[np.float64]
@@ -21,7 +22,8 @@ Mask = NDArray[np.bool_]
 class Known:
     """One Y as the methods need it: its weight, YᵀY, how many rows it has and which of its columns vary.
 
-    `rows` is Y itself; None where Y is columns of X. `is_background` says that Y are other rows than those of X.
+    `rows` is Y itself; None where Y is columns of X or what labels explain of it. `is_background` says that Y are other
+    rows than those of X.
     """
 
     weight: float
@@ -37,7 +39,8 @@ class PriorTerms:
     """The priors as the objective needs them: one Y for each, the rows known, and what is erased.
 
     `known` masks the rows of X that a subset covers, None where there is no subset. `erased` is C_X[:, A] (d, q), to
-    which every axis must be orthogonal, `erased_columns` masks A; None where nothing is to be erased.
+    which every axis must be orthogonal, beside XᵀL of labels; `erased_columns` masks A; None where nothing is to be
+    erased. `labels` are all that are known, `weighed_labels` those of them that are not to be erased.
 
     >>> PriorTerms((), None).any_known
     False
@@ -47,6 +50,8 @@ class PriorTerms:
     known: Mask | None
     erased: Array | None = None
     erased_columns: Mask | None = None
+    labels: LabelTerm | None = None
+    weighed_labels: LabelTerm | None = None
 
     @property
     def any_known(self) -> bool:

@@ -95,6 +95,14 @@ class Rows(ABC):
     def project(self, W: Array, offset: Array) -> Array:
         """The n × c matrix of Wᵀz − offset."""
 
+    def cross(self, values: Array) -> Array:
+        """Σ z lᵀ (d, q), l the values (n, q) beside the rows."""
+        result, start = np.zeros((self.n_features, values.shape[1])), 0
+        for block in self.blocks():
+            result += block.T @ values[start : start + len(block)]
+            start += len(block)
+        return result
+
     @abstractmethod
     def subset(self, mask: NDArray[np.bool_]) -> Rows:
         """The rows where `mask` is true, with the same origin."""

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances_chunked
 
 from imapce.common.samples import seeded_sample
 from imapce.rows.base import Rows
@@ -187,6 +186,9 @@ def _in_cluster(excess: Array, n_rows: int) -> Mask:
 
     def close_by(distances: Array, start: int) -> NDArray[np.intp]:
         return np.count_nonzero(distances <= within[start : start + len(distances), None], axis=1)
+
+    # scikit-learn's metrics take as long to import as the rest of this package, and few tables have rows to compare.
+    from sklearn.metrics import pairwise_distances_chunked
 
     counts = np.concatenate(list(pairwise_distances_chunked(excess, compared, reduce_func=close_by)))
     return counts >= needed

@@ -111,6 +111,9 @@ class SparseRows(Rows):
             result[start : start + piece.shape[0]] = piece @ W - offset
         return result
 
+    def cross(self, values: Array) -> Array:
+        return np.asarray(self._csr.T @ values, dtype=np.float64)
+
     def subset(self, mask: NDArray[np.bool_]) -> SparseRows:
         return SparseRows(self._csr[np.flatnonzero(mask)])
 

@@ -147,6 +147,11 @@ class StandardizedRows:
         for block in self.rows.blocks():
             yield (block - self._mean) * self._inverse
 
+    def cross(self, values: Array) -> Array:
+        """ZᵀL (d, q) for values L (n, q) beside the rows."""
+        rows = self.rows.unfolded.cross(values)
+        return self._inverse[:, None] * (rows - np.outer(self._mean, values.sum(axis=0)))
+
     def with_columns(self, columns: NDArray[np.bool_]) -> QuadraticForm:
         """The second moment of the rows whose columns outside `columns` are set to zero."""
         return self.second_moment.restricted_to(columns, float(self.n_rows * self.variance[columns].sum()))

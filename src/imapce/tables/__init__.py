@@ -5,17 +5,27 @@
 ('size', 'colour=blue', 'colour=red')
 """
 
-from imapce.tables.dialect import Dialect
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+# Not on first use, as the functions have the names of their modules, which would be found instead.
 from imapce.tables.encode import Encoded, column_names, encode, frame, is_table
 from imapce.tables.encoding import Encoding
-from imapce.tables.files import read_table, recognised, write_table
+from imapce.tables.named import NamedMatrix
 from imapce.tables.select import select
-from imapce.tables.usable import usable_columns
+
+if TYPE_CHECKING:
+    from imapce.tables.dialect import Dialect
+    from imapce.tables.files import read_table, recognised, write_table
+    from imapce.tables.usable import usable_columns
 
 __all__ = [
     "Dialect",
     "Encoded",
     "Encoding",
+    "NamedMatrix",
     "column_names",
     "encode",
     "frame",
@@ -26,3 +36,22 @@ __all__ = [
     "usable_columns",
     "write_table",
 ]
+
+# Those who fit arrays read no files.
+_HOMES = {
+    "Dialect": "dialect",
+    "read_table": "files",
+    "recognised": "files",
+    "usable_columns": "usable",
+    "write_table": "files",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'imapce.tables' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"imapce.tables.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -25,6 +25,7 @@ from imapce.common.whole_files import whole_file, writable_target
 from imapce.common.words import listing
 from imapce.errors import FileFormatError, ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables import binary
+from imapce.tables.annotated import read_h5ad
 from imapce.tables.dialect import Dialect, checked, recognise
 from imapce.tables.encode import column_at, column_names, is_table
 from imapce.tables.text import beginning, read_json_lines, read_sheet, read_text
@@ -40,7 +41,7 @@ _PLAIN_SUFFIXES = (*_TEXT, *_JSON_LINES)
 READ_SUFFIXES = (
     *_PLAIN_SUFFIXES,
     *(f"{plain}{packed}" for plain in _PLAIN_SUFFIXES for packed in _PACKED),
-    *(".parquet", *_ARROW_SUFFIXES, ".xlsx", ".npy", ".npz"),
+    *(".parquet", *_ARROW_SUFFIXES, ".xlsx", ".npy", ".npz", ".h5ad"),
 )
 _WRITE_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 WRITE_SUFFIXES = (*_WRITE_DELIMITERS, ".parquet", *_ARROW_SUFFIXES, ".npy")
@@ -55,7 +56,8 @@ def read_table(
     header: bool | None = None,
     max_bytes: int | None = None,
 ) -> Any:
-    """The contents of a file: a pyarrow Table, or for .npy and .npz a 2-D array or a scipy sparse matrix.
+    """The contents of a file: a pyarrow Table, for .npy and .npz a 2-D array or a scipy sparse matrix, for .h5ad its X
+    as a NamedMatrix with obs as `about_rows`.
 
     Text files (.csv, .tsv, .txt, .dat, .data, also with .gz, .bz2 or .zst, and "-" for standard input) are read as
     `recognised` says, where ``sep``, ``decimal``, ``encoding`` and ``header`` are None; empty cells, NA and NaN are
@@ -133,6 +135,8 @@ def read_and_tell(
             return binary.read_parquet(file, limit), ""
         if suffix in _ARROW_SUFFIXES:
             return binary.read_arrow(file, limit), ""
+        if suffix == ".h5ad":
+            return read_h5ad(file, limit), ""
         return (binary.read_npy(file) if suffix == ".npy" else binary.read_npz(file, limit)), ""
 
 

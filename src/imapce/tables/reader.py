@@ -20,6 +20,7 @@ from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import encode, is_table
 from imapce.tables.encoding import Encoding
+from imapce.tables.named import NamedMatrix, column_means
 
 Array = NDArray[np.float64]
 Missing = Literal["error", "mean"]
@@ -45,12 +46,13 @@ class Reader:
         if is_table(X):
             encoded = encode(X, missing=missing)
             return cls(encoded.matrix.shape[1], encoded.encoding), encoded.matrix
-        matrix = _as_matrix(X, fewest_rows=2)
+        named = X if isinstance(X, NamedMatrix) else None
+        matrix = _as_matrix(X if named is None else named.matrix, fewest_rows=2)
         reader = cls(matrix.shape[1])
         if missing == "mean":
             matrix = filled(matrix, None)
-        require_finite(matrix, "X", reader.names)
-        return reader, matrix
+        require_finite(matrix, "X", reader.names if named is None else list(named.names))
+        return reader if named is None else replace(reader, encoding=named.encoding(column_means(matrix))), matrix
 
     def with_unknown(self, unknown: Unknown) -> Reader:
         """The same reader with another way to meet categories it has not learned: "error" or "ignore"."""
@@ -71,7 +73,7 @@ class Reader:
                 )
             return matrix
         self.require_table_for_categories(X)
-        matrix = _as_matrix(X, fewest_rows=1)
+        matrix = _as_matrix(self._in_order(X, "X"), fewest_rows=1)
         if matrix.shape[1] != self.n_features:
             raise InvalidValueError(f"X must have the {self.n_features} columns of fit; got {matrix.shape[1]}.")
         if missing == "mean":
@@ -85,6 +87,7 @@ class Reader:
         `means` are those of X, which fill gaps here too.
         """
         name = "Samples(background)"
+        table = self._in_order(table, name)
         if is_table(table):
             matrix = encode(table, encoding=self.encoding, name=name, extra="ignore", missing=missing).matrix
         elif sparse.issparse(table):
@@ -107,6 +110,12 @@ class Reader:
             raise InvalidValueError(f"{name} must have at least 2 rows; got {matrix.shape[0]}.")
         require_finite(matrix, name, self.names)
         return matrix
+
+    def _in_order(self, X: Any, name: str) -> Any:
+        """The matrix of a NamedMatrix with its columns as they were learned; anything else as it is."""
+        if not isinstance(X, NamedMatrix):
+            return X
+        return (X if self.columns is None else X.select(self.columns, name)).matrix
 
     def require_table_for_categories(self, X: Any) -> None:
         """Refuse an array where columns were learned as categories, which it cannot hold."""

@@ -6,7 +6,7 @@ It puts together what `plot_embedding`, `plot_path`, `plot_loadings` and `plot_t
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +29,17 @@ def write_view_report(
     X: Any,
     path: str | os.PathLike[str],
     *,
-    color: ArrayLike | None = None,
+    color: ArrayLike | Mapping[str, ArrayLike] | None = None,
     color_name: str | None = None,
+    told: Collection[str] = (),
     known: ArrayLike | None = None,
     title: str = "View",
     facts: Mapping[str, object] | None = None,
 ) -> Path:
     """Write one self-contained HTML page about a fitted IMAPCE and the rows `X`, and return its path.
 
-    `color`, `color_name` and `known` are those of `plot_embedding`; `facts` are shown below the title. Where the fit
+    `color`, `color_name` and `known` are those of `plot_embedding`, `told` the names of colours that the fit was told;
+    `facts` are shown below the title. Where the fit
     chose α or μ itself, a section says why it chose this view.
 
     >>> from imapce import IMAPCE
@@ -52,7 +54,7 @@ def write_view_report(
     view = views[0]
     names = [f"imapce{axis}" for axis in range(view.shape[1])]
     figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=names)
-    sections = [Section("The view", figures=[(_view_caption(view, color, known), figure)])]
+    sections = [Section("The view", figures=[(_view_caption(view, color, known, told), figure)])]
     if chosen:
         sections.append(
             Section("Why this view", figures=[(f"{path_caption(model)} {SMALL}", plot_path(model, views=views))])
@@ -74,11 +76,23 @@ def write_view_report(
     return write_report(path, title=title, sections=sections, summary=facts, dpi=dpi)
 
 
-def _view_caption(view: NDArray[np.float64], color: ArrayLike | None, known: ArrayLike | None) -> str:
+def _view_caption(
+    view: NDArray[np.float64],
+    color: ArrayLike | Mapping[str, ArrayLike] | None,
+    known: ArrayLike | None,
+    told: Collection[str],
+) -> str:
     caption = f"Every point is one of {len(view):,} rows."
     if known is not None and np.any(known):
         caption += " Known rows are grey."
-    return caption + (" The labels that colour it were not used." if color is not None else "")
+    if color is None:
+        return caption
+    names = list(color) if isinstance(color, Mapping) else []
+    known_names = [name for name in names if name in told]
+    if not known_names:
+        return f"{caption} The labels that colour it were not used."
+    unused = "" if len(known_names) == len(names) else "; the other labels that colour it were not used"
+    return f"{caption} What is known colours it too ({', '.join(known_names)}){unused}."
 
 
 def _features(model: Any) -> Table:

@@ -1,0 +1,20 @@
+"""AnnData in and out: views to `obsm`, loadings to `varm`, clusters to `obs`; what is known by the name of a column.
+
+>>> from anndata import AnnData
+>>> cells = AnnData(np.random.default_rng(0).poisson(2.0, size=(120, 6)).astype(float))
+>>> cells.obs["batch"] = np.arange(120) % 2
+>>> model = embed(cells, prior="batch", random_state=0)
+>>> cells.obsm["X_imapce"].shape, cells.varm["imapce"].shape
+((120, 2), (6, 2))
+"""
+
+from imapce.anndata.clusters import write_clusters
+from imapce.anndata.names import known
+from imapce.anndata.views import embed
+from imapce.errors import needs
+from imapce.tables.annotated import EXTRA, features
+
+with needs("imapce.anndata", EXTRA):
+    import anndata  # noqa: F401 - absolute: the library, not this room
+
+__all__ = ["embed", "features", "known", "write_clusters"]

@@ -1,0 +1,83 @@
+"""What is known of an AnnData, by names: a column of `obs`, another AnnData as background, rows that a column marks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from imapce.common.words import close_matches
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list
+from imapce.tables.annotated import features
+
+
+def known(adata: Any, prior: Any, *, layer: str | None = None, use_rep: str | None = None) -> list[Prior]:
+    """The priors of `IMAPCE.fit` that names in an AnnData stand for.
+
+    A text is a column of `obs`, as `Labels` of it; another AnnData is a background, as `Samples` of its rows (the same
+    `layer` or `use_rep`, variables matched by name). Inside the priors themselves names work too: Labels("batch",
+    erase=True), Subset("is_control") for a true/false column, Samples(other, weight=2.0). Attributes name variables.
+    Several go in a list.
+
+    >>> from anndata import AnnData
+    >>> cells = AnnData(np.eye(4, 3))
+    >>> cells.obs["control"] = [True, True, False, False]
+    >>> known(cells, Subset("control"))[0].rows
+    array([ True,  True, False, False])
+    """
+    given = [] if prior is None else list(prior) if isinstance(prior, (list, tuple)) else [prior]
+
+    def read(one: Any) -> Prior:
+        if isinstance(one, str):
+            return Labels(_column(adata, one))
+        if is_anndata(one):
+            return Samples(features(one, layer=layer, use_rep=use_rep, name="the background"))
+        if isinstance(one, Labels) and isinstance(one.y, str):
+            return replace(one, y=_column(adata, one.y))
+        if isinstance(one, Samples) and is_anndata(one.background):
+            return replace(one, background=features(one.background, layer=layer, use_rep=use_rep, name="Samples"))
+        if isinstance(one, Subset) and isinstance(one.rows, str):
+            return replace(one, rows=_marked(adata, one.rows))
+        return as_list(one)[0]
+
+    return [read(one) for one in given]
+
+
+def is_anndata(value: Any) -> bool:
+    """Whether a value is an AnnData, told without the library: it may be a subclass, or of another version.
+
+    >>> is_anndata("batch")
+    False
+    """
+    return hasattr(value, "obs_names") and hasattr(value, "var_names")
+
+
+def _column(adata: Any, name: str) -> Any:
+    if name not in adata.obs:
+        is_variable = name in adata.var_names
+        way = (
+            f"for a variable pass Attributes([{name!r}])."
+            if is_variable
+            else close_matches(name, map(str, adata.obs.columns))
+        )
+        raise InvalidValueError(f"prior must name a column of obs, got {name!r}: {way}")
+    values = adata.obs[name]
+    if values.dtype == "category":
+        # A category is a class whatever it is called; many numbers would be read as a measurement.
+        return values.astype(object).map(str, na_action="ignore")
+    return values
+
+
+def _marked(adata: Any, name: str) -> Any:
+    """The rows that a true/false column marks; pandas may hold it as booleans, nullable ones or categories of them."""
+    values = np.asarray(_column(adata, name))
+    if values.dtype == object and all(isinstance(value, (bool, np.bool_)) for value in values):
+        values = values.astype(bool)
+    if values.dtype != bool:
+        raise InvalidTypeError(
+            f"Subset({name!r}) must name a column of obs that is true or false in every row, and this one holds "
+            f"{values.dtype}: pass Subset(adata.obs[{name!r}] == value)."
+        )
+    return values

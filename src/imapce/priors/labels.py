@@ -1,0 +1,231 @@
+"""Labels as numbers: L (n, q), what is known of each row beside the columns of X, and the part of X it explains.
+
+    L           a column for each class, 1 where a row has it, or the number itself in units of its spread; centred
+    Y = L(LᵀL)⁺LᵀX     the projection of X on L: of classes their means, of a number its regression line
+    YᵀY = SG⁺Sᵀ,       S = XᵀL (d, q),  G = LᵀL
+
+So XᵀX − αYᵀY is at α = 1 the scatter within classes, and an axis v with vᵀS = 0 has the same mean in every class: no
+linear reader of it beats chance. A row whose label is missing has zeros in L and says nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.common.checks import is_missing
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.tables.encode import is_table
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# Numbers of more different values are measurements; the same bound decides how the known is read back from a view.
+MOST_CLASSES_OF_NUMBERS = 20
+# Each class is a column of L and a direction that may be given up.
+MOST_CLASSES = 500
+ROWS_PER_CLASS = 5
+MISSING = -1
+
+
+@dataclass(frozen=True, eq=False)
+class ReadLabels:
+    """Labels as they were understood: classes by `names` with `values` the place of each row's, or numbers.
+
+    A missing label is -1 among places and NaN among numbers. `title` is what a Series or table column is called.
+
+    >>> ReadLabels.read(["b", "a", None, "b", "a"], 5).values
+    array([ 1,  0, -1,  1,  0])
+    """
+
+    names: tuple[str, ...] | None
+    values: NDArray[Any]
+    title: str | None = None
+
+    @classmethod
+    def read(cls, y: Any, n_rows: int | None = None) -> ReadLabels:
+        """Read labels of any kind, one per row; numbers are classes where they repeat: at most 20 different ones."""
+        if isinstance(y, ReadLabels):
+            _require_length(len(y.values), n_rows)
+            return y
+        entries, title = _entries(y)
+        _require_length(len(entries), n_rows)
+        stated = np.fromiter((not is_missing(one) for one in entries), dtype=bool, count=len(entries))
+        told = entries[stated]
+        if not len(told):
+            raise InvalidValueError("Labels(y) has no label, all are missing, so nothing is known; pass prior=None.")
+        if all(isinstance(one, numbers.Real) and not isinstance(one, (bool, np.bool_)) for one in told):
+            return cls._of_numbers(told.astype(np.float64), stated, title)
+        kinds = {one: place for place, one in enumerate(sorted(set(map(str, told))))}
+        most = min(MOST_CLASSES, max(2, len(told) // ROWS_PER_CLASS))
+        if len(kinds) > most:
+            raise InvalidValueError(
+                f"Labels(y) must be classes of several rows, or numbers; got {len(kinds)} classes in {len(told)} rows, "
+                f"where at most {most} can be told apart. Merge the rare ones, or leave it out if it is an id."
+            )
+        values = np.full(len(entries), MISSING, dtype=np.intp)
+        values[stated] = [kinds[str(one)] for one in told]
+        return cls._varying(cls(tuple(kinds), values, title))
+
+    @classmethod
+    def _of_numbers(cls, told: Array, stated: Mask, title: str | None) -> ReadLabels:
+        if not (np.abs(told) < 1e75).all():
+            raise InvalidValueError("Labels(y) must be finite and below 1e75; it has larger values: rescale them.")
+        levels, places = np.unique(told, return_inverse=True)
+        if len(levels) <= min(MOST_CLASSES_OF_NUMBERS, max(2, len(told) // ROWS_PER_CLASS)):
+            values = np.full(len(stated), MISSING, dtype=np.intp)
+            values[stated] = places
+            return cls._varying(cls(tuple(f"{level:.15g}" for level in levels), values, title))
+        numbers_ = np.full(len(stated), np.nan)
+        numbers_[stated] = told
+        return cls(None, numbers_, title)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @staticmethod
+    def _varying(read: ReadLabels) -> ReadLabels:
+        if not read.varies:
+            raise InvalidValueError(
+                f"Labels(y) is {read.names[0]!r} for every row, so nothing is known; pass prior=None."  # type: ignore[index]
+            )
+        return read
+
+    @property
+    def stated(self) -> Mask:
+        """(n,), the rows that have a label."""
+        return np.isfinite(self.values) if self.names is None else self.values != MISSING
+
+    @property
+    def varies(self) -> bool:
+        """Whether two rows have different labels."""
+        told = self.values[self.stated]
+        return bool(len(told)) and bool((told != told[0]).any())
+
+    @property
+    def entries(self) -> NDArray[Any]:
+        """(n,), the numbers, or the name of each row's class, None where there is none."""
+        if self.names is None:
+            return self.values
+        return np.array([*self.names, None], dtype=object)[self.values]
+
+    @property
+    def digest(self) -> str:
+        """What tells labels apart: a hash of the names of classes and of every row's label."""
+        digest = hashlib.blake2b(repr(self.names).encode(), digest_size=16)
+        digest.update(np.ascontiguousarray(self.values, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+    def of_rows(self, rows: Any) -> ReadLabels:
+        """The labels of some rows, by mask or positions."""
+        return ReadLabels(self.names, self.values[rows], self.title)
+
+    @property
+    def columns(self) -> Array:
+        """L (n, q).
+
+        >>> ReadLabels.read([0, 1, 1, 0, None], 5).columns[:, 0].tolist()
+        [0.5, -0.5, -0.5, 0.5, 0.0]
+        """
+        stated = self.stated
+        L = np.zeros((len(self.values), 1))
+        if self.names is None:
+            L[stated, 0] = self.values[stated]
+        else:
+            present = np.unique(self.values[stated])
+            L = (self.values[:, None] == present).astype(np.float64)
+        L[stated] -= L[stated].mean(axis=0)
+        if self.names is None:
+            L /= max(float(L[stated].std()), np.finfo(np.float64).tiny)
+        return L
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTerm:
+    """L (n, q) beside the rows of X, which rows have a label, and S = XᵀL (d, q).
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> X = StandardizedRows(DenseRows(np.array([[0.0, 1.0], [0.0, 2.0], [2.0, 1.0], [2.0, 2.0]])))
+    >>> LabelTerm.of(ReadLabels.read(["a", "a", "b", "b"]), X).explained.matrix.round(9)
+    array([[4., 0.],
+           [0., 0.]])
+    """
+
+    values: Array
+    stated: Mask
+    shared: Array
+
+    @classmethod
+    def of(cls, labels: ReadLabels, X: StandardizedRows) -> LabelTerm:
+        """The term of some labels; one pass over the rows."""
+        L = labels.columns
+        return cls(L, labels.stated, X.cross(L))
+
+    @classmethod
+    def beside_each_other(cls, terms: list[LabelTerm]) -> LabelTerm | None:
+        """Several labels as one; a row counts as labelled where it has all of them."""
+        if not terms:
+            return None
+        return cls(
+            np.column_stack([one.values for one in terms]),
+            np.logical_and.reduce([one.stated for one in terms]),
+            np.column_stack([one.shared for one in terms]),
+        )
+
+    @property
+    def explained(self) -> QuadraticForm:
+        """YᵀY = SG⁺Sᵀ."""
+        values, vectors = np.linalg.eigh(self.values.T @ self.values)
+        kept = values > 1e-10 * max(float(values[-1]), np.finfo(np.float64).tiny)
+        root = self.shared @ (vectors[:, kept] / np.sqrt(values[kept]))
+        return QuadraticForm(len(root), float(np.sum(root**2)), lambda V: root @ (root.T @ V), root @ root.T)
+
+
+def _entries(y: Any) -> tuple[NDArray[np.object_], str | None]:
+    """One Python object per row, and the name of a Series or of the only column of a table."""
+    if is_table(y):
+        table = nw.from_native(y, eager_only=True)
+        if len(table.columns) != 1:
+            raise InvalidValueError(
+                f"Labels(y) must be one column, got a table of {len(table.columns)}; pass a list of Labels, one for "
+                "each column, or Samples(background) where these are other rows."
+            )
+        y = table[table.columns[0]].to_native()
+        title: Any = table.columns[0]
+    else:
+        title = getattr(y, "name", None)
+    if isinstance(y, (str, bytes, dict)) or not (hasattr(y, "__len__") or hasattr(y, "ndim")):
+        raise InvalidTypeError(
+            f"Labels(y) must hold one label per row, an array, a list or a Series; got {y!r:.80}. A column of X "
+            "that is known is Attributes(columns)."
+        )
+    if getattr(y, "ndim", 1) != 1:
+        raise _not_flat(y)
+    listed = y.to_pylist() if hasattr(y, "to_pylist") else y.tolist() if hasattr(y, "tolist") else list(y)
+    if any(isinstance(one, (list, tuple, np.ndarray, dict)) for one in listed):
+        raise _not_flat(y)
+    entries = np.empty(len(listed), dtype=object)
+    entries[:] = listed
+    return entries, None if title is None else str(title)
+
+
+def _not_flat(y: Any) -> InvalidValueError:
+    return InvalidValueError(
+        f"Labels(y) must be one-dimensional, a label for each row; got {type(y).__name__} of more dimensions. For "
+        "several labels pass a list of Labels, for a table of other rows Samples(background)."
+    )
+
+
+def _require_length(length: int, n_rows: int | None) -> None:
+    if n_rows is not None and length != n_rows:
+        raise InvalidValueError(
+            f"Labels(y) must have one label per row of X ({n_rows}); got {length}. Columns of X that are known are "
+            "Attributes(columns)."
+        )

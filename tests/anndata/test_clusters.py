@@ -1,0 +1,75 @@
+"""Clusters of an exploration in `obs`, and copies of .h5ad files with what was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cells import anndata, made_cells
+from imapce import Exploration, ImapceError
+from imapce.anndata import write_clusters
+from imapce.anndata.files import annotated_copy
+from imapce.tables.annotated import h5ad_target
+
+CELLS = made_cells(300, 40)
+FOUND = Exploration.from_anndata(CELLS, prior="batch", layer="log", random_state=0).run(max_steps=1)
+
+
+def test_clusters_are_categories_and_other_rows_are_missing(tmp_path: Path) -> None:
+    cells = CELLS.copy()
+    write_clusters(cells, FOUND)
+    column = cells.obs["imapce_cluster"]
+    assert column.cat.categories.tolist() == [str(number) for number in range(len(FOUND.clusters_))]
+    np.testing.assert_array_equal(column.cat.codes, FOUND.labels_)
+    assert column.isna().any()
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    assert anndata.read_h5ad(tmp_path / "cells.h5ad").obs["imapce_cluster"].isna().sum() == column.isna().sum()
+
+
+def test_other_rows_may_be_called_by_a_name() -> None:
+    cells = CELLS.copy()
+    write_clusters(cells, FOUND, key="found", rest="rest")
+    assert (cells.obs["found"] == "rest").sum() == (FOUND.labels_ < 0).sum()
+
+
+def test_rows_and_variables_keep_their_names() -> None:
+    assert FOUND.row_ids.tolist() == list(CELLS.obs_names)
+    assert FOUND.feature_names == list(CELLS.var_names)
+    assert FOUND.clusters_[0].features[0].name.startswith("gene")
+
+
+@pytest.mark.parametrize("change", ["fewer", "other order"])
+def test_other_cells_are_refused(change: str) -> None:
+    cells = CELLS[:100].copy() if change == "fewer" else CELLS[::-1].copy()
+    with pytest.raises(ImapceError, match="adata must have the"):
+        write_clusters(cells, FOUND)
+    assert "imapce_cluster" not in cells.obs
+
+
+@pytest.mark.parametrize("rest", ["0", 7])
+def test_a_name_for_the_rest_that_is_a_cluster_is_refused(rest: object) -> None:
+    with pytest.raises(ImapceError, match="rest must be None or a name"):
+        write_clusters(CELLS.copy(), FOUND, rest=rest)  # type: ignore[arg-type]
+
+
+def test_a_copy_is_whole_or_not_there(tmp_path: Path) -> None:
+    source, target = tmp_path / "cells.h5ad", tmp_path / "more.h5ad"
+    CELLS.write_h5ad(source)
+    before = source.read_bytes()
+
+    with pytest.raises(ZeroDivisionError), annotated_copy(source, target) as cells:
+        cells.obs["x"] = 1 / 0
+    with pytest.raises(ImapceError, match="the cells can be written"), annotated_copy(source, target) as cells:
+        cells.uns["what no file holds"] = object()
+    assert [path.name for path in tmp_path.iterdir()] == ["cells.h5ad"]
+    with annotated_copy(source, target) as cells:
+        write_clusters(cells, FOUND)
+    assert "imapce_cluster" in anndata.read_h5ad(target).obs
+    assert source.read_bytes() == before
+
+
+def test_a_copy_needs_a_source_of_its_kind(tmp_path: Path) -> None:
+    with pytest.raises(ImapceError, match=r"path can be \.h5ad where rows to embed or explore come from one"):
+        h5ad_target(str(tmp_path / "out.h5ad"), "rows.csv")
