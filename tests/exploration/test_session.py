@@ -432,7 +432,7 @@ def test_the_result_is_a_table_of_the_kind_given(kind: str) -> None:
     exploration = session(make()).run()
     frame = exploration.to_frame()
     assert isinstance(frame, expected)
-    columns = ["row", "cluster", "step", "distinctness"]
+    columns = ["row", "cluster", "step", "distinctness", "reason"]
     columns += [f"step{i}_axis{j}" for i in range(len(exploration.steps)) for j in range(2)]
     assert list(frame.column_names if kind == "arrow" else frame.columns) == columns
     np.testing.assert_array_equal(np.asarray(frame["cluster"]), exploration.labels_)
@@ -447,7 +447,7 @@ def test_the_result_is_a_table_of_the_kind_given(kind: str) -> None:
 
 def test_the_table_before_the_first_step_has_no_view() -> None:
     frame = session().to_frame()
-    assert list(frame.columns) == ["row", "cluster", "step", "distinctness"]
+    assert list(frame.columns) == ["row", "cluster", "step", "distinctness", "reason"]
     assert (frame["cluster"] == -1).all()
 
 
@@ -593,11 +593,19 @@ def test_identical_rows_are_refused_in_one_sentence() -> None:
 
 @pytest.mark.parametrize("engine", ["dense", "moment_tensor"])
 @pytest.mark.parametrize("rank", [0, 1])
-def test_rows_left_that_do_not_fill_a_view_end_it(rank: int, engine: str) -> None:
+def test_rows_left_that_do_not_fill_a_view_are_a_cluster_of_all_directions_and_end_views(
+    rank: int, engine: str
+) -> None:
     rng = np.random.default_rng(0)
     flat = np.tile([0.0, 0.0, 0.0, 5.0], (60, 1)) + rank * rng.normal(size=(60, 1)) * [1.0, 2.0, 0.0, 0.0]
     data = np.vstack([rng.normal(size=(60, 4)) + np.array([10.0, 0.0, 0.0, 0.0]), flat])
-    exploration = session(data, estimator=IMAPCE(alpha=1.0, mu=50.0, n_starts=3, engine=engine))
+    model = IMAPCE(alpha=1.0, mu=50.0, n_starts=3, engine=engine)
+    joint = session(data, estimator=model)
+    joint.accept(mask=np.arange(60))
+    assert words(joint.run()) == "Every row is taken."
+    assert joint.clusters_[1].rows.tolist() == list(range(60, 120))
+    np.testing.assert_array_equal(joint.steps[1].components, joint.steps[0].components)
+    exploration = session(data, estimator=model, clusterer="dpgmm")
     exploration.accept(mask=np.arange(60))
     exploration.run()
     assert words(exploration) == "The 60 rows left do not vary in 2 directions; they stay as outliers."

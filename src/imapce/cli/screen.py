@@ -189,14 +189,14 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
     for heading in ("cluster", "step", "rows", "distinctness", *(("p",) if tested else ())):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("set apart by (difference in standard deviations)", overflow="fold")
-    number = 0
-    for place, step in enumerate(exploration.steps):
-        for cluster in step.clusters:
-            apart = ", ".join(f"{feature.name} {feature.difference:+.1f}" for feature in cluster.features[:4])
-            distinct = "by hand" if cluster.distinctness is None else f"{cluster.distinctness:.1f}"
-            p_value = ["" if step.p_value is None else f"{step.p_value:.2g}"] if tested else []
-            table.add_row(str(number), str(place), f"{cluster.size:,}", distinct, *p_value, Text(apart))
-            number += 1
+    for number, (cluster, place) in enumerate(zip(exploration.clusters_, exploration.origins_, strict=True)):
+        apart = ", ".join(f"{feature.name} {feature.difference:+.1f}" for feature in cluster.features[:4])
+        hand = "by hand" if cluster.chosen == "hand" else ""
+        distinct = hand if cluster.distinctness is None else f"{cluster.distinctness:.1f}"
+        p = None if place is None else exploration.steps[place].p_value
+        p_value = ["" if p is None else f"{p:.2g}"] if tested else []
+        step = "regrouped" if place is None else str(place)
+        table.add_row(str(number), step, f"{cluster.size:,}", distinct, *p_value, Text(apart))
     console.print()
     console.print(table)
 

@@ -82,8 +82,8 @@ class Choice:
     kappa: float
 
 
-def choose(Z: Array, watch: Watch = UNWATCHED) -> Choice:
-    """The mixture of rows (n, q) under which rows left out are most likely.
+def choose(Z: Array, watch: Watch = UNWATCHED, *, fewest: int = 1, most: int = SIZES[-1]) -> Choice:
+    """The mixture of rows (n, q), of `fewest` to `most` components, under which rows left out are most likely.
 
     Every size and κ is tried on one fold, the best few of them on the others.
 
@@ -93,10 +93,11 @@ def choose(Z: Array, watch: Watch = UNWATCHED) -> Choice:
     """
     n, q = Z.shape
     fold = folds_of(n, FOLDS)
-    sizes = [size for size in SIZES if 1 < size <= n // ROWS_PER_COMPONENT]
+    sizes = [size for size in SIZES if max(2, fewest) <= size <= min(most, max(fewest, n // ROWS_PER_COMPONENT))]
     tree = tree_of(Z) if sizes and q else None
-    starts = {1: np.ones((n, 1))}
-    starts |= {size: start(tree, size) for size in sizes} if tree is not None else {}
+    starts = {size: start(tree, size) for size in sizes} if tree is not None else {}
+    if fewest == 1 or not starts:
+        starts = {1: np.ones((n, 1)), **starts}
     # κ does not matter to one component alone.
     tried = [(size, max(lean * q, 1.0)) for lean in LEANINGS for size in starts if size > 1 or lean == LEANINGS[0]]
     works, done = len(tried) + (FOLDS - 1) * min(FINALISTS, len(tried)), 0
@@ -140,7 +141,7 @@ def fit_mixture(Z: Array, shares: Array, *, kappa: float, iterations: int = ITER
     >>> fit_mixture(rows, np.repeat(np.eye(2), 5, axis=0), kappa=1.0)[0].weights
     array([0.5, 0.5])
     """
-    ridge = max(RIDGE * float(Z.var(axis=0).sum()) / max(1, Z.shape[1]), np.finfo(np.float64).tiny ** 0.5)
+    ridge = _ridge(Z)
     before = -np.inf
     for _ in range(iterations):
         sizes = shares.sum(axis=0)
@@ -155,6 +156,15 @@ def fit_mixture(Z: Array, shares: Array, *, kappa: float, iterations: int = ITER
             break
         before = now
     return mixture, shares
+
+
+def gaussians_of(Z: Array, labels: Labels, *, kappa: float) -> Mixture:
+    """The mixture whose components are the clusters 0, 1, ... of rows (n, q) as they are.
+
+    >>> gaussians_of(np.array([[0.0], [2.0], [9.0]]), np.array([0, 0, 1]), kappa=1.0).means.tolist()
+    [[1.0], [9.0]]
+    """
+    return _learned(Z, np.eye(int(labels.max()) + 1)[labels], kappa, _ridge(Z))
 
 
 def component_of(mixture: Mixture, Z: Array, allowed: NDArray[np.bool_]) -> Labels:
@@ -222,6 +232,10 @@ def _shares(logs: Array) -> tuple[Array, Array]:
     total = shares.sum(axis=1, keepdims=True)
     shares /= total
     return shares, (top + np.log(total))[:, 0]
+
+
+def _ridge(Z: Array) -> float:
+    return max(RIDGE * float(Z.var(axis=0).sum()) / max(1, Z.shape[1]), np.finfo(np.float64).tiny ** 0.5)
 
 
 def _learned(Z: Array, shares: Array, kappa: float, ridge: float) -> Mixture:

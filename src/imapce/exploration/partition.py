@@ -11,6 +11,7 @@ found view by view had 0.49 and 0.38.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +24,9 @@ from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.exploration.clustering import OUTLIER
 from imapce.exploration.merging import merged
-from imapce.exploration.mixture import Mixture, choose, component_of
+from imapce.exploration.mixture import Choice, Mixture, choose, component_of
 from imapce.exploration.steps import coordinates
-from imapce.exploration.structure import Structure, is_structure
+from imapce.exploration.structure import CLEAR_VALLEY, Structure, deepest_valley, is_structure
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 
@@ -105,56 +106,144 @@ def partition_of(
     >>> np.bincount(found.labels), found.structure.clear
     (array([50, 50, 50]), True)
     """
-    Z = problem.Z
-    learned = np.flatnonzero(unexplored & ~problem.set_aside)
-    # The same rows for every seed, so that explorations of one table agree.
-    chosen = seeded_sample(Z.n_rows, SAMPLE)
-    sample = np.zeros(len(unexplored), dtype=bool)
-    sample[learned[chosen]] = True
     with one_thread():
         watch.tell("looking for clusters in all directions", 0.0)
+        space = Space.of(problem, unexplored, known_columns)
+        found = choose(space.points, watch)
+        final = merged(space.points, found.labels, watch=watch)
+        structure = is_structure(
+            space.points,
+            found,
+            final,
+            columns=space.columns.values,
+            coordinates=space.columns.coordinates,
+            valleys=space.valleys,
+            watch=watch,
+        )
+    whole = _whole(space, found, final, structure)
+    return _of_all_rows(whole, unexplored, rows, min_cluster_size=min_cluster_size, watch=watch)
+
+
+def split_of(
+    problem: Problem,
+    inside: Mask,
+    rows: Rows,
+    *,
+    known_columns: bool = True,
+    min_cluster_size: int = 1,
+    watch: Watch = UNWATCHED,
+) -> Partition:
+    """The pieces that the rows `inside` (n,), those to explore of a problem, fall into when they are to be several.
+
+    They are found as clusters are; where no valley separates any of them, they are the two components that explain the
+    rows best, and `structure` says so.
+
+    >>> from imapce.priors.problem import pose
+    >>> from imapce.rows.open import open_rows
+    >>> from imapce.tables.reader import Reader
+    >>> reader, matrix = Reader.learn(np.random.default_rng(0).standard_normal((150, 4)))
+    >>> rows = open_rows(matrix)
+    >>> pieces = split_of(pose(rows, [], reader, n_components=2), np.ones(150, dtype=bool), rows)
+    >>> len(np.unique(pieces.labels)), pieces.structure.clear
+    (2, False)
+    """
+    with one_thread():
+        watch.tell("looking for pieces in all directions", 0.0)
+        space = Space.of(problem, inside, known_columns)
+        found = choose(space.points, watch, fewest=2)
+        final = merged(space.points, found.labels, watch=watch)
+        valley = deepest_valley(space.points, final)
+        words = f"the deepest valley between them has z = {valley:.1f}"
+        if not final.any():
+            found = choose(space.points, watch, fewest=2, most=2)
+            final = found.labels
+            words = "no valley separates them; they are the two halves that explain the rows best"
+        structure = Structure(valley >= CLEAR_VALLEY, valley, None, words)
+    whole = _whole(space, found, final, structure)
+    return _of_all_rows(whole, inside, rows, min_cluster_size=min_cluster_size, watch=watch)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where clusters are looked for: a sample (n,) of the rows to explore of a problem, as columns and as points.
+
+    `basis` (q, d) leads from rows in the standardisation `mean`, `scale` of the rows to explore to points.
+    """
+
+    sample: Mask
+    columns: _Columns
+    basis: Array
+    _: KW_ONLY
+    mean: Array
+    scale: Array
+    valleys: bool
+
+    @classmethod
+    def of(cls, problem: Problem, unexplored: Mask, known_columns: bool = True) -> Space:
+        Z = problem.Z
+        learned = np.flatnonzero(unexplored & ~problem.set_aside)
+        # The same rows for every seed, so that explorations of one table agree.
+        chosen = seeded_sample(Z.n_rows, SAMPLE)
+        sample = np.zeros(len(unexplored), dtype=bool)
+        sample[learned[chosen]] = True
         basis, sources = _directions(problem, known_columns)
         values = Z.project(basis, chosen)
         shared = sources is None
         if sources is not None:
             agreed, shared = _agreed(values, sources)
             basis, values = basis[:, agreed], values[:, agreed]
-        table = _Columns.read(values)
-        points = table.coordinates(table.values)
-        found = choose(points, watch)
-        final = merged(points, found.labels, watch=watch)
-        structure = is_structure(
-            points,
-            found,
-            final,
-            columns=table.values,
-            coordinates=table.coordinates,
+        columns = _Columns.read(values)
+        return cls(
+            sample,
+            columns,
+            (basis @ columns.axes).T,
+            mean=Z.mean,
+            scale=Z.scale,
             # Between few values there is always a valley; it tells something where columns agree on it.
-            valleys=shared or _mostly_continuous(table.counts),
-            watch=watch,
+            valleys=shared or _mostly_continuous(columns.counts),
         )
+
+    @cached_property
+    def points(self) -> Array:
+        """The rows of the sample (m, q)."""
+        return self.columns.coordinates(self.columns.values)
+
+    def points_of(self, some: Mask, rows: Rows) -> Array:
+        """Some of all rows, the sample or not, in the same coordinates but for values up to their rounding."""
+        return coordinates(rows.subset(some), self.basis, self.mean, self.scale)
+
+
+def _whole(space: Space, found: Choice, final: Labels, structure: Structure) -> Partition:
+    """The partition of the sample: clusters `final` (m,) made of the components found."""
     clusters = np.full(len(found.mixture.weights), OUTLIER)
     for component in np.unique(found.labels):
         clusters[component] = np.bincount(final[found.labels == component]).argmax()
-    labels = np.full(len(unexplored), OUTLIER)
-    labels[sample] = final
-    whole = Partition(
+    labels = np.full(len(space.sample), OUTLIER)
+    labels[space.sample] = final
+    return Partition(
         labels,
         clusters,
         found.mixture,
-        basis=(basis @ table.axes).T,
-        mean=Z.mean,
-        scale=Z.scale,
-        sample=sample,
+        basis=space.basis,
+        mean=space.mean,
+        scale=space.scale,
+        sample=space.sample,
         structure=structure,
     )
+
+
+def _of_all_rows(whole: Partition, unexplored: Mask, rows: Rows, *, min_cluster_size: int, watch: Watch) -> Partition:
+    """The partition of all unexplored rows by that of their sample; none where it comes to one cluster."""
+    labels = whole.labels
     # Rows of the sample are given anew where it is one, so that all rows are in the cluster that explains them best.
-    others = np.flatnonzero(unexplored if Z.n_rows > SAMPLE else unexplored & ~sample)
+    others = np.flatnonzero(
+        unexplored if whole.sample.sum() == SAMPLE < unexplored.sum() else unexplored & ~whole.sample
+    )
     for first in range(0, len(others), ASSIGNED_AT_ONCE):
         watch.tell("giving all rows to the clusters", first / len(others))
         some = np.zeros(len(unexplored), dtype=bool)
         some[others[first : first + ASSIGNED_AT_ONCE]] = True
-        labels[some] = whole.assigned(some, rows, clusters != OUTLIER)
+        labels[some] = whole.assigned(some, rows, whole.clusters != OUTLIER)
     labels = whole.among(unexplored, rows, min_cluster_size=min_cluster_size)
     # Where too small clusters left one, it is what was not to be told apart.
     alone = len(np.unique(labels[labels != OUTLIER])) < 2
@@ -194,7 +283,7 @@ def _agreed(values: Array, sources: Labels) -> tuple[Mask, bool]:
     eighteen, and with such columns left out three.
     """
     n, c = values.shape
-    if 2 * c > n:
+    if 2 * c > n or not c:
         return np.ones(c, dtype=bool), True
     weights = shared_weights(values, np.unique(sources, return_inverse=True)[1])
     # Weights of one for all are given where no column shares anything: one that shares has less.

@@ -6,6 +6,7 @@ Everything here is plain: arrays, numbers and words, which can be saved, sent to
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -78,6 +79,50 @@ class AcceptedStep(Comparable):
 
 
 @dataclass(frozen=True, eq=False)
+class Regrouping(Comparable):
+    """Rows that were grouped anew without a new view: the clusters `replaced`, by number, and those that came for them.
+
+    The first new cluster has the number of the first one replaced, and so on; further ones come last, and numbers that
+    are left free close up. `pieces` are the rows of groups that proposals keep apart until they are taken.
+
+    >>> both = TakenCluster(np.arange(6), None, chosen="hand")
+    >>> Regrouping("merge", (0, 1), (both,), words="Merged.").pieces
+    ()
+    """
+
+    kind: str
+    replaced: tuple[int, ...]
+    clusters: tuple[TakenCluster, ...]
+    _: KW_ONLY
+    words: str
+    pieces: tuple[NDArray[np.intp], ...] = ()
+
+
+KINDS_OF_REGROUPING = ("split", "merge", "consolidate")
+Move = AcceptedStep | Regrouping
+
+
+def clusters_after(moves: Iterable[Move]) -> list[TakenCluster]:
+    """The clusters by number after some moves.
+
+    >>> one, other = (TakenCluster(np.array([row]), None, chosen="hand") for row in (0, 1))
+    >>> step = AcceptedStep((one, other), np.eye(2), mean=np.zeros(2), scale=np.ones(2), objective=1.0, kurtosis=8.0)
+    >>> both = TakenCluster(np.array([0, 1]), None, chosen="hand")
+    >>> [cluster.size for cluster in clusters_after([step, Regrouping("merge", (0, 1), (both,), words="")])]
+    [2]
+    """
+    now: list[TakenCluster] = []
+    for move in moves:
+        if isinstance(move, AcceptedStep):
+            now += move.clusters
+            continue
+        new = dict(zip(move.replaced, move.clusters, strict=False))
+        kept = [number for number in range(len(now)) if number in new or number not in move.replaced]
+        now = [new.get(number, now[number]) for number in kept] + list(move.clusters[len(move.replaced) :])
+    return now
+
+
+@dataclass(frozen=True, eq=False)
 class DataPrint(Comparable):
     """What tells data apart without keeping it: rows, column names, means, variances, and a hash of all values."""
 
@@ -136,13 +181,13 @@ class DataPrint(Comparable):
 
 @dataclass(frozen=True, eq=False)
 class Record(Comparable):
-    """A whole session: its settings, what was known at the start, what was accepted since, and of which data.
+    """A whole session: its settings, what was known at the start, what was accepted and regrouped since, of which data.
 
     `priors` are those that are no rows of X, a background in the encoding of X; `parameters` those of the estimator.
     """
 
     data: DataPrint
-    steps: tuple[AcceptedStep, ...]
+    steps: tuple[Move, ...]
     known_at_start: Mask
     _: KW_ONLY
     priors: tuple[Prior, ...]

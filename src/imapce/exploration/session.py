@@ -14,19 +14,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from imapce.common.checks import is_whole
-from imapce.common.threads import threads_for
 from imapce.common.watch import Tell, Watch
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.choices import named_clusters, named_rows
-from imapce.exploration.partition import Partition, partition_of
 from imapce.exploration.record import AcceptedStep, Feature, TakenCluster
-from imapce.exploration.state import Session
-from imapce.exploration.steps import Look, Step, View, features_apart
+from imapce.exploration.regrouped import Regrouped
+from imapce.exploration.steps import Step, View, features_apart
 from imapce.exploration.stopping import require_significance
-from imapce.priors.kinds import Prior, Subset
 from imapce.priors.problem import FlatRowsError
 
 Array = NDArray[np.float64]
@@ -34,7 +30,7 @@ Mask = NDArray[np.bool_]
 Cancel = Callable[[], bool]
 
 
-class Exploration(Session):
+class Exploration(Regrouped):
     """An exploration of `X` that starts from what is known and ends when nothing distinct is left.
 
     Parameters
@@ -93,25 +89,6 @@ class Exploration(Session):
         return cls(matrix, prior=known(adata, prior, layer=layer, use_rep=use_rep), **settings)
 
     # --- looking ------------------------------------------------------------------------------------------------------
-
-    def propose(self, *, clusters: bool = True, progress: Tell | None = None, cancel: Cancel | None = None) -> Step:
-        """The next view of the unexplored rows and its clusters; asking again gives the same step.
-
-        With clusters=False the view comes without them, for those who want to see it first; `cluster` finds them.
-        `progress(words, share)` is told what is being done, and `cancel()` may return True to end it: then
-        CancelledError is raised and the session is as it was.
-        """
-        watch = Watch(progress, cancel)
-        if self._proposal is None:
-            try:
-                self._look, step = self._looked(watch)
-            except FlatRowsError:
-                self._flat = True
-                raise
-            self._proposal = step.with_view(0, self._look.placed(step.views[0]))
-        if clusters:
-            self._clustered(0, watch)
-        return self._proposal
 
     def cluster(self, view: int = 0, *, progress: Tell | None = None, cancel: Cancel | None = None) -> View:
         """The clusters of one of the views of the current step; they stay with it."""
@@ -202,7 +179,7 @@ class Exploration(Session):
             structure=self.structure if self.is_joint else None,
         )
         watch.tell("keeping what was taken")
-        self._commit([*self._accepted, accepted], [])
+        self._commit([*self._moves, accepted], [])
         return accepted
 
     def run(
@@ -255,95 +232,6 @@ class Exploration(Session):
         write_exploration_report(self, path, labels=labels, title=title)
 
     # --- inside -------------------------------------------------------------------------------------------------------
-
-    def _priors(self, known: Mask) -> list[Prior]:
-        subset: list[Prior] = [Subset(known, weight=self._subset_weight)] if known.any() else []
-        return [*self._other_priors, *subset]
-
-    def _looked(self, watch: Watch) -> tuple[Look, Step]:
-        """The next look and its step, as they always are after what was accepted."""
-        known, number = self.known, len(self._accepted)
-        left = len(known) - int(known.sum())
-        if left <= self._model.n_components:
-            raise InvalidValueError(f"nothing can be proposed: {left} rows are unexplored. Use undo() to go back.")
-        return Look.at(
-            self._rows,
-            self._reader,
-            clone(self._model),
-            priors=self._priors(known),
-            known=known,
-            number=number,
-            seed=int(np.random.SeedSequence([self.random_state, number]).generate_state(1)[0] % 2**31),
-            watch=watch,
-        )
-
-    def _current_look(self, watch: Watch) -> Look:
-        if self._look is None:
-            self._look = self._looked(watch)[0]
-        return self._look
-
-    def _parted(self, watch: Watch) -> Partition:
-        """The clusters of the rows that were unexplored at the start, found once."""
-        if self._partition is None:
-            start = self._known_at_start
-            if self._accepted:
-                with threads_for(self._rows.n_rows, self._rows.n_features):
-                    problem = clone(self._model).pose(self._rows, self._priors(start), self._reader)
-            else:
-                problem = self._current_look(watch).problem
-            self._partition = partition_of(
-                problem,
-                ~start,
-                self._rows,
-                known_columns=self._model.alpha != 0,
-                min_cluster_size=self.min_cluster_size,
-                watch=watch,
-            )
-        return self._partition
-
-    @staticmethod
-    def _view(step: Step, view: Any) -> View:
-        if not is_whole(view) or not 0 <= view < len(step.views):
-            raise InvalidValueError(f"view must be from 0 to {len(step.views) - 1} in this step; got {view!r}.")
-        return step.views[view]
-
-    def _clustered(self, place: int, watch: Watch) -> View:
-        """A view of the proposal with its clusters, which it keeps."""
-        assert self._proposal is not None
-        seen = self._proposal.views[place]
-        if not seen.looked_at and self.is_joint:
-            found = self._parted(watch)
-            nobody = np.zeros(self._rows.n_rows, dtype=bool)
-            left = seen.clustered if found.structure.clear else nobody
-            labels = found.among(left, self._rows, min_cluster_size=self.min_cluster_size)
-            seen = self._current_look(watch).showing(
-                seen, labels, min_cluster_size=self.min_cluster_size, sample=found.sample
-            )
-            self._proposal = replace(self._proposal.with_view(place, seen), structure=found.structure)
-        elif not seen.looked_at:
-            seen = self._current_look(watch).clustered(
-                seen,
-                min_cluster_size=self.min_cluster_size,
-                max_clusters=self.max_clusters,
-                clusterer="dpgmm" if self.clusterer == "auto" else self.clusterer,
-                refine=self.refine,
-                watch=watch,
-            )
-            self._proposal = self._proposal.with_view(place, seen)
-        return seen
-
-    def _features(self, rows: NDArray[np.intp], view: View) -> tuple[Feature, ...]:
-        """What sets rows apart from the other unexplored ones of a view."""
-        inside = np.isin(np.arange(self._rows.n_rows), rows)
-        return features_apart(
-            self._rows,
-            inside,
-            view.clustered & ~inside,
-            names=self.feature_names,
-            set_aside=view.set_aside,
-            components=view.components,
-            mean=view.mean,
-        )
 
     def _unexplored_rows(self, mask: Any) -> NDArray[np.intp]:
         chosen = named_rows(mask, self._table, self._rows.n_rows, argument="mask")

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from imapce.common.archive import in_json, read_archive, write_archive
 from imapce.errors import FileFormatError, InvalidValueError
-from imapce.exploration.record import AcceptedStep, DataPrint, Feature, Record, TakenCluster
+from imapce.exploration.record import (
+    KINDS_OF_REGROUPING,
+    AcceptedStep,
+    DataPrint,
+    Feature,
+    Move,
+    Record,
+    Regrouping,
+    TakenCluster,
+    clusters_after,
+)
 from imapce.exploration.structure import Structure
 from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset, known_labels
 from imapce.priors.labels import ReadLabels
@@ -32,7 +42,7 @@ def write_session(path: str | os.PathLike[str], record: Record) -> None:
         "data_variance": record.data.variance,
         "known_at_start": record.known_at_start,
     }
-    steps = [_told_step(i, step, arrays) for i, step in enumerate(record.steps)]
+    steps = [_told_move(i, move, arrays) for i, move in enumerate(record.steps)]
     priors = [_told_prior(i, prior, arrays) for i, prior in enumerate(record.priors)]
     header = {
         "parameters": record.parameters,
@@ -51,11 +61,9 @@ def write_session(path: str | os.PathLike[str], record: Record) -> None:
     write_archive(path, "session", SESSION_VERSION, header, arrays)
 
 
-def _told_step(i: int, step: AcceptedStep, arrays: Arrays) -> dict[str, Any]:
-    arrays[f"step{i}_components"] = step.components
-    arrays[f"step{i}_mean"], arrays[f"step{i}_scale"] = step.mean, step.scale
+def _told_move(i: int, move: Move, arrays: Arrays) -> dict[str, Any]:
     clusters = []
-    for j, cluster in enumerate(step.clusters):
+    for j, cluster in enumerate(move.clusters):
         arrays[f"step{i}_cluster{j}_rows"] = cluster.rows
         clusters.append(
             {
@@ -64,6 +72,22 @@ def _told_step(i: int, step: AcceptedStep, arrays: Arrays) -> dict[str, Any]:
                 "features": [[f.name, f.difference, f.loading] for f in cluster.features],
             }
         )
+    if isinstance(move, AcceptedStep):
+        return _told_step(i, move, clusters, arrays)
+    for j, rows in enumerate(move.pieces):
+        arrays[f"step{i}_piece{j}_rows"] = rows
+    return {
+        "regrouping": move.kind,
+        "replaced": list(move.replaced),
+        "words": move.words,
+        "pieces": len(move.pieces),
+        "clusters": clusters,
+    }
+
+
+def _told_step(i: int, step: AcceptedStep, clusters: list[dict[str, Any]], arrays: Arrays) -> dict[str, Any]:
+    arrays[f"step{i}_components"] = step.components
+    arrays[f"step{i}_mean"], arrays[f"step{i}_scale"] = step.mean, step.scale
     told = {
         "objective": in_json(step.objective),
         "kurtosis": in_json(step.kurtosis),
@@ -119,11 +143,16 @@ def _record(header: dict[str, Any], arrays: Arrays) -> Record:
     start = arrays["known_at_start"]
     if start.shape != (n,) or start.dtype != bool:
         raise ValueError("the rows known at the start do not fit the data")
-    taken = start.copy()
     k = header["parameters"]["n_components"]
+    moves: list[Move] = []
+    for i, stored in enumerate(header["steps"]):
+        if "regrouping" in stored:
+            moves.append(_regrouping(i, stored, arrays, clusters_after(moves), start))
+        else:
+            moves.append(_step(i, stored, arrays, _taken(clusters_after(moves), start), (k, len(columns))))
     return Record(
         data,
-        tuple(_step(i, stored, arrays, taken, (k, len(columns))) for i, stored in enumerate(header["steps"])),
+        tuple(moves),
         start,
         priors=tuple(_prior(i, stored, arrays, (n, len(columns))) for i, stored in enumerate(header["priors"])),
         subset_weight=header["subset_weight"],
@@ -166,23 +195,66 @@ def _labels(i: int, stored: dict[str, Any], arrays: Arrays, n_rows: int) -> Read
     return labels
 
 
-def _step(i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray, shape: tuple[int, int]) -> AcceptedStep:
-    """One accepted step; its rows are marked in `taken`."""
+def _taken(clusters: list[TakenCluster], start: NDArray) -> NDArray:
+    """(n,), the rows known at the start or in a cluster."""
+    taken = start.copy()
+    for cluster in clusters:
+        taken[cluster.rows] = True
+    return taken
+
+
+def _regrouping(
+    i: int, stored: dict[str, Any], arrays: Arrays, before: list[TakenCluster], start: NDArray
+) -> Regrouping:
+    """One regrouping of the clusters `before` it: rows may join clusters, and none leaves them."""
+    kind, replaced = stored["regrouping"], tuple(int(number) for number in stored["replaced"])
+    if kind not in KINDS_OF_REGROUPING:
+        raise ValueError(f"step {i} is of the kind {kind!r}")
+    if len(set(replaced)) != len(replaced) or not all(0 <= number < len(before) for number in replaced):
+        raise ValueError(f"step {i} regroups clusters that are not there")
+    others = [cluster for number, cluster in enumerate(before) if number not in replaced]
+    taken = _taken(others, start)
+    clusters = _clusters(i, stored, arrays, taken)
+    if not all(taken[before[number].rows].all() for number in replaced):
+        raise ValueError(f"step {i} loses rows of clusters")
+    pieces = tuple(arrays[f"step{i}_piece{j}_rows"] for j in range(int(stored["pieces"])))
+    seen = _taken(before, start)
+    for rows in pieces:
+        if not _are_unexplored(rows, seen):
+            raise ValueError(f"the pieces of step {i} are not unexplored rows of the data")
+        seen[rows] = True
+    return Regrouping(
+        kind, replaced, clusters, words=str(stored["words"]), pieces=tuple(p.astype(np.intp) for p in pieces)
+    )
+
+
+def _are_unexplored(rows: NDArray, taken: NDArray) -> bool:
+    inside = rows.ndim == 1 and rows.dtype.kind == "i" and len(rows) and 0 <= rows.min() <= rows.max() < len(taken)
+    return bool(inside) and not taken[rows].any() and len(np.unique(rows)) == len(rows)
+
+
+def _clusters(i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray) -> tuple[TakenCluster, ...]:
+    """The clusters of one step; their rows are marked in `taken`."""
     clusters = []
     for j, one in enumerate(stored["clusters"]):
         rows = arrays[f"step{i}_cluster{j}_rows"]
-        inside = rows.ndim == 1 and rows.dtype.kind == "i" and len(rows) and 0 <= rows.min() <= rows.max() < len(taken)
-        if not inside or taken[rows].any() or len(np.unique(rows)) != len(rows):
+        if not _are_unexplored(rows, taken):
             raise ValueError(f"the rows of cluster {j} in step {i} are not unexplored rows of the data")
         taken[rows] = True
         features = tuple(Feature(str(name), float(diff), float(load)) for name, diff, load in one["features"])
         distinctness = None if one["distinctness"] is None else float(one["distinctness"])
         clusters.append(TakenCluster(rows.astype(np.intp), distinctness, features, chosen=str(one["chosen"])))
+    return tuple(clusters)
+
+
+def _step(i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray, shape: tuple[int, int]) -> AcceptedStep:
+    """One accepted step of rows that are not `taken`."""
+    clusters = _clusters(i, stored, arrays, taken)
     components, mean, scale = (arrays[f"step{i}_{part}"] for part in ("components", "mean", "scale"))
     if components.shape != shape or mean.shape != shape[1:] or scale.shape != shape[1:] or not clusters:
         raise ValueError(f"step {i} does not fit the data")
     return AcceptedStep(
-        tuple(clusters),
+        clusters,
         components,
         mean=mean,
         scale=scale,

@@ -1,12 +1,14 @@
 """What a session knows: its data and settings, what was known at the start, what was accepted since; undo, save, load.
 
-The state is the list of what was accepted. Everything else (known rows, labels, the next proposal) follows from it, so
-undo is to drop the last entry and a saved session is small.
+The state is the list of moves: what was accepted and what was regrouped. Everything else (known rows, labels, the next
+proposal) follows from it, so undo is to drop the last entry and a saved session is small.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -22,7 +24,7 @@ from imapce.estimators.model_file import parameters_of_file, plain_parameters
 from imapce.exploration.choices import names_of_rows, size_of_clusters
 from imapce.exploration.clustering import CLUSTERERS
 from imapce.exploration.partition import Partition
-from imapce.exploration.record import AcceptedStep, DataPrint, Record, TakenCluster
+from imapce.exploration.record import AcceptedStep, DataPrint, Move, Record, Regrouping, TakenCluster, clusters_after
 from imapce.exploration.session_file import not_whole, read_session, write_session
 from imapce.exploration.steps import Look, Step, View, coordinates
 from imapce.exploration.stopping import StructureTest
@@ -40,6 +42,9 @@ Mask = NDArray[np.bool_]
 # Share of the rows and least number of them in a cluster. A mixture of one view leaves fragments of 1 %; clusters that
 # were found in all directions and have a valley around them do not come by chance.
 VIEW_SIZE, JOINT_SIZE = (0.02, 10), (0.01, 5)
+# Why rows are in no cluster.
+TOO_FEW, ONE_GROUP, SET_ASIDE = "too few for a cluster", "one group", "gross outlier, set aside"
+FAR = "far from every cluster"
 
 
 class Session:
@@ -95,8 +100,9 @@ class Session:
             self._known_at_start |= known_rows(one, n)
         smallest = JOINT_SIZE if self.is_joint else VIEW_SIZE
         self.min_cluster_size = size_of_clusters(min_cluster_size, n, share=smallest[0], least=smallest[1])
-        self._accepted: list[AcceptedStep] = []
-        self._undone: list[AcceptedStep] = []
+        self._moves: list[Move] = []
+        self._undone: list[Move] = []
+        self._set_aside = np.zeros(n, dtype=bool)
         self._proposal: Step | None = None
         self._look: Look | None = None
         self._partition: Partition | None = None
@@ -107,9 +113,19 @@ class Session:
     # --- where the session stands -------------------------------------------------------------------------------------
 
     @property
+    def moves(self) -> list[Move]:
+        """What was accepted and regrouped so far, first to last: what `undo` takes back."""
+        return list(self._moves)
+
+    @property
     def steps(self) -> list[AcceptedStep]:
         """What was accepted so far, first to last."""
-        return list(self._accepted)
+        return [move for move in self._moves if isinstance(move, AcceptedStep)]
+
+    @property
+    def regroupings(self) -> list[Regrouping]:
+        """What was split, merged or consolidated so far, first to last."""
+        return [move for move in self._moves if isinstance(move, Regrouping)]
 
     @property
     def feature_names(self) -> list[str]:
@@ -127,7 +143,7 @@ class Session:
         """Whether the rows are clearly more than one group; None where clusters are found view by view, or not yet."""
         if self._partition is not None:
             return self._partition.structure
-        return next((step.structure for step in self._accepted if step.structure is not None), None)
+        return next((step.structure for step in self.steps if step.structure is not None), None)
 
     @property
     def labels_(self) -> NDArray[np.intp]:
@@ -139,12 +155,18 @@ class Session:
 
     @property
     def clusters_(self) -> list[TakenCluster]:
-        """The accepted clusters by number."""
-        return [cluster for step in self._accepted for cluster in step.clusters]
+        """The clusters by number: as they were accepted, and regrouped since."""
+        return clusters_after(self._moves)
+
+    @property
+    def origins_(self) -> list[int | None]:
+        """For each of the clusters the number of the step that took it as it is; None where it was regrouped since."""
+        steps = {id(cluster): number for number, step in enumerate(self.steps) for cluster in step.clusters}
+        return [steps.get(id(cluster)) for cluster in self.clusters_]
 
     @property
     def known(self) -> Mask:
-        """Rows known at the start or accepted since."""
+        """Rows known at the start or in a cluster."""
         return self._known_at_start | (self.labels_ >= 0)
 
     @property
@@ -155,66 +177,99 @@ class Session:
     @property
     def stop_reason(self) -> str | None:
         """Why the exploration is over, in words; None while it is not, or while it takes a look to tell."""
+        end = self._end
+        return None if end is None else end[0]
+
+    @property
+    def reasons_(self) -> NDArray[np.str_]:
+        """(n,), why a row is in no cluster, in a few words and as far as it is known without a look; else empty.
+
+        >>> from imapce import Exploration
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(153, 4)) + 9 * np.eye(3, 4)[np.arange(153) % 3])
+        >>> set(exploration.reasons_.tolist()), set(exploration.run().reasons_.tolist())
+        ({'not looked at yet'}, {''})
+        """
+        known, taken = self.known, self.labels_ >= 0
+        end = self._end
+        left = "not looked at yet" if end is None else end[1]
+        if self._moves and isinstance(self._moves[-1], Regrouping) and self._moves[-1].kind == "consolidate":
+            left = FAR
+        return np.select([taken, known, self._set_aside], ["", "known at the start", SET_ASIDE], default=left)
+
+    @property
+    def _end(self) -> tuple[str, str] | None:
+        """Why the exploration is over, in a sentence, and in a few words for each row left."""
         left, axes = self._rows.n_rows - int(self.known.sum()), self._model.n_components
         if left == 0:
-            return "Every row is taken."
+            return "Every row is taken.", ""
+        aside = int((self._set_aside & ~self.known).sum())
+        rows = f"{left:,} rows" if not aside else f"{left:,} rows ({aside:,} of them gross outliers, set aside)"
         if left < self.min_cluster_size or (left == self.min_cluster_size and not self.is_joint):
-            return f"{left} rows are left, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
+            few = f"{rows} are left, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
+            return few, TOO_FEW
         if left <= axes:
-            return f"{left} rows are left, too few for a view of {axes} axes; they are outliers."
+            return f"{rows} are left, too few for a view of {axes} axes; they are outliers.", TOO_FEW
         if self._flat:
-            return f"The {left} rows left do not vary in {axes} directions; they stay as outliers."
+            return f"The {rows} left do not vary in {axes} directions; they stay as outliers.", "do not vary"
         seen = None if self._proposal is None else self._proposal.views[0]
         structure = None if self._proposal is None else self._proposal.structure
         if structure is not None and not structure.clear:
-            return f"No structure beyond chance: {structure.words}; the {left:,} rows are one group."
+            return f"No structure beyond chance: {structure.words}; the {rows} are one group.", ONE_GROUP
         if seen is not None and seen.looked_at and not seen.most_distinct:
-            return f"No cluster of at least {self.min_cluster_size} rows is in the view; {left} rows stay as outliers."
+            none = f"No cluster of at least {self.min_cluster_size} rows is in the view; {rows} stay as outliers."
+            return none, TOO_FEW
         if self._by_chance is not None:
-            return (
-                f"No structure is left that one Gaussian would not show (p = {self._by_chance:.2g}); the {left} rows "
-                "left are not split further."
+            chance = (
+                f"No structure is left that one Gaussian would not show (p = {self._by_chance:.2g}); the {rows} left "
+                "are not split further."
             )
+            return chance, ONE_GROUP
         return None
 
     # --- going back and forth ----------------------------------------------------------------------------------------
 
     def undo(self, steps: int = 1) -> Self:
-        """Take back the last accepted steps."""
+        """Take back the last moves: steps that were accepted, clusters that were regrouped."""
         steps = require_count("steps", steps)
-        if steps > len(self._accepted):
-            raise InvalidValueError(f"undo(steps) can go back {len(self._accepted)} steps; got {steps}.")
-        kept = len(self._accepted) - steps
-        self._commit(self._accepted[:kept], [*self._undone, *reversed(self._accepted[kept:])])
+        if steps > len(self._moves):
+            raise InvalidValueError(f"undo(steps) can go back {len(self._moves)} steps; got {steps}.")
+        kept = len(self._moves) - steps
+        self._commit(self._moves[:kept], [*self._undone, *reversed(self._moves[kept:])])
         return self
 
     def redo(self, steps: int = 1) -> Self:
-        """Accept again what `undo` took back."""
+        """Do again what `undo` took back."""
         steps = require_count("steps", steps)
         if steps > len(self._undone):
             raise InvalidValueError(f"redo(steps) can go forward {len(self._undone)} steps; got {steps}.")
         again = self._undone[len(self._undone) - steps :]
-        self._commit([*self._accepted, *reversed(again)], self._undone[: len(self._undone) - steps])
+        self._commit([*self._moves, *reversed(again)], self._undone[: len(self._undone) - steps])
         return self
 
     # --- results ------------------------------------------------------------------------------------------------------
 
     def to_frame(self) -> Any:
-        """A table: row id, cluster, step, distinctness, and the coordinates of the row in every accepted view."""
+        """A table: row id, cluster, step, distinctness, reason, and the coordinates of the row in every accepted view.
+
+        `step` is the one that took the row, -1 for none; `reason` tells why a row is in no cluster.
+        """
         labels = self.labels_
         step_of = np.full(len(labels), -1)
         distinctness = np.full(len(labels), np.nan)
-        for number, step in enumerate(self._accepted):
+        for number, step in enumerate(self.steps):
             for cluster in step.clusters:
                 step_of[cluster.rows] = number
-                distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
+        for cluster in self.clusters_:
+            distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
         columns: dict[str, NDArray] = {
             "row": self.row_ids,
             "cluster": labels,
             "step": step_of,
             "distinctness": distinctness,
+            "reason": self.reasons_,
         }
-        for number, step in enumerate(self._accepted):
+        for number, step in enumerate(self.steps):
             places = self.coordinates(step)
             for axis in range(places.shape[1]):
                 columns[f"step{number}_axis{axis}"] = places[:, axis]
@@ -261,7 +316,7 @@ class Session:
                 priors.append(prior)
         return Record(
             self._print,
-            tuple(self._accepted),
+            tuple(self._moves),
             self._known_at_start,
             priors=tuple(priors),
             subset_weight=self._subset_weight,
@@ -292,18 +347,30 @@ class Session:
         record.data.require_same(session._print)
         session._other_priors = list(record.priors)
         session._subset_weight, session._known_at_start = float(subset.weight), known
-        session._accepted = list(record.steps)
+        session._moves = list(record.steps)
         return session
 
     @cached_property
     def _print(self) -> DataPrint:
         return DataPrint.of(self._rows, self.feature_names)
 
-    def _commit(self, accepted: list[AcceptedStep], undone: list[AcceptedStep]) -> None:
+    @property
+    def _pieces(self) -> list[NDArray[np.intp]]:
+        """The rows of groups that proposals keep apart, in the order in which they were made."""
+        return [rows for move in self.regroupings for rows in move.pieces]
+
+    def _commit(self, moves: Sequence[Move], undone: Sequence[Move]) -> None:
         """Make a new state current; where it cannot be saved, the old one stays."""
         before = dict(self.__dict__)
-        self._accepted, self._undone, self._proposal, self._look = accepted, undone, None, None
-        self._flat, self._by_chance = False, None
+        known, n_steps, n_pieces = self.known, len(self.steps), len(self._pieces)
+        self._moves, self._undone = list(moves), list(undone)
+        if len(self.steps) != n_steps or not np.array_equal(self.known, known):
+            self._proposal, self._look, self._flat, self._by_chance = None, None, False, None
+        elif self._proposal is not None and len(self._pieces) != n_pieces:
+            # The same rows are left, so the views are those found; what is to be kept apart in them is not.
+            self._proposal = replace(
+                self._proposal, views=tuple(replace(view, found=None) for view in self._proposal.views)
+            )
         if self.path is None:
             return
         try:

@@ -89,11 +89,9 @@ def label_counts(labels: Labels, groups: list[NDArray[np.intp]]) -> tuple[list[s
 def _groups(exploration: Exploration) -> list[tuple[str, str, NDArray[np.intp]]]:
     """Give name, colour and rows of every bar."""
     groups = []
-    number = 0
-    for index, step in enumerate(exploration.steps):
-        for cluster in step.clusters:
-            groups.append((f"cluster {number} (step {index})", cluster_hue(number), cluster.rows))
-            number += 1
+    for number, (cluster, step) in enumerate(zip(exploration.clusters_, exploration.origins_, strict=True)):
+        origin = "regrouped" if step is None else f"step {step}"
+        groups.append((f"cluster {number} ({origin})", cluster_hue(number), cluster.rows))
     left = np.flatnonzero(~exploration.known)
     start = np.flatnonzero(exploration.known & (exploration.labels_ < 0))
     if len(left):

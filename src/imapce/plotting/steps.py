@@ -180,14 +180,17 @@ def step_at(exploration: Exploration, index: int) -> AcceptedStep:
 
 
 def first_cluster(exploration: Exploration, index: int) -> int:
-    """Give the number of the first cluster that a step took, as in `exploration.labels_`."""
+    """Give the number of the first cluster that a step took, among all that were taken."""
     return sum(len(step.clusters) for step in exploration.steps[:index])
 
 
 def known_before(exploration: Exploration, index: int) -> Mask:
     """Give the rows that were known when a step was proposed: those of the start and of earlier steps."""
-    labels = exploration.labels_
-    return exploration.known & (labels < first_cluster(exploration, index))
+    known = exploration.known & (exploration.labels_ < 0)
+    for step in exploration.steps[:index]:
+        for cluster in step.clusters:
+            known[cluster.rows] = True
+    return known
 
 
 def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:

@@ -93,6 +93,12 @@ def _overview(exploration: Exploration, labels: ArrayLike | None) -> Section:
         f"{end}{why}\n\nClusters and steps are numbered from 0, as in labels_ and in the table of results, and a "
         "cluster has the same colour in all figures."
     )
+    if exploration.regroupings:
+        done = " ".join(regrouping.words for regrouping in exploration.regroupings)
+        text = (
+            f"{end}{why}\n\nRegrouped since: {done}\n\nThe steps below show the clusters as they were taken, numbered "
+            "from 0 in that order; the figure here shows them as they are now, with their numbers in labels_."
+        )
     caption = "Rows of every cluster, in the order in which the clusters were taken."
     if labels is not None:
         caption += " On the right the number of rows of each label; darker is a larger share of the cluster."

@@ -1,0 +1,169 @@
+"""What a session looks at: the next view of the rows left, and their clusters, found once or view by view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from imapce.common.checks import is_whole
+from imapce.common.threads import threads_for
+from imapce.common.watch import Tell, Watch
+from imapce.errors import InvalidValueError
+from imapce.exploration.partition import Partition, partition_of
+from imapce.exploration.record import Feature
+from imapce.exploration.state import Session
+from imapce.exploration.steps import Look, Step, View, features_apart
+from imapce.priors.kinds import Prior, Subset
+from imapce.priors.problem import FlatRowsError, Problem
+from imapce.search.solution import Optimum
+
+Mask = NDArray[np.bool_]
+Cancel = Callable[[], bool]
+
+
+class Looking(Session):
+    """A session that can look: the same state always shows the same step."""
+
+    def propose(self, *, clusters: bool = True, progress: Tell | None = None, cancel: Cancel | None = None) -> Step:
+        """The next view of the unexplored rows and its clusters; asking again gives the same step.
+
+        With clusters=False the view comes without them, for those who want to see it first; `cluster` finds them.
+        `progress(words, share)` is told what is being done, and `cancel()` may return True to end it: then
+        CancelledError is raised and the session is as it was.
+        """
+        watch = Watch(progress, cancel)
+        if self._proposal is None:
+            try:
+                self._look, step = self._looked(watch)
+                self._set_aside = self._look.problem.set_aside
+            except FlatRowsError:
+                self._flat = True
+                raise
+            self._proposal = step.with_view(0, self._look.placed(step.views[0]))
+        if clusters:
+            self._clustered(0, watch)
+        return self._proposal
+
+    def _priors(self, known: Mask) -> list[Prior]:
+        subset: list[Prior] = [Subset(known, weight=self._subset_weight)] if known.any() else []
+        return [*self._other_priors, *subset]
+
+    def _looked(self, watch: Watch) -> tuple[Look, Step]:
+        """The next look and its step, as they always are after what was accepted."""
+        known, number = self.known, len(self.steps)
+        left = len(known) - int(known.sum())
+        if left <= self._model.n_components:
+            raise InvalidValueError(f"nothing can be proposed: {left} rows are unexplored. Use undo() to go back.")
+        seed = int(np.random.SeedSequence([self.random_state, number]).generate_state(1)[0] % 2**31)
+        try:
+            return Look.at(
+                self._rows,
+                self._reader,
+                clone(self._model),
+                priors=self._priors(known),
+                known=known,
+                number=number,
+                seed=seed,
+                watch=watch,
+            )
+        except FlatRowsError:
+            # Clusters that were found in all directions are there although no view of them alone is.
+            if not (self.is_joint and self.steps):
+                raise
+            return self._look_back(known, number, seed)
+
+    def _look_back(self, known: Mask, number: int, seed: int) -> tuple[Look, Step]:
+        """Rows left that vary in too few directions for a view of their own, in that of the step before."""
+        last, problem = self.steps[-1], self._posed(known)
+        seen = Optimum(last.components, last.objective, last.kurtosis)
+        view = View(seen, last.mean, last.scale, unexplored=~known, set_aside=problem.set_aside)
+        words = (
+            f"The rows left do not vary in {self._model.n_components} directions; this is the view of the step before."
+        )
+        return Look(self._rows, problem, seen, seed), Step(number, (view,), words)
+
+    def _current_look(self, watch: Watch) -> Look:
+        if self._look is None:
+            self._look = self._looked(watch)[0]
+        return self._look
+
+    def _posed(self, known: Mask) -> Problem:
+        """The problem of the rows that are not in `known` (n,)."""
+        with threads_for(self._rows.n_rows, self._rows.n_features):
+            return clone(self._model).pose(self._rows, self._priors(known), self._reader)
+
+    def _parted(self, watch: Watch) -> Partition:
+        """The clusters of the rows that were unexplored at the start, found once."""
+        if self._partition is None:
+            start = self._known_at_start
+            problem = self._posed(start) if self._moves else self._current_look(watch).problem
+            self._partition = partition_of(
+                problem,
+                ~start,
+                self._rows,
+                known_columns=self._model.alpha != 0,
+                min_cluster_size=self.min_cluster_size,
+                watch=watch,
+            )
+        return self._partition
+
+    @staticmethod
+    def _view(step: Step, view: Any) -> View:
+        if not is_whole(view) or not 0 <= view < len(step.views):
+            raise InvalidValueError(f"view must be from 0 to {len(step.views) - 1} in this step; got {view!r}.")
+        return step.views[view]
+
+    def _clustered(self, place: int, watch: Watch) -> View:
+        """A view of the proposal with its clusters, which it keeps."""
+        assert self._proposal is not None
+        seen = self._proposal.views[place]
+        if not seen.looked_at and self.is_joint:
+            found = self._parted(watch)
+            nobody = np.zeros(self._rows.n_rows, dtype=bool)
+            left = seen.clustered if found.structure.clear else nobody
+            labels = self._kept_apart(found.among(left, self._rows, min_cluster_size=self.min_cluster_size), left)
+            seen = self._current_look(watch).showing(
+                seen, labels, min_cluster_size=self.min_cluster_size, sample=found.sample
+            )
+            self._proposal = replace(self._proposal.with_view(place, seen), structure=found.structure)
+        elif not seen.looked_at:
+            seen = self._current_look(watch).clustered(
+                seen,
+                min_cluster_size=self.min_cluster_size,
+                max_clusters=self.max_clusters,
+                clusterer="dpgmm" if self.clusterer == "auto" else self.clusterer,
+                refine=self.refine,
+                watch=watch,
+            )
+            apart = self._kept_apart(seen.clusters, seen.clustered)
+            if not np.array_equal(apart, seen.clusters):
+                seen = self._current_look(watch).showing(
+                    seen, apart, min_cluster_size=self.min_cluster_size, sample=seen.clustered
+                )
+            self._proposal = self._proposal.with_view(place, seen)
+        return seen
+
+    def _kept_apart(self, labels: NDArray[np.intp], left: Mask) -> NDArray[np.intp]:
+        """Labels (n,) in which the rows left of every piece that was split off have a number of their own."""
+        labels = labels.copy()
+        for rows in self._pieces:
+            labels[rows[left[rows]]] = labels.max() + 1
+        return labels
+
+    def _features(self, rows: NDArray[np.intp], view: View) -> tuple[Feature, ...]:
+        """What sets rows apart from the other unexplored ones of a view."""
+        inside = np.isin(np.arange(self._rows.n_rows), rows)
+        return features_apart(
+            self._rows,
+            inside,
+            view.clustered & ~inside,
+            names=self.feature_names,
+            set_aside=view.set_aside,
+            components=view.components,
+            mean=view.mean,
+        )
