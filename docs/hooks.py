@@ -6,7 +6,9 @@ one and has no such line is an error, as is the contrary: a picture that nobody 
 
 from __future__ import annotations
 
+import contextlib
 import html
+import importlib
 import re
 from enum import Enum
 from pathlib import Path
@@ -16,6 +18,9 @@ import snippets
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
+from imapce.errors import MissingExtraError
+
+NAMES = re.compile(r"^<!-- names of ([\w.]+)((?: but \w+)*) -->$", re.MULTILINE)
 OPTIONS = re.compile(r"^<!-- options of (\w+) -->$", re.MULTILINE)
 CHANGELOG = "<!-- the changelog -->"
 FIGURE = re.compile(r"\n*!\[(?P<alt>[^\]]+)\]\(figure\)")
@@ -36,6 +41,7 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """The page with output, pictures and tables of options in their places."""
     markdown = markdown.replace(CHANGELOG, _changelog(config))
+    markdown = NAMES.sub(lambda match: names_of(match[1], match[2].split(" but ")[1:]), markdown)
     markdown = OPTIONS.sub(lambda match: options_of(match[1]), markdown)
     return _with_outcome(markdown, page.file)
 
@@ -57,6 +63,24 @@ def _with_outcome(markdown: str, file: File) -> str:
             parts.append(f"\n\n![{described['alt']}]({up}made/{file.name}/{picture})")
             place = described.end()
     return "".join([*parts, markdown[place:]])
+
+
+def names_of(room: str, left_out: list[str]) -> str:
+    """A place in the API for every public name of a room, by the module it is written in.
+
+    >>> names_of("imapce.errors", []).splitlines()[0]
+    '::: imapce.errors.CancelledError'
+    """
+    module = importlib.import_module(room)
+    public = getattr(module, "__all__", None) or sorted(vars(module))
+    homes = []
+    for name in public:
+        with contextlib.suppress(MissingExtraError):
+            value = getattr(module, name)
+            # A library's own name, a number or a table has no docstring here.
+            if name not in left_out and callable(value) and value.__module__.startswith("imapce"):
+                homes.append(f"::: {value.__module__}.{value.__qualname__}")
+    return "\n\n".join(homes)
 
 
 def options_of(command: str) -> str:

@@ -45,6 +45,9 @@ def _needs_pandas() -> None:
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_the_code_of_a_page_runs(page: Path) -> None:
+    for library in ("anndata",):
+        if f"import {library}" in page.read_text(encoding="utf-8"):
+            pytest.importorskip(library, reason=f"the page needs the extra {library}")
     outcome = snippets.run(page)
     assert len(outcome.outputs) == len(list(snippets.blocks(page.read_text(encoding="utf-8"))))
 
@@ -111,8 +114,8 @@ def _refuse(*_: object) -> None:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built in this process: pages whose code ran in a test above are not run again."""
-    if any(importlib.util.find_spec(name) is None for name in ("mkdocs", "material", "mkdocstrings", "griffe")):
-        pytest.skip("the site needs the extra `docs`")
+    if any(importlib.util.find_spec(name) is None for name in ("mkdocs", "material", "mkdocstrings", "anndata")):
+        pytest.skip("the site needs the extras `docs` and `anndata`")
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
 
