@@ -1,6 +1,6 @@
 """How the site is made of its pages: code is followed by what came of it, commands by their options.
 
-A line `![what it shows](figure)` below a block of code becomes the picture which that block gave; a block that gives
+A line `![what it shows](figure)` below a block of code, folded or not, becomes the picture which that block gave; a block that gives
 one and has no such line is an error, as is the contrary: a picture that nobody describes is lost on who cannot see it.
 """
 
@@ -23,7 +23,7 @@ from imapce.errors import MissingExtraError
 NAMES = re.compile(r"^<!-- names of ([\w.]+)((?: but \w+)*) -->$", re.MULTILINE)
 OPTIONS = re.compile(r"^<!-- options of (\w+) -->$", re.MULTILINE)
 CHANGELOG = "<!-- the changelog -->"
-FIGURE = re.compile(r"\n*!\[(?P<alt>[^\]]+)\]\(figure\)")
+FIGURE = re.compile(r"\n*(?P<folded></details>\n*)?!\[(?P<alt>[^\]]+)\]\(figure\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -60,7 +60,8 @@ def _with_outcome(markdown: str, file: File) -> str:
         if (described is None) != (picture is None):
             raise PluginError(f"{file.src_uri}: a figure and its ![description](figure) go together: {match['code']}")
         if described is not None:
-            parts.append(f"\n\n![{described['alt']}]({up}made/{file.name}/{picture})")
+            end = f"\n\n{described['folded']}" if described["folded"] else "\n\n"
+            parts.append(f"{end}![{described['alt']}]({up}made/{file.name}/{picture})")
             place = described.end()
     return "".join([*parts, markdown[place:]])
 
