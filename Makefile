@@ -37,8 +37,8 @@ test: .venv/installed            ## all tests
 	$(BIN)/python -m pytest -n auto
 
 lint: .venv/installed            ## style, types and the import contract
-	$(BIN)/ruff check src tests benchmarks experiments
-	$(BIN)/ruff format --check src tests benchmarks experiments
+	$(BIN)/ruff check src tests benchmarks experiments docs
+	$(BIN)/ruff format --check src tests benchmarks experiments docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
