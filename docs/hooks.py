@@ -1,8 +1,8 @@
 """How the site is made of its pages: code is followed by what came of it, commands by their options.
 
-A line `![what it shows](figure)` below a block of code, folded or not, becomes the picture which that block gave; a block
-that gives one and has no such line is an error, as is the contrary: a picture that nobody describes is lost on who
-cannot see it.
+A line `![what it shows](figure)` below a block of code, folded or not, becomes the picture which that block gave. A
+block that gives one and has no such line is an error, as is the contrary: a picture that nobody describes is lost on
+who cannot see it.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ The code runs as the site runs it, by `docs/snippets.py`: page by page, in an em
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import importlib.util
 import io
 import re
@@ -87,6 +89,14 @@ def test_a_page_shows_what_came_of_its_code(tmp_path: Path) -> None:
         "```python\nprint('seen')\n```\n\n```python\n6 * 7\n```\n\n```sh\nimapce --version\n```\n", encoding="utf-8"
     )
     assert [output.split()[0] for output in snippets.run(page).outputs] == ["seen", "42", "imapce"]
+
+
+@pytest.mark.parametrize(("module", "library"), [("snippets", "typer"), ("docstrings", "griffe"), ("hooks", "mkdocs")])
+def test_the_examples_of_what_makes_the_site_run(module: str, library: str) -> None:
+    pytest.importorskip(library, reason="the site needs the extra `docs`")
+    done = doctest.testmod(importlib.import_module(module))
+    assert done.attempted
+    assert not done.failed
 
 
 def test_the_picture_of_the_readme_is_the_one_its_code_makes() -> None:
