@@ -31,17 +31,12 @@ class HouseStyle(Extension):
 def in_markdown(text: str) -> str:
     """A docstring with its parameters as a list and its examples as code.
 
-    >>> print(in_markdown("Adds.\\n\\nParameters\\n----------\\na, b : numbers.\\n\\n>>> 1\\n1"))
+    >>> print(in_markdown("Adds.\\n\\nParameters\\n----------\\na, b : numbers."))
     Adds.
     <BLANKLINE>
     **Parameters**
     <BLANKLINE>
     - `a, b`: numbers.
-    <BLANKLINE>
-    ```pycon
-    >>> 1
-    1
-    ```
     """
     text = ROLE.sub(r"`\1`", HEADING_OF_EXAMPLES.sub("", text))
     text = PARAMETERS.sub(lambda match: "**Parameters**\n\n" + NAMED.sub(r"- `\1`: ", match["body"]), text)
