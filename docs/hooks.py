@@ -23,15 +23,23 @@ from imapce.errors import MissingExtraError
 
 NAMES = re.compile(r"^<!-- names of ([\w.]+)((?: but \w+)*) -->$", re.MULTILINE)
 OPTIONS = re.compile(r"^<!-- options of (\w+) -->$", re.MULTILINE)
+NOTEBOOK = re.compile(r"^<!-- notebook (\w+) -->$", re.MULTILINE)
 CHANGELOG = "<!-- the changelog -->"
+# The pages that are notebooks, by their place on the site.
+notebooks: dict[str, Path] = {}
 FIGURE = re.compile(r"\n*(?P<folded></details>\n*)?!\[(?P<alt>[^\]]+)\]\(figure\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Run every page; what its code wrote can be linked to."""
+    for notebook in sorted((Path(config.config_file_path).parent / "examples").glob("*.ipynb")):
+        page = File.generated(config, f"gallery/{notebook.stem}.md", content=snippets.markdown_of(notebook))
+        files.append(page)
+        files.append(File.generated(config, f"gallery/{notebook.name}", abs_src_path=str(notebook)))
+        notebooks[page.src_uri] = notebook
     for page in [file for file in files if file.is_documentation_page()]:
         try:
-            outcome = snippets.run(Path(page.abs_src_path))
+            outcome = snippets.run(_source(page))
         except Exception as error:
             raise PluginError(f"the code of {page.src_uri} does not run: {type(error).__name__}: {error}") from error
         for name, content in outcome.files.items():
@@ -42,13 +50,14 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """The page with output, pictures and tables of options in their places."""
     markdown = markdown.replace(CHANGELOG, _changelog(config))
+    markdown = NOTEBOOK.sub(lambda match: _link(match[1]), markdown)
     markdown = NAMES.sub(lambda match: names_of(match[1], match[2].split(" but ")[1:]), markdown)
     markdown = OPTIONS.sub(lambda match: options_of(match[1]), markdown)
     return _with_outcome(markdown, page.file)
 
 
 def _with_outcome(markdown: str, file: File) -> str:
-    outcome = snippets.run(Path(file.abs_src_path))
+    outcome = snippets.run(_source(file))
     up = "../" * file.src_uri.count("/")
     parts, place = [], 0
     shown = [match for match in snippets.FENCE.finditer(markdown) if match["language"] in snippets.RUN]
@@ -58,13 +67,26 @@ def _with_outcome(markdown: str, file: File) -> str:
         if output:
             parts.append(f"\n\n``` {{ .text .output }}\n{output}\n```\n")
         described = FIGURE.match(markdown, place)
-        if (described is None) != (picture is None):
+        if picture is not None and file.src_uri in notebooks:
+            # A notebook says what it draws in the paragraph above.
+            parts.append(f"\n\n![A figure of this notebook]({up}made/{file.name}/{picture})")
+        elif (described is None) != (picture is None):
             raise PluginError(f"{file.src_uri}: a figure and its ![description](figure) go together: {match['code']}")
-        if described is not None:
+        elif described is not None:
             end = f"\n\n{described['folded']}" if described["folded"] else "\n\n"
             parts.append(f"{end}![{described['alt']}]({up}made/{file.name}/{picture})")
             place = described.end()
     return "".join([*parts, markdown[place:]])
+
+
+def _source(page: File) -> Path:
+    """The file that a page is made of."""
+    return notebooks.get(page.src_uri) or Path(page.abs_src_path)
+
+
+def _link(notebook: str) -> str:
+    """The way to a notebook, where there is one."""
+    return f"[The notebook](gallery/{notebook}.md)" if f"gallery/{notebook}.md" in notebooks else ""
 
 
 def names_of(room: str, left_out: list[str]) -> str:

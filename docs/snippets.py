@@ -14,6 +14,7 @@ import ast
 import contextlib
 import functools
 import io
+import json
 import os
 import re
 import shlex
@@ -65,6 +66,18 @@ def blocks(markdown: str) -> Iterator[Block]:
             yield Block(match["language"], match["code"].rstrip("\n"), first, last)
 
 
+def markdown_of(page: Path) -> str:
+    """The text of a page; a notebook's cells are its paragraphs and its blocks of code."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix != ".ipynb":
+        return text
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"]).strip("\n")
+        parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
+    return "\n\n".join(parts) + "\n"
+
+
 @functools.cache
 def run(page: Path) -> Outcome:
     """Run a page once; whoever asks again gets the same outcome.
@@ -77,7 +90,7 @@ def run(page: Path) -> Outcome:
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, _environment(folder)):
         os.chdir(folder)
         try:
-            for number, block in enumerate(blocks(page.read_text(encoding="utf-8")), start=1):
+            for number, block in enumerate(blocks(markdown_of(page)), start=1):
                 if block.language == "sh":
                     outcome.outputs.append(_shell(block, page))
                     outcome.pictures.append(None)
