@@ -24,6 +24,7 @@ from imapce.errors import MissingExtraError
 NAMES = re.compile(r"^<!-- names of ([\w.]+)((?: but \w+)*) -->$", re.MULTILINE)
 OPTIONS = re.compile(r"^<!-- options of (\w+) -->$", re.MULTILINE)
 NOTEBOOK = re.compile(r"^<!-- notebook (\w+) -->$", re.MULTILINE)
+OTHER_COMMANDS = "<!-- commands not told of above -->"
 CHANGELOG = "<!-- the changelog -->"
 # The pages that are notebooks, by their place on the site.
 notebooks: dict[str, Path] = {}
@@ -52,6 +53,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     markdown = markdown.replace(CHANGELOG, _changelog(config))
     markdown = NOTEBOOK.sub(lambda match: _link(match[1]), markdown)
     markdown = NAMES.sub(lambda match: names_of(match[1], match[2].split(" but ")[1:]), markdown)
+    if OTHER_COMMANDS in markdown:
+        markdown = markdown.replace(OTHER_COMMANDS, other_commands(OPTIONS.findall(markdown)))
     markdown = OPTIONS.sub(lambda match: options_of(match[1]), markdown)
     return _with_outcome(markdown, page.file)
 
@@ -130,6 +133,20 @@ def options_of(command: str) -> str:
         meaning = " ".join((parameter.help or "").split()).replace("|", "&#124;")
         lines.append(f"| {shown} | {meaning} | {_default(parameter)} |")
     return "\n".join(lines)
+
+
+def other_commands(told: list[str]) -> str:
+    """A section with help and options for each command that a page does not tell of."""
+    import typer.main
+
+    from imapce.cli import app
+
+    commands = typer.main.get_command(app).commands
+    return "\n\n".join(
+        f"## {name}\n\n{(command.help or '').split(chr(10))[0]}\n\n<!-- options of {name} -->"
+        for name, command in commands.items()
+        if name not in told
+    )
 
 
 def _value(parameter: Any) -> str:
