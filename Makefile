@@ -12,7 +12,7 @@ export IMAPCE_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: demo test lint wheel bench reproduce nightly app clean
+.PHONY: demo test lint wheel docs bench reproduce nightly app clean
 
 # One environment that grows: what a user needs first, the development tools when they are asked for.
 .venv/user-installed: pyproject.toml
@@ -37,10 +37,13 @@ test: .venv/installed            ## all tests
 	$(BIN)/python -m pytest -n auto
 
 lint: .venv/installed            ## style, types and the import contract
-	$(BIN)/ruff check src tests benchmarks experiments examples
-	$(BIN)/ruff format --check src tests benchmarks experiments examples
+	$(BIN)/ruff check src tests benchmarks experiments docs examples
+	$(BIN)/ruff format --check src tests benchmarks experiments docs examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/installed            ## the guide, into build/site; open build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 wheel: .venv/installed           ## what would be published, checked and used in an environment of its own
 	.ci/wheel
