@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from imapce.common.cards import in_kind_of, on_host
 from imapce.common.checks import random_generator
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidValueError
@@ -110,12 +111,12 @@ class LinearView(TableEstimator):
     def transform(self, X: Any) -> Array:
         """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row."""
         check_is_fitted(self)
-        return self._placed(self._read(X), self.components_)
+        return in_kind_of(X, self._placed(self._read(X), self.components_))
 
     def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
         """`fit`, then the view of the same rows, which are read once for both."""
         matrix = self._fit_whole(X, prior)
-        return self._placed(matrix, self.components_)
+        return in_kind_of(X, self._placed(matrix, self.components_))
 
     def _placed(self, matrix: Any, components: Array) -> Array:
         """Rows as they were read, in the view with these axes (m, d)."""
@@ -136,7 +137,7 @@ class LinearView(TableEstimator):
         7
         """
         check_is_fitted(self)
-        view = self._placed(self._read(X), self.components_)
+        view = on_host(self._placed(self._read(X), self.components_))
         # In the largest value's units, whose fourth powers fit in a float.
         view /= max(float(np.abs(view).max(initial=0.0)), np.finfo(np.float64).tiny)
         variance = np.einsum("ik,ik->i", view, view)

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +68,15 @@ class Rows(ABC):
     n_rows: int
     n_features: int
     origin: Array
+    # The engine's name, and in words when it is the one to take.
+    engine: str
+    because: str
     # Whether an evaluation costs nothing in n, so that the solver may ask for hundreds of frames at once.
     folded: bool = False
+    # The relative size of what rounding does to an evaluation: float64 sums, unless the engine says otherwise.
+    precision: float = 1e-13
+    # The library that computes with the rows where they lie: NumPy, or CuPy for those on a card.
+    xp: Any = np
     # The least variance of a direction, relative to the mean column's, whose fourth moment is more than rounding.
     resolution: float = 1e-10
 
@@ -106,6 +114,10 @@ class Rows(ABC):
     @abstractmethod
     def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
         """The rows as float64 blocks that fit in cache, in order, or some of their columns; not to be written to."""
+
+    def native_blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Any]:
+        """`blocks` as arrays of `xp`, for a reduction that is not in the contract: on a card they need not leave it."""
+        return self.blocks(columns)
 
     @property
     def unfolded(self) -> Rows:

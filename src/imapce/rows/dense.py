@@ -27,6 +27,9 @@ class DenseRows(Rows):
     array([0.33333333, 0.33333333, 0.33333333])
     """
 
+    engine = "dense"
+    because = "rows lie in memory and are read block by block"
+
     def __init__(self, array: AnyArray, *, origin: Array | None = None, index: NDArray[np.intp] | None = None):
         self._array = array
         self._index = index

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_chunked
 
+from imapce.common.cards import on_host
 from imapce.common.samples import seeded_sample
 from imapce.rows.base import Rows
 
@@ -112,7 +113,7 @@ def _quantile_of_deviating(ascending: Array, counts: NDArray[np.intp], share: fl
 def _scaled(deviation: Array, unit: Array) -> Array:
     """u, cut off where its squares would overflow: 1e70 in a column of 1e-100 is as far as can be."""
     with np.errstate(over="ignore"):
-        return np.clip(deviation / unit, -FARTHEST, FARTHEST)
+        return (deviation / unit).clip(-FARTHEST, FARTHEST)
 
 
 def outlying_rows(rows: Rows) -> Mask:
@@ -153,12 +154,13 @@ def _beyond(fence: Fence, bulk: Bulk, rows: Rows) -> FarRows | None:
     positions: list[NDArray[np.intp]] = []
     excesses: list[Array] = []
     start = count = 0
-    for block in rows.blocks(bulk.columns):
-        scaled = _scaled(block - bulk.centre, bulk.unit)
-        size = np.abs(scaled)
-        chosen = np.flatnonzero((size > reach).any(axis=1) | (np.linalg.norm(scaled, axis=1) > farthest))
-        positions.append(start + chosen)
-        excesses.append(np.copysign(np.maximum(size[chosen] - 1.0, 0.0), scaled[chosen]))
+    centre, unit, reach = (rows.xp.asarray(one) for one in (bulk.centre, bulk.unit, reach))
+    for block in rows.native_blocks(bulk.columns):
+        scaled = _scaled(block - centre, unit)
+        size = abs(scaled)
+        chosen = rows.xp.flatnonzero((size > reach).any(axis=1) | (rows.xp.linalg.norm(scaled, axis=1) > farthest))
+        positions.append(start + on_host(chosen))
+        excesses.append(on_host(rows.xp.copysign(rows.xp.maximum(size[chosen] - 1.0, 0.0), scaled[chosen])))
         start += len(block)
         count += len(chosen)
         # So many are no exception to the 90 % quantiles, and this bounds what is kept of them.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from imapce.common.cards import as_cupy, is_on_card, on_host
 from imapce.common.words import listed
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Unknown
@@ -155,6 +156,8 @@ class Reader:
 def _as_matrix(X: Any, *, fewest_rows: int) -> Any:
     """An array or a sparse matrix of numbers, which may still hold NaN and inf; anything else in one sentence."""
     require_numbers_in_rows(X)
+    if is_on_card(X):
+        return _on_card(X, fewest_rows)
     try:
         return check_array(
             X,
@@ -167,6 +170,17 @@ def _as_matrix(X: Any, *, fewest_rows: int) -> Any:
     except (TypeError, ValueError) as error:
         kind = InvalidTypeError if isinstance(error, TypeError) else InvalidValueError
         raise kind(f"X cannot be used: {' '.join(str(error).split())}") from error
+
+
+def _on_card(X: Any, fewest_rows: int) -> Any:
+    """An array of a card, which stays there."""
+    matrix = as_cupy(X)
+    if matrix.dtype.kind not in "fiub":
+        raise InvalidTypeError(f"X must hold real numbers; got an array of type {matrix.dtype} on the card.")
+    n, d = matrix.shape
+    if n < fewest_rows or d < 1:
+        raise InvalidValueError(f"X must have at least {fewest_rows} row(s) and a column; got shape {(n, d)}.")
+    return matrix
 
 
 def require_numbers_in_rows(X: Any, name: str = "X") -> None:
@@ -183,6 +197,12 @@ def filled(matrix: Any, means: NDArray[np.float64] | None) -> Any:
     """
     if sparse.issparse(matrix) or matrix.dtype.kind != "f":
         return matrix
+    if is_on_card(matrix):
+        if not np.isnan(float(matrix.sum(dtype=np.float64))):
+            return matrix
+        raise InvalidValueError(
+            'missing="mean" fills arrays of the host, and X lies on a card; fill it there, or pass X as a NumPy array.'
+        )
     gaps = np.isnan(matrix)
     if not gaps.any():
         return matrix
@@ -232,7 +252,7 @@ def require_finite(matrix: Any, name: str, names: list[str]) -> None:
     if values.dtype.kind != "f":
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
+        if np.isfinite(float(values.sum(dtype=np.float64))):
             return
     if sparse.issparse(matrix):
         indices = sparse.coo_array(matrix).col
@@ -241,8 +261,9 @@ def require_finite(matrix: Any, name: str, names: list[str]) -> None:
     else:
         missing, endless = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=bool)
         for start in range(0, len(matrix), 4096):
-            missing |= np.isnan(matrix[start : start + 4096]).any(axis=0)
-            endless |= np.isinf(matrix[start : start + 4096]).any(axis=0)
+            part = on_host(matrix[start : start + 4096])
+            missing |= np.isnan(part).any(axis=0)
+            endless |= np.isinf(part).any(axis=0)
     if missing.any():
         raise InvalidValueError(
             f"{name} must have no missing values, and column {listed(names, missing)} has NaN; drop those rows or "
