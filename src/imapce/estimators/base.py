@@ -14,6 +14,7 @@ from imapce.common.checks import random_generator, require_count, require_truth
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.reader import Reader, require_numbers_in_rows
+from imapce.tables.scan import Scan
 
 
 class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -91,6 +92,9 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _keep_books(self, X: Any, *, learning: bool) -> None:
         """n_features_in_ and feature_names_in_: set while learning, held against X afterwards."""
+        if isinstance(X, Scan):
+            self._check_names(list(X.columns) if learning else list(self.feature_names_in_), learning=learning)
+            return
         if is_table(X) and not type(X).__module__.startswith("pandas"):
             self._check_names(column_names(X), learning=learning)
             return

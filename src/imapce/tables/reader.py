@@ -16,11 +16,13 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from imapce.common.cards import as_cupy, is_on_card, on_host
-from imapce.common.words import listed
+from imapce.common.words import listed, listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import encode, is_table
 from imapce.tables.encoding import Encoding
+from imapce.tables.scan import Scan
+from imapce.tables.scanned import ScannedMatrix, learned
 
 Array = NDArray[np.float64]
 Missing = Literal["error", "mean"]
@@ -43,6 +45,9 @@ class Reader:
     @classmethod
     def learn(cls, X: Any, *, missing: Missing = "error") -> tuple[Reader, Any]:
         """The reader of tables like `X`, and the matrix of `X` itself; gaps are filled with its own means."""
+        if isinstance(X, Scan):
+            encoding, stream = learned(X, missing=missing)
+            return cls(stream.shape[1], encoding), stream
         if is_table(X):
             encoded = encode(X, missing=missing)
             return cls(encoded.matrix.shape[1], encoded.encoding), encoded.matrix
@@ -64,6 +69,8 @@ class Reader:
 
         `unknown` is that of `encode`, by default the reader's own.
         """
+        if isinstance(X, Scan):
+            return self._scanned(X, missing, unknown or self.unknown)
         if is_table(X):
             matrix = encode(X, encoding=self.encoding, missing=missing, unknown=unknown or self.unknown).matrix
             if matrix.shape[1] != self.n_features:
@@ -86,6 +93,8 @@ class Reader:
         `means` are those of X, which fill gaps here too.
         """
         name = "Samples(background)"
+        if isinstance(table, Scan):
+            return self._scanned(table, missing, "error")
         if is_table(table):
             matrix = encode(table, encoding=self.encoding, name=name, extra="ignore", missing=missing).matrix
         elif sparse.issparse(table):
@@ -109,9 +118,21 @@ class Reader:
         require_finite(matrix, name, self.names)
         return matrix
 
+    def _scanned(self, X: Scan, missing: Missing, unknown: Unknown) -> ScannedMatrix:
+        """The matrix of new rows on disk, columns matched by name."""
+        if self.encoding is None:
+            raise InvalidTypeError(
+                "X must be an array, as in fit, which has no names to match the columns of a scan by."
+            )
+        absent = [column for column in self.encoding.columns if column not in X.schema.names]
+        if absent:
+            raise InvalidValueError(f"X must have the columns of fit, and the scan lacks {listing(map(repr, absent))}.")
+        return ScannedMatrix(X, self.encoding, missing=missing, unknown=unknown)
+
     def require_table_for_categories(self, X: Any) -> None:
         """Refuse an array where columns were learned as categories, which it cannot hold."""
-        if not is_table(X) and self.encoding is not None and "category" in self.encoding.kinds:
+        tabular = isinstance(X, Scan) or is_table(X)
+        if not tabular and self.encoding is not None and "category" in self.encoding.kinds:
             raise InvalidTypeError(
                 "X must be a table with the columns of fit, because some of them are categories; "
                 f"got {type(X).__name__}."
