@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
 
 CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
@@ -96,3 +98,13 @@ def on_host(array: Any) -> Any:
     array([[1.]])
     """
     return array.get() if hasattr(array, "get") and is_on_card(array) else array
+
+
+def array_module(array: Any) -> Any:
+    """NumPy, or CuPy for an array of a card.
+
+    >>> import numpy as np
+    >>> array_module(np.eye(1)) is np
+    True
+    """
+    return cupy_module() if is_on_card(array) else numpy

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.checks import random_generator, require_count, require_truth
+from imapce.common.clusters import is_dask
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.reader import Reader, require_numbers_in_rows
@@ -92,7 +93,11 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _keep_books(self, X: Any, *, learning: bool) -> None:
         """n_features_in_ and feature_names_in_: set while learning, held against X afterwards."""
-        if isinstance(X, Scan):
+        if is_dask(X) and not hasattr(X, "columns"):
+            if learning:
+                self.n_features_in_ = int(X.shape[1])
+            return
+        if isinstance(X, Scan) or is_dask(X):
             self._check_names(list(X.columns) if learning else list(self.feature_names_in_), learning=learning)
             return
         if is_table(X) and not type(X).__module__.startswith("pandas"):

@@ -110,9 +110,7 @@ class CudaRows(Rows):
         source = Source(cupy_module() if xp is None else xp, array, index)
         survey = Survey.of(source.xp, source.shape, source.batches())
         rows = cls(source, survey.mean, column_scale(survey.largest), [])
-        rows.__dict__["_cached_moments"] = Moments(
-            survey.n_rows, np.zeros(source.shape[1]), survey.variance, survey.scatter
-        )
+        rows._kept_moments = Moments(survey.n_rows, np.zeros(source.shape[1]), survey.variance, survey.scatter)
         rows._write()
         return rows
 

@@ -14,6 +14,7 @@ from imapce.common.streams import Stream
 from imapce.errors import InvalidTypeError
 from imapce.rows.base import Array, Rows
 from imapce.rows.cuda import CudaRows, projected_on_card
+from imapce.rows.dask import DaskRows
 from imapce.rows.dense import DenseRows
 from imapce.rows.files import FileRows
 from imapce.rows.moment_tensor import MomentTensorRows, moment_tensor_pays
@@ -21,7 +22,7 @@ from imapce.rows.sparse import SparseRows
 
 # Numbers: 0.4 GB of float64, 0.05 s of copying against seconds of a search on the host.
 LARGE = 50_000_000
-ENGINES = ("auto", "dense", "sparse", "moment_tensor", "files", "cuda")
+ENGINES = ("auto", "dense", "sparse", "moment_tensor", "files", "dask", "cuda")
 
 
 def open_rows(matrix: Any, *, engine: str = "auto", n_components: int = 2) -> Rows:
@@ -36,6 +37,8 @@ def open_rows(matrix: Any, *, engine: str = "auto", n_components: int = 2) -> Ro
     require_choice("engine", engine, ENGINES)
     if isinstance(matrix, Stream) or engine == "files":
         return _on_disk(matrix, engine, n_components)
+    if hasattr(matrix, "parts") or engine == "dask":
+        return _on_cluster(matrix, engine, n_components)
     is_sparse = issparse(matrix)
     if engine == "dense" and is_sparse:
         raise InvalidTypeError(
@@ -57,6 +60,16 @@ def _on_disk(matrix: Any, engine: str, n_components: int) -> Rows:
         raise InvalidTypeError(f"engine={engine!r} reads arrays and X lies on disk; use engine='auto' or 'files'.")
     rows = FileRows.centred_if_far(matrix)
     # A fold costs as much as some hundred passes of few frames do, and needs one pass.
+    fold = engine == "auto" and moment_tensor_pays(rows.n_rows, rows.n_features, n_components)
+    return MomentTensorRows(rows) if fold or engine == "moment_tensor" else rows
+
+
+def _on_cluster(matrix: Any, engine: str, n_components: int) -> Rows:
+    if not hasattr(matrix, "parts"):
+        raise InvalidTypeError(f"engine='dask' reads Dask collections, and X is {type(matrix).__name__}; use 'auto'.")
+    if engine not in ("auto", "dask", "moment_tensor"):
+        raise InvalidTypeError(f"engine={engine!r} reads arrays and X lies on a cluster; use engine='auto' or 'dask'.")
+    rows = DaskRows.centred_if_far(matrix)
     fold = engine == "auto" and moment_tensor_pays(rows.n_rows, rows.n_features, n_components)
     return MomentTensorRows(rows) if fold or engine == "moment_tensor" else rows
 
@@ -88,6 +101,8 @@ def projected(matrix: Any, W: Array, mean: NDArray) -> Array:
         return SparseRows(matrix).project(W, mean @ W)
     if is_on_card(matrix):
         return projected_on_card(matrix, W, mean)
+    if hasattr(matrix, "parts"):
+        return DaskRows(matrix, origin=mean).lazily_projected(W)
     if isinstance(matrix, Stream):
         return FileRows(matrix, origin=mean).project(W, np.zeros(W.shape[1]))
     return DenseRows(matrix, origin=mean).project(W, np.zeros(W.shape[1]))

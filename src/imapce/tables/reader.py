@@ -16,9 +16,11 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from imapce.common.cards import as_cupy, is_on_card, on_host
+from imapce.common.clusters import is_dask
 from imapce.common.words import listed, listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Unknown
+from imapce.tables.distributed import Chunks, encoded_on_cluster, learned_on_cluster
 from imapce.tables.encode import encode, is_table
 from imapce.tables.encoding import Encoding
 from imapce.tables.scan import Scan
@@ -48,6 +50,9 @@ class Reader:
         if isinstance(X, Scan):
             encoding, stream = learned(X, missing=missing)
             return cls(stream.shape[1], encoding), stream
+        if is_dask(X):
+            of_table, chunks = learned_on_cluster(X, missing=missing)
+            return cls(chunks.n_features, of_table), chunks
         if is_table(X):
             encoded = encode(X, missing=missing)
             return cls(encoded.matrix.shape[1], encoded.encoding), encoded.matrix
@@ -71,6 +76,8 @@ class Reader:
         """
         if isinstance(X, Scan):
             return self._scanned(X, missing, unknown or self.unknown)
+        if is_dask(X):
+            return self._on_cluster(X, missing, unknown or self.unknown)
         if is_table(X):
             matrix = encode(X, encoding=self.encoding, missing=missing, unknown=unknown or self.unknown).matrix
             if matrix.shape[1] != self.n_features:
@@ -95,6 +102,8 @@ class Reader:
         name = "Samples(background)"
         if isinstance(table, Scan):
             return self._scanned(table, missing, "error")
+        if is_dask(table):
+            return self._on_cluster(table, missing, "error")
         if is_table(table):
             matrix = encode(table, encoding=self.encoding, name=name, extra="ignore", missing=missing).matrix
         elif sparse.issparse(table):
@@ -129,9 +138,16 @@ class Reader:
             raise InvalidValueError(f"X must have the columns of fit, and the scan lacks {listing(map(repr, absent))}.")
         return ScannedMatrix(X, self.encoding, missing=missing, unknown=unknown)
 
+    def _on_cluster(self, X: Any, missing: Missing, unknown: Unknown) -> Chunks:
+        """The matrix of new rows on a cluster."""
+        chunks = encoded_on_cluster(X, self.encoding, missing=missing, unknown=unknown)
+        if chunks.n_features != self.n_features:
+            raise InvalidValueError(f"X must have the {self.n_features} columns of fit; got {chunks.n_features}.")
+        return chunks
+
     def require_table_for_categories(self, X: Any) -> None:
         """Refuse an array where columns were learned as categories, which it cannot hold."""
-        tabular = isinstance(X, Scan) or is_table(X)
+        tabular = isinstance(X, Scan) or is_dask(X) or is_table(X)
         if not tabular and self.encoding is not None and "category" in self.encoding.kinds:
             raise InvalidTypeError(
                 "X must be a table with the columns of fit, because some of them are categories; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -82,12 +82,23 @@ def learned(table: Scan, *, missing: Missing = "error") -> tuple[Encoding, Scann
     ('c=x', 'c=y', 'n')
     """
     columns = [Column.of(table.schema.field(name)) for name in table.columns]
-    if refused := {one.name: one.refused for one in columns if one.refused}:
-        _refuse(refused)
+    require_usable(columns)
     for batch in table.batches():
         for one, values in zip(columns, batch.columns, strict=True):
             one.look_at(values)
-    if refused := {one.name: reason for one in columns if (reason := one.fault(table.n_rows))}:
+    encoding = encoding_of(columns, table.n_rows, missing=missing)
+    return encoding, ScannedMatrix(table, encoding, missing=missing)
+
+
+def require_usable(columns: Sequence[Column]) -> None:
+    """Refuse columns whose type cannot become numbers."""
+    if refused := {one.name: one.refused for one in columns if one.refused}:
+        _refuse(refused)
+
+
+def encoding_of(columns: Sequence[Column], n_rows: int, *, missing: Missing) -> Encoding:
+    """The encoding of columns that were looked at whole, or what is wrong with them in one sentence."""
+    if refused := {one.name: reason for one in columns if (reason := one.fault(n_rows))}:
         _refuse(refused)
     if endless := {one.name: one.n_infinite for one in columns if one.n_infinite}:
         held = listing(f"{name!r} has {count}" for name, count in endless.items())
@@ -101,13 +112,12 @@ def learned(table: Scan, *, missing: Missing = "error") -> tuple[Encoding, Scann
             f"X must not hold missing values (NaN), and {held}: drop those rows or columns, or fill them with "
             'missing="mean".'
         )
-    encoding = Encoding(
+    return Encoding(
         tuple(one.name for one in columns),
         tuple(one.kind for one in columns),
         tuple(one.categories for one in columns),
-        fill=tuple(value for one in columns for value in one.fill(table.n_rows)),
+        fill=tuple(value for one in columns for value in one.fill(n_rows)),
     )
-    return encoding, ScannedMatrix(table, encoding, missing=missing)
 
 
 def _refuse(reasons: dict[str, str]) -> None:
@@ -167,6 +177,15 @@ class Column:
             self.n_infinite += int(endless.sum())
             total = float(numbers[~gone & ~endless].sum())
         self.total += total
+
+    def joined(self, other: Column) -> Column:
+        """What both looked at."""
+        self.total += other.total
+        self.n_missing += other.n_missing
+        self.n_infinite += other.n_infinite
+        for value, count in other.counts.items():
+            self.counts[value] = self.counts.get(value, 0) + count
+        return self
 
     def fault(self, n_rows: int) -> str:
         """Why the column cannot be used; "" where it can."""
