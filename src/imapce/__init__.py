@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from imapce.exploration.session import Exploration
     from imapce.priors.kinds import Attributes, Labels, Samples, Subset
     from imapce.search.solution import Optimum
+    from imapce.tables.scan import scan
 
 __version__ = "0.1.0"
 
@@ -38,6 +39,7 @@ __all__ = [
     "Subset",
     "__version__",
     "load_model",
+    "scan",
 ]
 
 # Names are imported when first used: scikit-learn and Arrow take over a second, and `imapce --help` needs neither.
@@ -51,6 +53,7 @@ _HOME = {
     "Samples": "imapce.priors.kinds",
     "Subset": "imapce.priors.kinds",
     "load_model": "imapce.estimators.model_file",
+    "scan": "imapce.tables.scan",
 }
 _SUBMODULES = ("anndata", "baselines", "datasets", "metrics", "plotting", "tables")
 

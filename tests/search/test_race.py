@@ -29,6 +29,8 @@ def solved(n_starts: int = 12, k: int = 2, **options: object) -> Solution:
 class Rayleigh:
     """tr(M) − tr(VᵀMV), whose optimum is known: the leading eigenvectors."""
 
+    noise = 1e-13
+
     def __init__(self, M: np.ndarray):
         self.M = M
 

@@ -11,6 +11,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.checks import random_generator, require_count, require_truth
+from imapce.common.clusters import is_dask
+from imapce.common.streams import is_scan
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import column_names, is_table
@@ -95,6 +97,13 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """n_features_in_ and feature_names_in_: set while learning, held against X afterwards."""
         if isinstance(X, NamedMatrix):
             self._check_names(list(X.names), learning=learning)
+            return
+        if is_dask(X) and not hasattr(X, "columns"):
+            if learning:
+                self.n_features_in_ = int(X.shape[1])
+            return
+        if is_scan(X) or is_dask(X):
+            self._check_names(list(X.columns) if learning else list(self.feature_names_in_), learning=learning)
             return
         if is_table(X) and not type(X).__module__.startswith("pandas"):
             self._check_names(column_names(X), learning=learning)

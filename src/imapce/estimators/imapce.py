@@ -19,6 +19,7 @@ from imapce.choice.known import by_neighbours, read_back
 from imapce.choice.path import PathSearch
 from imapce.choice.point import by_separation, solve_at
 from imapce.choice.trace_ratio import weight_by_ratio
+from imapce.common.cards import in_kind_of, on_host
 from imapce.common.checks import (
     is_whole,
     require_choice,
@@ -83,7 +84,9 @@ class IMAPCE(LinearView):
         "keep" uses every row. "auto" trims where α or μ is automatic and keeps where both are given. Missing values are
         filled before, with means that count every row.
     missing : "error" refuses missing values; "mean" fills them with the means (of a category: shares) seen in `fit`.
-    engine : "auto", "dense", "sparse" or "moment_tensor"; how rows are reduced, never what comes out.
+    engine : "auto", "dense", "sparse", "moment_tensor" or "cuda"; how rows are reduced, never what comes out.
+        Arrays of a card (CuPy, PyTorch, JAX) are reduced there, and "cuda" brings those of the host (`imapce[gpu]`), in
+        parts where they are larger than the card. `engine_` tells which it was.
     random_state : seed of the random starts.
     verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
 
@@ -144,10 +147,14 @@ class IMAPCE(LinearView):
     n_evaluations_: int
     stop_reason_: str
     trace_: Trace
+    engine_: str
 
     def _open(self, matrix: Any) -> Rows:
         with np.errstate(over="ignore", invalid="ignore"):
-            return open_rows(matrix, engine=self.engine, n_components=self.n_components)
+            rows = open_rows(matrix, engine=self.engine, n_components=self.n_components)
+        if self.verbose and not callable(self.verbose):
+            print(f"engine {rows.engine}: {rows.because}")
+        return rows
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
         self.solve(self.pose(rows, priors, self.reader_))
@@ -251,6 +258,7 @@ class IMAPCE(LinearView):
         self.alpha_, self.mu_ = best.alpha, best.mu
         self.objective_, self.kurtosis_ = best.objective, best.kurtosis
         self.outliers_ = np.flatnonzero(problem.set_aside)
+        self.engine_ = problem.X.rows.engine
         self._keep_view(best.components, problem.X)
         self.n_iter_ = max(1, solution.n_iterations)
         self.n_evaluations_ = solution.n_evaluations
@@ -271,7 +279,7 @@ class IMAPCE(LinearView):
         (50, 2)
         """
         check_is_fitted(self)
-        return self._placed(self._read(X, unknown), self._optimum(view).components)
+        return in_kind_of(X, self._placed(self._read(X, unknown), self._optimum(view).components))
 
     def transform_all(self, X: Any, *, most: int | None = None, unknown: Unknown | None = None) -> Array:
         """(m, n, k): the rows in each of the first `most` of `optima_`, read once; `unknown` as in `transform`.
@@ -285,7 +293,7 @@ class IMAPCE(LinearView):
         if most is not None:
             require_count("most", most)
         matrix = self._read(X, unknown)
-        return np.stack([self._placed(matrix, one.components) for one in self.optima_[:most]])
+        return np.stack([on_host(self._placed(matrix, one.components)) for one in self.optima_[:most]])
 
     def _optimum(self, view: Any) -> Optimum:
         if not is_whole(view) or not 0 <= view < len(self.optima_):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from imapce.common.cards import in_kind_of, on_host
 from imapce.common.checks import random_generator
 from imapce.common.threads import threads_for
 from imapce.common.words import axis_names
@@ -116,7 +117,7 @@ class LinearView(TableEstimator):
 
     def _view(self, X: Any) -> Array:
         check_is_fitted(self)
-        return self._placed(self._read(X), self.components_)
+        return in_kind_of(X, self._placed(self._read(X), self.components_))
 
     def plot(self, X: Any, *, color: Any = None, **settings: Any) -> Figure:
         """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`.
@@ -134,7 +135,7 @@ class LinearView(TableEstimator):
     def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
         """`fit`, then the view of the same rows, which are read once for both."""
         matrix = self._fit_whole(X, prior)
-        return self._placed(matrix, self.components_)
+        return in_kind_of(X, self._placed(matrix, self.components_))
 
     def _placed(self, matrix: Any, components: Array) -> Array:
         """Rows as they were read, in the view with these axes (m, d)."""
@@ -155,7 +156,7 @@ class LinearView(TableEstimator):
         7
         """
         check_is_fitted(self)
-        view = self._placed(self._read(X), self.components_)
+        view = on_host(self._placed(self._read(X), self.components_))
         # In the largest value's units, whose fourth powers fit in a float.
         view /= max(float(np.abs(view).max(initial=0.0)), np.finfo(np.float64).tiny)
         variance = np.einsum("ik,ik->i", view, view)

@@ -33,6 +33,7 @@ def write_model(path: str | os.PathLike[str], model: IMAPCE) -> None:
         "n_iter_": model.n_iter_,
         "n_evaluations_": model.n_evaluations_,
         "stop_reason_": model.stop_reason_,
+        "engine_": model.engine_,
         "read_back_": model.read_back_,
         "n_features_in_": model.n_features_in_,
         "feature_names_in_": None if names is None else [str(name) for name in names],
@@ -158,6 +159,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     model.explained_variance_ratio_ = arrays["explained_variance_ratio"]
     model.n_iter_, model.n_evaluations_ = int(header["n_iter_"]), int(header["n_evaluations_"])
     model.stop_reason_ = str(header["stop_reason_"])
+    model.engine_ = str(header.get("engine_", "dense"))
     # Files written before the known was read back do not tell.
     told = header.get("read_back_")
     model.read_back_ = None if told is None else {"score": float(told["score"]), "chance": float(told["chance"])}

@@ -9,10 +9,11 @@ Rows are read as ``z − origin``. The origin is zero unless the columns lie so 
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,18 +68,27 @@ class Rows(ABC):
     n_rows: int
     n_features: int
     origin: Array
+    # The engine's name, and in words when it is the one to take.
+    engine: str
+    because: str
     # Whether an evaluation costs nothing in n, so that the solver may ask for hundreds of frames at once.
     folded: bool = False
+    # The relative size of what rounding does to an evaluation: float64 sums, unless the engine says otherwise.
+    precision: float = 1e-13
+    # The library that computes with the rows where they lie: NumPy, or CuPy for those on a card.
+    xp: Any = np
     # The least variance of a direction, relative to the mean column's, whose fourth moment is more than rounding.
     resolution: float = 1e-10
 
-    @cached_property
-    def _cached_moments(self) -> Moments:
-        return self._compute_moments()
+    # Not a cached_property: before Python 3.12 that holds one lock for all rows, and chunks reduced by other threads while
+    # a sum over them is asked for would wait for each other.
+    _kept_moments: Moments | None = None
 
     def moments(self) -> Moments:
         """n, column means and variances and, where it is affordable, the d×d scatter matrix; computed once."""
-        return self._cached_moments
+        if self._kept_moments is None:
+            self._kept_moments = self._compute_moments()
+        return self._kept_moments
 
     @abstractmethod
     def _compute_moments(self) -> Moments: ...
@@ -114,6 +124,25 @@ class Rows(ABC):
     @abstractmethod
     def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
         """The rows as float64 blocks that fit in cache, in order, or some of their columns; not to be written to."""
+
+    def native_blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Any]:
+        """`blocks` as arrays of `xp`, for a reduction that is not in the contract: on a card they need not leave it."""
+        return self.blocks(columns)
+
+    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: NDArray[np.intp] | None = None) -> Iterator[Any]:
+        """What `reduce` makes of each block, in order, computed where the rows lie; for what is not in the contract.
+
+        It must not depend on where one block ends and the next begins, and be a function that can be sent.
+        """
+        return map(reduce, self.native_blocks(columns))
+
+    def digest(self) -> str:
+        """What tells these numbers, in this order, from any others."""
+        digest = hashlib.blake2b(digest_size=16)
+        for block in self.blocks():
+            # Adding zero turns -0.0 into 0.0, which are equal numbers with different bytes.
+            digest.update(np.ascontiguousarray(block + 0.0).tobytes())
+        return digest.hexdigest()
 
     @property
     def unfolded(self) -> Rows:

@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.common.cards import array_module, on_host
 from imapce.rows.base import Array, Moments, Quartic, Rows
 
 # Evaluations times starts of a typical fit, for the cost rule below.
@@ -87,17 +89,34 @@ class Layout:
 
 def fold(rows: Rows, coordinates: Coordinates, layout: Layout) -> Array:
     """T = Σ vech(z̃z̃ᵀ) vech(z̃z̃ᵀ)ᵀ: n·p² multiplications, the costliest thing done to rows here."""
-    left, right = layout.upper
-    T = np.zeros((len(left), len(left)))
-    step = max(64, BLOCK_BYTES // (8 * len(left)))
-    for block in rows.blocks():
+    parts = rows.reduce_blocks(BlockFold(coordinates, layout))
+    T = next(parts)
+    for part in parts:
+        T += part
+    return on_host(T)
+
+
+@dataclass(frozen=True)
+class BlockFold:
+    """T of one block of rows."""
+
+    coordinates: Coordinates
+    layout: Layout
+
+    def __call__(self, block: Any) -> Any:
+        xp = array_module(block)
+        left, right = (xp.asarray(side) for side in self.layout.upper)
+        T = xp.zeros((len(left), len(left)))
+        centre, forward = xp.asarray(self.coordinates.centre), xp.asarray(self.coordinates.forward)
+        # A card has no cache to fit a block in, and wants work for all of its multiprocessors.
+        step = max(64, BLOCK_BYTES // (8 * len(left))) if xp is np else max(64, (64 << 20) // (8 * len(left)))
         for start in range(0, len(block), step):
-            part = block[start : start + step] - coordinates.centre
-            extended = np.ones((len(part), coordinates.forward.shape[1] + 1))
-            np.matmul(part, coordinates.forward, out=extended[:, 1:])
+            part = block[start : start + step] - centre
+            extended = xp.ones((len(part), forward.shape[1] + 1))
+            extended[:, 1:] = part @ forward
             products = extended[:, left] * extended[:, right]
             T += products.T @ products
-    return T
+        return T
 
 
 class MomentTensorRows(Rows):
@@ -108,6 +127,9 @@ class MomentTensorRows(Rows):
     >>> rows.quartic(np.eye(3)[None, :, :2], np.zeros((1, 2))).weighted.shape
     (1, 3, 2)
     """
+
+    engine = "moment_tensor"
+    because = "columns are few, so rows are folded once into their fourth moments"
 
     folded = True
 

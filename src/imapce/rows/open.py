@@ -8,32 +8,87 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from imapce.common.cards import card_answers, is_on_card
 from imapce.common.checks import require_choice
+from imapce.common.streams import Stream
 from imapce.errors import InvalidTypeError
 from imapce.rows.base import Array, Rows
+from imapce.rows.cuda import CudaRows, projected_on_card
+from imapce.rows.dask import DaskRows
 from imapce.rows.dense import DenseRows
+from imapce.rows.files import FileRows
 from imapce.rows.moment_tensor import MomentTensorRows, moment_tensor_pays
 from imapce.rows.sparse import SparseRows
 
-ENGINES = ("auto", "dense", "sparse", "moment_tensor")
+# Numbers: 0.4 GB of float64, 0.05 s of copying against seconds of a search on the host.
+LARGE = 50_000_000
+ENGINES = ("auto", "dense", "sparse", "moment_tensor", "files", "dask", "cuda")
 
 
 def open_rows(matrix: Any, *, engine: str = "auto", n_components: int = 2) -> Rows:
-    """The engine for a search over `matrix`: "auto" takes sparse for sparse input, fourth moments where they pay, else
-    dense.
+    """The engine for a search over `matrix`.
+
+    "auto" goes by what the matrix is: sparse, on a card, or in memory; there it takes a card where one answers and the
+    matrix is large. Where columns are few the rows of any of them are folded into fourth moments.
 
     >>> open_rows(np.eye(3), engine="dense").n_features
     3
     """
     require_choice("engine", engine, ENGINES)
+    if isinstance(matrix, Stream) or engine == "files":
+        return _on_disk(matrix, engine, n_components)
+    if hasattr(matrix, "parts") or engine == "dask":
+        return _on_cluster(matrix, engine, n_components)
     is_sparse = issparse(matrix)
     if engine == "dense" and is_sparse:
         raise InvalidTypeError(
             "engine='dense' reads arrays and X is sparse; use engine='auto' or 'sparse', or pass X.toarray()."
         )
-    rows: Rows = SparseRows(matrix) if is_sparse or engine == "sparse" else DenseRows.centred_if_far(matrix)
+    rows: Rows
+    if engine == "cuda" or is_on_card(matrix) or (engine == "auto" and _worth_a_card(matrix, n_components)):
+        rows = _on_card(matrix, engine)
+    else:
+        rows = SparseRows(matrix) if is_sparse or engine == "sparse" else DenseRows.centred_if_far(matrix)
     fold = engine == "auto" and moment_tensor_pays(rows.n_rows, rows.n_features, n_components)
     return MomentTensorRows(rows) if fold or engine == "moment_tensor" else rows
+
+
+def _on_disk(matrix: Any, engine: str, n_components: int) -> Rows:
+    if not isinstance(matrix, Stream):
+        raise InvalidTypeError(f"engine='files' reads imapce.scan(path), and X is {type(matrix).__name__}; use 'auto'.")
+    if engine not in ("auto", "files", "moment_tensor"):
+        raise InvalidTypeError(f"engine={engine!r} reads arrays and X lies on disk; use engine='auto' or 'files'.")
+    rows = FileRows.centred_if_far(matrix)
+    # A fold costs as much as some hundred passes of few frames do, and needs one pass.
+    fold = engine == "auto" and moment_tensor_pays(rows.n_rows, rows.n_features, n_components)
+    return MomentTensorRows(rows) if fold or engine == "moment_tensor" else rows
+
+
+def _on_cluster(matrix: Any, engine: str, n_components: int) -> Rows:
+    if not hasattr(matrix, "parts"):
+        raise InvalidTypeError(f"engine='dask' reads Dask collections, and X is {type(matrix).__name__}; use 'auto'.")
+    if engine not in ("auto", "dask", "moment_tensor"):
+        raise InvalidTypeError(f"engine={engine!r} reads arrays and X lies on a cluster; use engine='auto' or 'dask'.")
+    rows = DaskRows.centred_if_far(matrix)
+    fold = engine == "auto" and moment_tensor_pays(rows.n_rows, rows.n_features, n_components)
+    return MomentTensorRows(rows) if fold or engine == "moment_tensor" else rows
+
+
+def _worth_a_card(matrix: Any, n_components: int) -> bool:
+    """Whether a search over rows in memory is worth the way to a card: the copy is one read, a search some hundred."""
+    n, d = matrix.shape
+    large = not issparse(matrix) and n * d >= LARGE
+    return large and not moment_tensor_pays(n, d, n_components) and card_answers()
+
+
+def _on_card(matrix: Any, engine: str) -> CudaRows:
+    if issparse(matrix):
+        raise InvalidTypeError("engine='cuda' reads dense arrays and X is sparse; use engine='auto' or 'sparse'.")
+    if engine in ("dense", "sparse"):
+        raise InvalidTypeError(
+            f"engine={engine!r} reads arrays of the host and X lies on a card; use engine='auto' or 'cuda'."
+        )
+    return CudaRows.open(matrix)
 
 
 def projected(matrix: Any, W: Array, mean: NDArray) -> Array:
@@ -44,4 +99,10 @@ def projected(matrix: Any, W: Array, mean: NDArray) -> Array:
     """
     if issparse(matrix):
         return SparseRows(matrix).project(W, mean @ W)
+    if is_on_card(matrix):
+        return projected_on_card(matrix, W, mean)
+    if hasattr(matrix, "parts"):
+        return DaskRows(matrix, origin=mean).lazily_projected(W)
+    if isinstance(matrix, Stream):
+        return FileRows(matrix, origin=mean).project(W, np.zeros(W.shape[1]))
     return DenseRows(matrix, origin=mean).project(W, np.zeros(W.shape[1]))

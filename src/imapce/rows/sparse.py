@@ -23,6 +23,9 @@ class SparseRows(Rows):
     array([0.22222222, 0.22222222, 0.22222222])
     """
 
+    engine = "sparse"
+    because = "the matrix is sparse and stays so"
+
     def __init__(self, matrix: Any):
         csr = sparse.csr_array(matrix)
         if not csr.has_canonical_format:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.search.newton import ROUNDING, Evaluated, ObjectiveLike
+from imapce.search.newton import Evaluated, ObjectiveLike
 from imapce.search.stiefel import orthonormalize, tangent
 
 Array = NDArray[np.float64]
@@ -117,7 +117,7 @@ class Descent:
             # Near the optimum f no longer resolves the decrease, the slope still does: accept a step that stays level
             # within rounding and does not overshoot (the approximate Wolfe condition of Hager and Zhang).
             new_slope = np.einsum("rdk,rdk->r", gradient, field.direction)
-            noise = ROUNDING * (np.abs(field.value) + field.scale)
+            noise = self.objective.noise * (np.abs(field.value) + field.scale)
             taken |= (trial.value <= field.value + noise) & (new_slope <= 0.8 * np.abs(field.slope))
             refused = ~taken
             predicted = field.step[refused] * field.slope[refused]

@@ -14,7 +14,6 @@ from imapce.search.stiefel import orthonormalize, squared_distances, tangent, tr
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-13  # relative size below which a difference of two objectives is noise
 SAME_SKETCH = 1e-2  # summed squared sines (about 6 degrees) below which two sketches lead to one optimum
 LONGEST_NEWTON_STEP = 0.3  # radians
 NEWTON_HALVINGS = 4
@@ -33,7 +32,13 @@ class Evaluated(Protocol):
 
 
 class ObjectiveLike(Protocol):
-    """What Newton's method asks of an objective: values at a stack of frames and a model of their curvature."""
+    """What Newton's method asks of an objective: values at a stack of frames and a model of their curvature.
+
+    `noise` is the relative size below which a difference of two values is rounding.
+    """
+
+    @property
+    def noise(self) -> float: ...
 
     def evaluate(self, V: Array) -> Evaluated: ...
 
@@ -71,7 +76,7 @@ def newton_polish(objective: ObjectiveLike, field: Points, tol: float, *, max_st
             trial = objective.evaluate(V)
             gradient = tangent(V, trial.gradient)
             norm = np.sqrt(np.einsum("rdk,rdk->r", gradient, gradient))
-            value, noise = field.value[pending], ROUNDING * (np.abs(field.value) + field.scale)[pending]
+            value, noise = field.value[pending], objective.noise * (np.abs(field.value) + field.scale)[pending]
             calmer = norm / trial.scale < 0.5 * field.relative_gradient()[pending]
             better = (trial.value < value - noise) | (calmer & (trial.value <= value + noise))
             rows = pending[better]

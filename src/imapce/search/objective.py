@@ -63,6 +63,7 @@ class Objective:
     def __init__(self, M: QuadraticForm, Z: StandardizedRows, mu: float):
         self.M, self.Z, self.mu = M, Z, mu
         self.n_evaluations = 0
+        self.noise = Z.rows.precision
         # A view with an axis of less variance than this is flat: A has too few digits left to be inverted, and κ would
         # be noise (seen: −470 where k² = 4 is the least possible).
         self._flat = Z.rows.resolution * Z.second_moment.trace / max(1, int(Z.informative.sum()))

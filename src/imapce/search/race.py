@@ -139,7 +139,7 @@ def minimize(
         if newton:
             arrived = race.finish(_apart(arrived, SAME_SKETCH), tol, newton=True)
         if polish:
-            arrived[:1] = race.finish(arrived[:1], tol * POLISH, newton=False)
+            arrived[:1] = race.finish(arrived[:1], max(tol * POLISH, objective.noise), newton=False)
     reached = [one for one in everyone if outcomes[one.start[0]] != "gave up"] or arrived
     optima = _optima(_apart(arrived, race.near), reached, tol, race.near if newton else 10 * JOINED)
     iterations = int(arrived[0].iterations[0])

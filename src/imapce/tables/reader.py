@@ -8,19 +8,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from imapce.common.words import listed
+from imapce.common.cards import as_cupy, is_on_card, on_host
+from imapce.common.clusters import is_dask
+from imapce.common.streams import is_scan
+from imapce.common.words import listed, listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import encode, is_table
 from imapce.tables.encoding import Encoding
 from imapce.tables.named import NamedMatrix, column_means
+
+if TYPE_CHECKING:
+    from imapce.tables.distributed import Chunks
+    from imapce.tables.scan import Scan
+    from imapce.tables.scanned import ScannedMatrix
 
 Array = NDArray[np.float64]
 Missing = Literal["error", "mean"]
@@ -43,6 +51,16 @@ class Reader:
     @classmethod
     def learn(cls, X: Any, *, missing: Missing = "error") -> tuple[Reader, Any]:
         """The reader of tables like `X`, and the matrix of `X` itself; gaps are filled with its own means."""
+        if is_scan(X):
+            from imapce.tables.scanned import learned
+
+            encoding, stream = learned(X, missing=missing)
+            return cls(stream.shape[1], encoding), stream
+        if is_dask(X):
+            from imapce.tables.distributed import learned_on_cluster
+
+            of_table, chunks = learned_on_cluster(X, missing=missing)
+            return cls(chunks.n_features, of_table), chunks
         if is_table(X):
             encoded = encode(X, missing=missing)
             return cls(encoded.matrix.shape[1], encoded.encoding), encoded.matrix
@@ -65,6 +83,10 @@ class Reader:
 
         `unknown` is that of `encode`, by default the reader's own.
         """
+        if is_scan(X):
+            return self._scanned(X, missing, unknown or self.unknown)
+        if is_dask(X):
+            return self._on_cluster(X, missing, unknown or self.unknown)
         if is_table(X):
             matrix = encode(X, encoding=self.encoding, missing=missing, unknown=unknown or self.unknown).matrix
             if matrix.shape[1] != self.n_features:
@@ -87,6 +109,10 @@ class Reader:
         `means` are those of X, which fill gaps here too.
         """
         name = "Samples(background)"
+        if is_scan(table):
+            return self._scanned(table, missing, "error")
+        if is_dask(table):
+            return self._on_cluster(table, missing, "error")
         table = self._in_order(table, name)
         if is_table(table):
             matrix = encode(table, encoding=self.encoding, name=name, extra="ignore", missing=missing).matrix
@@ -117,9 +143,32 @@ class Reader:
             return X
         return (X if self.columns is None else X.select(self.columns, name)).matrix
 
+    def _scanned(self, X: Scan, missing: Missing, unknown: Unknown) -> ScannedMatrix:
+        """The matrix of new rows on disk, columns matched by name."""
+        from imapce.tables.scanned import ScannedMatrix
+
+        if self.encoding is None:
+            raise InvalidTypeError(
+                "X must be an array, as in fit, which has no names to match the columns of a scan by."
+            )
+        absent = [column for column in self.encoding.columns if column not in X.schema.names]
+        if absent:
+            raise InvalidValueError(f"X must have the columns of fit, and the scan lacks {listing(map(repr, absent))}.")
+        return ScannedMatrix(X, self.encoding, missing=missing, unknown=unknown)
+
+    def _on_cluster(self, X: Any, missing: Missing, unknown: Unknown) -> Chunks:
+        """The matrix of new rows on a cluster."""
+        from imapce.tables.distributed import encoded_on_cluster
+
+        chunks = encoded_on_cluster(X, self.encoding, missing=missing, unknown=unknown)
+        if chunks.n_features != self.n_features:
+            raise InvalidValueError(f"X must have the {self.n_features} columns of fit; got {chunks.n_features}.")
+        return chunks
+
     def require_table_for_categories(self, X: Any) -> None:
         """Refuse an array where columns were learned as categories, which it cannot hold."""
-        if not is_table(X) and self.encoding is not None and "category" in self.encoding.kinds:
+        tabular = is_scan(X) or is_dask(X) or is_table(X)
+        if not tabular and self.encoding is not None and "category" in self.encoding.kinds:
             raise InvalidTypeError(
                 "X must be a table with the columns of fit, because some of them are categories; "
                 f"got {type(X).__name__}."
@@ -164,6 +213,8 @@ class Reader:
 def _as_matrix(X: Any, *, fewest_rows: int) -> Any:
     """An array or a sparse matrix of numbers, which may still hold NaN and inf; anything else in one sentence."""
     require_numbers_in_rows(X)
+    if is_on_card(X):
+        return _on_card(X, fewest_rows)
     try:
         matrix = check_array(
             X,
@@ -180,6 +231,17 @@ def _as_matrix(X: Any, *, fewest_rows: int) -> Any:
         raise kind(f"X cannot be used: {' '.join(str(error).split())}") from error
 
 
+def _on_card(X: Any, fewest_rows: int) -> Any:
+    """An array of a card, which stays there."""
+    matrix = as_cupy(X)
+    if matrix.dtype.kind not in "fiub":
+        raise InvalidTypeError(f"X must hold real numbers; got an array of type {matrix.dtype} on the card.")
+    n, d = matrix.shape
+    if n < fewest_rows or d < 1:
+        raise InvalidValueError(f"X must have at least {fewest_rows} row(s) and a column; got shape {(n, d)}.")
+    return matrix
+
+
 def require_numbers_in_rows(X: Any, name: str = "X") -> None:
     """Refuse what has no rows and columns, or holds text, dates or complex numbers."""
     _require_two_dimensions(X, name)
@@ -194,6 +256,12 @@ def filled(matrix: Any, means: NDArray[np.float64] | None) -> Any:
     """
     if sparse.issparse(matrix) or matrix.dtype.kind != "f":
         return matrix
+    if is_on_card(matrix):
+        if not np.isnan(float(matrix.sum(dtype=np.float64))):
+            return matrix
+        raise InvalidValueError(
+            'missing="mean" fills arrays of the host, and X lies on a card; fill it there, or pass X as a NumPy array.'
+        )
     gaps = np.isnan(matrix)
     if not gaps.any():
         return matrix
@@ -243,7 +311,7 @@ def require_finite(matrix: Any, name: str, names: list[str]) -> None:
     if values.dtype.kind != "f":
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
+        if np.isfinite(float(values.sum(dtype=np.float64))):
             return
     if sparse.issparse(matrix):
         indices = sparse.coo_array(matrix).col
@@ -252,8 +320,9 @@ def require_finite(matrix: Any, name: str, names: list[str]) -> None:
     else:
         missing, endless = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=bool)
         for start in range(0, len(matrix), 4096):
-            missing |= np.isnan(matrix[start : start + 4096]).any(axis=0)
-            endless |= np.isinf(matrix[start : start + 4096]).any(axis=0)
+            part = on_host(matrix[start : start + 4096])
+            missing |= np.isnan(part).any(axis=0)
+            endless |= np.isinf(part).any(axis=0)
     if missing.any():
         raise InvalidValueError(
             f"{name} must have no missing values, and column {listed(names, missing)} has NaN; drop those rows or "

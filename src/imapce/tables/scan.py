@@ -1,0 +1,262 @@
+"""Tables that stay on disk: what a pass over them reads, and that they are still what they were.
+
+>>> import pyarrow as pa
+>>> from imapce.tables import write_table
+>>> write_table(pa.table({"size": [1.0, 2.0, 3.0]}), "part.parquet")
+>>> scan("*.parquet").shape
+(3, 1)
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+
+from imapce.common.words import close_matches, listing
+from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
+from imapce.tables.files import recognised
+
+FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc", ".csv": "csv", ".tsv": "csv"}
+# A batch of numbers that is decoded while another is computed with; memory in use is a few of them.
+BATCH_BYTES = 8 << 20
+MOST_BATCH_ROWS, FEWEST_BATCH_ROWS = 1 << 17, 1 << 10
+BATCHES_AHEAD, FILES_AHEAD = 2, 1
+# Whole row groups fetched ahead took twice the memory and three times the CPU (4,000,000 × 16 float32 on a local disk).
+PARQUET_OPTIONS = pyarrow.dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Files of one table, read in batches whenever asked; `IMAPCE.fit`, `transform` and `Exploration` take it as X.
+
+    `shape` and `columns` are known before anything is read but what the files tell of themselves (of a CSV file, its
+    lines are counted).
+
+    >>> from imapce.tables import write_table
+    >>> write_table({"a": np.arange(5), "b": np.ones(5)}, "table.parquet")
+    >>> [batch.num_rows for batch in scan("table.parquet", columns=["b"]).batches()]
+    [5]
+    """
+
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
+    n_rows: int
+    kind: str
+    schema: pa.Schema
+    # Size and time of last change of every file when it was opened.
+    states: tuple[tuple[int, int], ...]
+    delimiter: str = ","
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the table."""
+        return self.n_rows, len(self.columns)
+
+    @property
+    def n_bytes(self) -> int:
+        """What the files take on disk."""
+        return sum(size for size, _ in self.states)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        files = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files, {self.files[0]} the first"
+        return f"Scan of {files}: {self.n_rows:,} rows, {len(self.columns)} columns, {self.n_bytes / 1e9:.2f} GB"
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """All rows in order, some megabytes at a time; the next ones are read ahead by other threads."""
+        names = list(self.columns if columns is None else columns)
+        self.require_unchanged()
+        wide = 4 * max(1, len(names))
+        rows = min(MOST_BATCH_ROWS, max(FEWEST_BATCH_ROWS, BATCH_BYTES // wide))
+        with self._one_sentence():
+            batches = self._dataset().to_batches(
+                columns=names,
+                batch_size=rows,
+                batch_readahead=BATCHES_AHEAD,
+                fragment_readahead=FILES_AHEAD,
+                fragment_scan_options=PARQUET_OPTIONS if self.kind == "parquet" else None,
+            )
+        read = 0
+        while True:
+            with self._one_sentence():
+                batch = next(batches, None)
+            if batch is None:
+                break
+            read += batch.num_rows
+            if batch.num_rows:
+                yield batch
+        self.require_unchanged()
+        if read != self.n_rows:
+            raise InvalidValueError(
+                f"{self._named()} must hold the {self.n_rows:,} rows it had when it was opened, and {read:,} were "
+                "read; scan it again."
+            )
+
+    def head(self, n_rows: int) -> pa.Table:
+        """The first rows as a table."""
+        with self._one_sentence():
+            return self._dataset().head(n_rows, columns=list(self.columns), batch_size=max(n_rows, 1))
+
+    def selected(self, columns: Sequence[str]) -> Scan:
+        """The same files with some of their columns."""
+        absent = [name for name in columns if name not in self.schema.names]
+        if absent:
+            raise InvalidValueError(
+                f"columns must be among those of {self._named()}, got {absent[0]!r}: "
+                f"{close_matches(absent[0], self.schema.names)}"
+            )
+        return replace(self, columns=tuple(columns))
+
+    def require_unchanged(self) -> None:
+        """Refuse files that were written to since they were opened: passes must see the same rows."""
+        for file, state in zip(self.files, self.states, strict=True):
+            try:
+                now = _state(file)
+            except OSError as error:
+                raise InvalidValueError(
+                    f"{file!r} was there when it was scanned and is gone: {error.strerror}."
+                ) from error
+            if now != state:
+                raise InvalidValueError(
+                    f"{file!r} was changed while it was being read; scan it again when it is finished."
+                )
+
+    def _dataset(self) -> Any:
+        kind: Any = self.kind
+        if kind == "csv":
+            kind = pyarrow.dataset.CsvFileFormat(pyarrow.csv.ParseOptions(delimiter=self.delimiter))
+        return pyarrow.dataset.dataset(list(self.files), format=kind, schema=self.schema)
+
+    def _named(self) -> str:
+        return repr(self.files[0]) if len(self.files) == 1 else f"the {len(self.files)} files"
+
+    @contextmanager
+    def _one_sentence(self) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            reason = " ".join(str(error).split())[:300]
+            raise FileFormatError(f"{self._named()} cannot be read to its end: {reason}.") from error
+
+
+def scan(path: str | os.PathLike[str] | Sequence[str], *, columns: Sequence[str] | None = None) -> Any:
+    """A table that is larger than memory, read from disk whenever it is needed.
+
+    `path` is a file, a folder, a pattern ("part-*.parquet") or a list of files of one table: Parquet, Arrow/Feather or
+    CSV; of a .npy file a memory map is returned. `columns` chooses some of the columns.
+
+    >>> from imapce import IMAPCE, scan
+    >>> from imapce.tables import write_table
+    >>> rows = np.random.default_rng(0).normal(size=(300, 4))
+    >>> write_table({name: rows[:, i] for i, name in enumerate("abcd")}, "rows.parquet")
+    >>> IMAPCE(random_state=0).fit(scan("rows.parquet")).components_.shape
+    (2, 4)
+    """
+    files = _files(path)
+    suffixes = {Path(file).suffix.lower() for file in files}
+    if suffixes == {".npy"} and len(files) == 1:
+        return _memory_map(files[0], columns)
+    kinds = {FORMATS.get(suffix) for suffix in suffixes}
+    if None in kinds or len(kinds) > 1:
+        raise InvalidValueError(
+            f"path must name files of one kind among {', '.join(FORMATS)} and .npy; got {listing(sorted(suffixes))}."
+        )
+    kind = kinds.pop()
+    assert kind is not None
+    delimiter = recognised(files[0]).sep if kind == "csv" else ","
+    states = tuple(_state(file) for file in files)
+    schemas = [_schema(file, kind, delimiter) for file in files]
+    schema = _common(files, schemas, columns)
+    whole = Scan(tuple(files), tuple(schema.names), 0, kind, schema, states, delimiter)
+    with whole._one_sentence():
+        n_rows = whole._dataset().count_rows()
+    whole = replace(whole, n_rows=int(n_rows))
+    if not n_rows:
+        raise InvalidValueError(f"{whole._named()} has columns and no rows; check the step that wrote it.")
+    return whole if columns is None else whole.selected(_listed(columns))
+
+
+def _files(path: Any) -> list[str]:
+    if isinstance(path, (str, os.PathLike)):
+        text = os.fspath(path)
+        if os.path.isdir(text):
+            found = sorted(str(file) for file in Path(text).iterdir() if file.suffix.lower() in FORMATS)
+        elif os.path.exists(text):
+            found = [text]
+        else:
+            found = sorted(glob.glob(text))
+    elif isinstance(path, Sequence):
+        found = [os.fspath(file) for file in path]
+    else:
+        raise InvalidTypeError(
+            f"path must be a file, a folder, a pattern or a list of files; got {type(path).__name__}."
+        )
+    missing = [file for file in found if not os.path.isfile(file)]
+    if missing or not found:
+        raise InvalidValueError(f"path must name files that exist; got {missing[0] if missing else str(path)!r}.")
+    return found
+
+
+def _listed(columns: Any) -> list[str]:
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise InvalidTypeError(f"columns must be a list of names; got {columns!r:.80}.")
+    return list(columns)
+
+
+def _memory_map(file: str, columns: Any) -> Any:
+    if columns is not None:
+        raise InvalidValueError(f"columns are chosen by name, and those of {file!r} have none; leave columns out.")
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise FileFormatError(f"{file!r} is no whole .npy file of numbers: {' '.join(str(error).split())}.") from error
+    return array
+
+
+def _state(file: str) -> tuple[int, int]:
+    stat = os.stat(file)
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _schema(file: str, kind: str, delimiter: str) -> pa.Schema:
+    one = Scan((file,), (), 0, kind, None, (_state(file),), delimiter)
+    with one._one_sentence():
+        return one._dataset().schema
+
+
+def _common(files: Sequence[str], schemas: Sequence[pa.Schema], columns: Any) -> pa.Schema:
+    """The columns of the first file, each with a type that holds those of all; or the file that does not fit."""
+    first = schemas[0]
+    wanted = list(first.names) if columns is None else [name for name in first.names if name in set(_listed(columns))]
+    fields = {name: first.field(name) for name in first.names}
+    for file, schema in zip(files[1:], schemas[1:], strict=True):
+        for name in wanted:
+            if name not in schema.names:
+                raise FileFormatError(
+                    f"{file!r} lacks column {name!r}, which {files[0]!r} has; scan files of one table."
+                )
+            here, there = schema.field(name).type, fields[name].type
+            if here == there:
+                continue
+            if not (_is_number(here) and _is_number(there)):
+                raise FileFormatError(
+                    f"column {name!r} is {here} in {file!r} and {there} in {files[0]!r}; write it as one type."
+                )
+            fields[name] = pa.field(name, pa.float64())
+    return pa.schema([fields[name] for name in first.names])
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
