@@ -80,8 +80,8 @@ class Rows(ABC):
     # The least variance of a direction, relative to the mean column's, whose fourth moment is more than rounding.
     resolution: float = 1e-10
 
-    # Not a cached_property: before Python 3.12 that holds one lock for all rows, and chunks reduced by other threads while
-    # a sum over them is asked for would wait for each other.
+    # Not a cached_property: before Python 3.12 that holds one lock for all rows, and chunks reduced by other threads
+    # while a sum over them is asked for would wait for each other.
     _kept_moments: Moments | None = None
 
     def moments(self) -> Moments:
