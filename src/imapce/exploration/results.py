@@ -12,8 +12,8 @@ from imapce.common.words import axis_names, close_matches
 from imapce.errors import InvalidValueError
 from imapce.exploration.choices import named_rows
 from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
+from imapce.exploration.kept import KeptSession
 from imapce.exploration.record import AcceptedStep, Regrouping
-from imapce.exploration.state import Session
 from imapce.exploration.steps import View, coordinates
 from imapce.tables.encode import frame
 from imapce.tables.source import Column, Source
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 SET_ASIDE, FAR = "gross outlier, set aside", "far from every cluster"
 
 
-class Results(Session):
+class Results(KeptSession):
     """A session that tells what it has found, from its state alone."""
 
     @property
