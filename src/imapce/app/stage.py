@@ -134,7 +134,7 @@ class Stage:
         """One row in words, and as a picture where it is one."""
         row = int(self.order[int(message["point"])])
         names = [name for name in message.get("columns", []) if name in self.study.columns.names][:MOST_HOVERED]
-        number = int(self.exploration.labels_[row])
+        number = self.study.cluster_of(row)
         content = {"row": told(self.exploration.row_ids[row]), "values": self.study.columns.row(row, names)}
         content |= {"taken": self.study.name_of(number) if number >= 0 else None}
         if self.study.picture is None:

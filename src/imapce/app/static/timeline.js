@@ -34,7 +34,7 @@ export function timelinePanel(app) {
     },
     async refreshThumbnails() {
       const mine = ++asked;
-      if (!app.state?.proposed) return;
+      if (app.scene?.kind !== "proposal") return;
       const [told, buffers] = await app.link.ask("thumbnails").catch(() => [null, []]);
       if (!told || mine !== asked) return;
       views.replaceChildren(...told.views.map((one, i) => {
