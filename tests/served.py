@@ -83,10 +83,10 @@ class Watched:
     def listen(self, page: Any) -> None:
         page.on("console", lambda one: self.errors.append(one.text) if one.type in ("error", "warning") else None)
         page.on("pageerror", lambda problem: self.errors.append(str(problem)))
-        page.on("request", lambda one: self._asked(one.url))
-        page.on("websocket", lambda one: self._asked(one.url))
+        page.on("request", lambda one: self.asked(one.url))
+        page.on("websocket", lambda one: self.asked(one.url))
 
-    def _asked(self, url: str) -> None:
+    def asked(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("data", "blob") and parts.netloc != self.address:
             self.strangers.append(url)

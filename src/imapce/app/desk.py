@@ -223,6 +223,7 @@ class Desk:
             study.keeps_file = False
         if path.exists():
             study.exploration = Exploration.load(path, study.features, row_ids=study.exploration.row_ids)
+            study.settle()
         else:
             study.exploration.keep_in(path)
         return study

@@ -138,7 +138,9 @@ async def _talk(desk: Desk, sock: WebSocket) -> None:
 
 
 def _free(loop: asyncio.AbstractEventLoop, desk: Desk, tab: Tab) -> None:
-    loop.run_in_executor(None, desk.free, tab)
+    # The server may be going down, and then everything is freed anyway.
+    with contextlib.suppress(RuntimeError):
+        loop.run_in_executor(None, desk.free, tab)
 
 
 async def _write(sock: WebSocket, outbox: asyncio.Queue[bytes | None]) -> None:

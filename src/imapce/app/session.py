@@ -207,6 +207,7 @@ class Session(Stage):
         def work(job: Job) -> None:
             self.exploration.go_on_with(**given)
             self.study.priors = given.get("prior", self.study.priors)
+            self.study.weights = {**self.study.weights, **{key: given[key] for key in ("alpha", "mu") if key in given}}
             self.study.settled_at = len(self.exploration.moves)
 
         return self._move("changing the settings", work)

@@ -49,6 +49,7 @@ class Study:
     table: pa.Table | None = None
     priors: list[Prior] = field(default_factory=list)
     background: str | None = None
+    weights: dict[str, float | str] = field(default_factory=lambda: {"alpha": "auto", "mu": "auto"})
     labels: tuple[str, ...] = ()
     color: str | None = None
     picture: tuple[int, int] | None = None
@@ -142,9 +143,18 @@ class Study:
         other.exploration = copy.copy(self.exploration)
         return other
 
+    def settle(self) -> None:
+        """Take the weights from the exploration, as after it was read from a file."""
+        parameters = self.exploration.record().parameters
+        self.weights = {name: parameters[name] for name in ("alpha", "mu")}
+
     def name_of(self, number: int) -> str:
         """What a cluster that was taken is called."""
         return self.exploration.clusters_[number].name or f"Cluster {number}"
+
+    def cluster_of(self, row: int) -> int:
+        """The number of the cluster of one row, -1 for none; `labels_` would be made for all of them."""
+        return next((number for number, one in enumerate(self.exploration.clusters_) if row in one.rows), -1)
 
     def placed(self, view: View) -> Array:
         """All rows in a view of the current step."""
