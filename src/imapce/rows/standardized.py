@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ class QuadraticForm:
     product: Callable[[Array], Array]
     matrix: Array | None = None
     factor: Callable[[], Array] | None = None
+    # Eigenvalues and eigenvectors that were asked for already.
+    found: list[tuple[Array, Array]] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
     def of_matrix(cls, matrix: Array) -> QuadraticForm:
