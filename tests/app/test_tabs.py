@@ -67,6 +67,23 @@ def test_a_freed_tab_comes_back_from_its_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.session.exploration.labels_, labels)
 
 
+def test_a_data_set_of_the_start_page_comes_back_with_its_work_and_its_settings(tmp_path: Path) -> None:
+    some = Desk(None, tmp_path)
+    tab = some.tab(None, "me")
+    assert tab.handle({"type": "open", "dataset": "synthetic", "id": 1})[0]["open"]
+    take(tab)
+    tab.session.handle({"type": "settings", "columns": ["batch"], "mu": 9.0, "id": 2})
+    assert tab.session.wait(60)
+    labels = tab.session.exploration.labels_.copy()
+    some.free(tab)
+    assert some.tab(None, "you").session is None
+    again = some.tab(None, "me")
+    assert again.key == tab.key
+    np.testing.assert_array_equal(again.session.exploration.labels_, labels)
+    assert again.session.study.known_columns == ["batch"]
+    assert again.session.study.weights == {"alpha": "auto", "mu": 9.0}
+
+
 def test_a_tab_that_is_looked_at_is_not_freed(tmp_path: Path) -> None:
     some = desk(tmp_path)
     tab = some.tab(None, "me")
