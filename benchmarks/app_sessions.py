@@ -20,6 +20,7 @@ from websockets.sync.client import connect
 
 from benchmarks.app import resident, rows_of, serving
 from imapce.app.frames import pack, unpack
+from imapce.app.guard import cookie_of
 
 PEOPLE, ROWS, SECONDS = 10, 20_000, 300.0
 
@@ -30,7 +31,7 @@ class Person:
     def __init__(self, link: str, number: int):
         address, token = link.removeprefix("http://").split("/login?token=")
         port = address.rpartition(":")[2]
-        cookie = f"imapce_{port}={token}; imapce_{port}_browser=person{number}"
+        cookie = f"imapce_{port}={cookie_of(token)}; imapce_{port}_browser=person{number}"
         self._open = connect(
             f"ws://{address}/talk", origin=f"http://{address}", additional_headers={"Cookie": cookie}, max_size=None
         )

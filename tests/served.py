@@ -44,9 +44,9 @@ class Server:
 
 
 @contextmanager
-def served(*arguments: str | Path, cwd: Path) -> Iterator[Server]:
+def served(*arguments: str | Path, cwd: Path, token: str = "") -> Iterator[Server]:
     """Start the server, wait for its link, and end it."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1", "IMAPCE_TOKEN": token}
     process = subprocess.Popen(
         [sys.executable, "-m", "imapce", "app", "--no-browser", *map(str, arguments)],
         cwd=cwd,

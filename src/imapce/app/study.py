@@ -20,7 +20,7 @@ from imapce.errors import InvalidValueError
 from imapce.exploration.record import TakenCluster
 from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step, View
-from imapce.priors.kinds import Attributes, Labels, Prior
+from imapce.priors.kinds import Attributes, Labels, Prior, Subset
 from imapce.tables.encode import column_names, is_table
 
 Array = NDArray[np.float64]
@@ -144,9 +144,19 @@ class Study:
         return other
 
     def settle(self) -> None:
-        """Take the weights from the exploration, as after it was read from a file."""
-        parameters = self.exploration.record().parameters
-        self.weights = {name: parameters[name] for name in ("alpha", "mu")}
+        """Take the weights and what is known from the exploration, as after it was read from a file."""
+        record = self.exploration.record()
+        self.weights = {name: record.parameters[name] for name in ("alpha", "mu")}
+        self.priors = [self._by_column(prior) for prior in record.priors]
+        if record.known_at_start.any():
+            self.priors.append(Subset(record.known_at_start, weight=record.subset_weight))
+
+    def _by_column(self, prior: Prior) -> Prior:
+        """Labels that are a column of the table as that column, so that it can be named and forgotten."""
+        title = getattr(prior.y, "title", None) if isinstance(prior, Labels) else None
+        if not isinstance(prior, Labels) or self.table is None or title not in self.table.column_names:
+            return prior
+        return Labels(self.table.select([title]), weight=prior.weight, erase=prior.erase)
 
     def name_of(self, number: int) -> str:
         """What a cluster that was taken is called."""

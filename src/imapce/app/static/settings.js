@@ -39,7 +39,12 @@ export function settingsPanel(app) {
         if (!automatic.checked && document.activeElement !== input) input.value = String(value);
       },
       show(value) {
-        if (value === undefined || value === null) return;
+        if (value === undefined) return;
+        if (value === null) {
+          found.textContent = "no part in this view";
+          if (automatic.checked) input.value = "";
+          return;
+        }
         found.textContent = `now ${niceNumber(value)}`;
         if (automatic.checked) input.value = String(Number(value.toPrecision(4)));
       },
