@@ -179,6 +179,11 @@ class StandardizedRows:
         chosen = self.rows.unfolded.subset(sample)
         return np.concatenate([(block - self._mean) * self._inverse for block in chosen.blocks()])
 
+    def fourth_powers(self, W: Array) -> Array:
+        """Σ s² (R,) with s the squared row norms of ZW."""
+        scaled = self._inverse[:, None] * W
+        return self.rows.fourth_powers(scaled, self._mean @ scaled)
+
     def quartic(self, W: Array) -> Array:
         """Zᵀ diag(s) U (R, d, k) with U = ZW and s its squared row norms."""
         scaled = self._inverse[:, None] * W
