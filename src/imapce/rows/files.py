@@ -12,6 +12,7 @@ import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from functools import reduce as reduced
 from typing import Any, TypeVar
@@ -183,7 +184,8 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
     with ThreadPoolExecutor(threads) as pool:
         try:
             for item in items:
-                waiting.append(pool.submit(work, item))
+                # NumPy's rules on overflow are the caller's here as well.
+                waiting.append(pool.submit(copy_context().run, work, item))
                 if len(waiting) > threads:
                     yield waiting.popleft().result()
             while waiting:
