@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -45,6 +46,9 @@ def _same(name: str, one: Any, other: Any) -> None:
         assert list(one) == list(other), name
     elif isinstance(one, float):
         np.testing.assert_allclose(one, other, rtol=SAME, err_msg=name)
+    elif name == "stop_reason_":
+        # It counts the rounds.
+        assert re.sub(r"\d+", "", one) == re.sub(r"\d+", "", other)
     elif name == "reader_":
         assert one.columns == other.columns
         assert one.encoding.categories == other.encoding.categories

@@ -11,18 +11,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from contracts.test_engines import D, N, check_reductions, sample
 from helpers import random_stack
 from imapce import IMAPCE, Attributes, Exploration, Labels, Samples, Subset, datasets, scan
 from imapce.rows import files as files_engine
 from imapce.rows.files import FileRows
 from imapce.rows.moment_tensor import MomentTensorRows
 from imapce.rows.open import open_rows
-from imapce.tables import encode, read_table, write_table
+from imapce.tables import encode, read_table, scanned, write_table
 from imapce.tables import scan as scans
-from imapce.tables import scanned
 from imapce.tables.scanned import learned
 from same_models import assert_same_fit
-from contracts.test_engines import D, N, check_reductions, sample
 
 
 def in_parts(table: pa.Table, folder: Path) -> str:
