@@ -13,7 +13,7 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 
+from imapce.common.samples import seeded_sample
+from imapce.common.watch import Tell
 from imapce.common.words import close_matches, listing
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.tables.dialect import Dialect
 from imapce.tables.files import recognised
+from imapce.tables.passes import Estimate, Meter
 from imapce.tables.text import arrow_options, is_plain
 
 FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc", ".csv": "csv", ".tsv": "csv"}
@@ -64,6 +67,8 @@ class Scan:
     states: tuple[tuple[int, int], ...]
     # How text files are written; None for the others.
     dialect: Dialect | None = None
+    # Who is told how far a pass is; shared by all that are made of this scan.
+    meter: Meter | None = field(default=None, compare=False, repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -97,12 +102,16 @@ class Scan:
                 fragment_scan_options=PARQUET_OPTIONS if self.kind == "parquet" else None,
             )
         read = 0
+        if self.meter is not None:
+            self.meter.begin()
         while True:
             with self._one_sentence():
                 batch = next(batches, None)
             if batch is None:
                 break
             read += batch.num_rows
+            if self.meter is not None:
+                self.meter.reached(min(1.0, read / self.n_rows))
             if batch.num_rows:
                 yield batch
         self.require_unchanged()
@@ -116,6 +125,39 @@ class Scan:
         """The first rows as a table."""
         with self._one_sentence():
             return self._dataset().head(n_rows, columns=list(self.columns), batch_size=max(n_rows, 1))
+
+    def sample(self, n_rows: int) -> pa.Table:
+        """So many rows, or all where there are no more, drawn with a fixed seed, in their order; one pass."""
+        mask = seeded_sample(self.n_rows, n_rows)
+        kept, start = [], 0
+        for batch in self.batches():
+            kept.append(batch.filter(pa.array(mask[start : start + batch.num_rows])))
+            start += batch.num_rows
+        return pa.Table.from_batches(kept)
+
+    def estimate(self, *, evaluations: int = 1) -> Estimate:
+        """What a fit will read and take: 1 evaluation where alpha and mu are automatic or there are at most 32
+        columns; else each round of the search is one, 30 to 500 of them.
+
+        >>> from imapce.tables import write_table
+        >>> write_table({"a": np.arange(5.0)}, "table.parquet")
+        >>> scan("table.parquet").estimate().passes
+        6
+        """
+        return Estimate.of_table(*self.shape, n_bytes=self.n_bytes, evaluations=evaluations)
+
+    def watched(self, progress: Tell) -> Scan:
+        """The same table; progress(words, share) is told how far each pass is, its rate and the time left.
+
+        >>> from imapce.tables import write_table
+        >>> write_table({"a": np.arange(5.0)}, "table.parquet")
+        >>> for _ in scan("table.parquet").watched(lambda words, share: print(share)).batches():
+        ...     pass
+        1.0
+        """
+        if not callable(progress):
+            raise InvalidTypeError(f"progress must be a function of words and a share; got {progress!r:.80}.")
+        return replace(self, meter=Meter(progress, self.n_bytes))
 
     def selected(self, columns: Sequence[str]) -> Scan:
         """The same files with some of their columns."""
