@@ -111,8 +111,8 @@ def measured(n: int, d: int, folder: Path) -> None:
     print(
         f"{n:,} x {d} float32 ({gigabytes:.1f} GB), default fit with a background: {found['seconds']:.1f} s "
         f"({found['cpu']:.1f} s CPU), {found['passes']:.1f} passes, {read / found['seconds']:.2f} GB/s = "
-        f"{read / found['seconds'] / plain:.0%} of pyarrow alone ({plain:.2f} GB/s, {alone_cpu:.1f} s CPU a pass), within "
-        f"passes {read / found['within']:.2f} GB/s = {read / found['within'] / plain:.0%}; "
+        f"{read / found['seconds'] / plain:.0%} of pyarrow alone ({plain:.2f} GB/s, {alone_cpu:.1f} s CPU a pass), "
+        f"within passes {read / found['within']:.2f} GB/s = {read / found['within'] / plain:.0%}; "
         f"peak memory {found['peak']:.2f} GiB, 15-NN of the planted clusters {found['accuracy']:.3f}; "
         f"engine {found['engine']}. {found['said'][:100]}",
         flush=True,

@@ -91,9 +91,9 @@ def test_reductions_equal_numpy(kind: str, engine: str, tmp_path: Path) -> None:
     columns = np.array([1, 4])
     read = np.concatenate([block.copy() for block in rows.blocks(columns)])
     assert np.allclose(read, (X - rows.origin)[:, columns], rtol=1e-13, atol=1e-13)
-    W, offset = random_stack(3, D, 2), np.full((3, 2), 0.3)
-    u = np.einsum("id,rdk->rik", X - rows.origin, W) - offset[:, None]
-    assert np.allclose(rows.fourth_powers(W, offset), np.sum(np.sum(u**2, axis=2) ** 2, axis=1), rtol=1e-10)
+    W, centre = random_stack(3, D, 2), np.full(D, 0.3)
+    u = np.einsum("id,rdk->rik", X - rows.origin - centre, W)
+    assert np.allclose(rows.fourth_powers(W, centre), np.sum(np.sum(u**2, axis=2) ** 2, axis=1), rtol=1e-10)
 
 
 @pytest.mark.parametrize("gathered", ["in memory", "on disk"])

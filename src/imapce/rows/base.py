@@ -108,8 +108,9 @@ class Rows(ABC):
     def quartic(self, W: Array, offset: Array) -> Quartic:
         """One pass: Σ s z uᵀ and Σ s u for every frame of W (R, d, k) with its offset (R, k)."""
 
-    def fourth_powers(self, W: Array, offset: Array) -> Array:
-        """One pass: Σ s² of every frame, where its gradient is not asked for."""
+    def fourth_powers(self, W: Array, centre: Array) -> Array:
+        """One pass: Σ s² of every frame, with u = Wᵀ(z − centre), where no gradient is asked for."""
+        offset = centre @ W
         result = self.quartic(W, offset)
         return np.einsum("rdk,rdk->r", W, result.weighted) - np.einsum("rk,rk->r", offset, result.total)
 

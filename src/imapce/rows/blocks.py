@@ -37,8 +37,8 @@ class BlockRows(Rows):
     def quartic(self, W: Array, offset: Array) -> Quartic:
         return quartic_of(self.blocks(), W, offset)
 
-    def fourth_powers(self, W: Array, offset: Array) -> Array:
-        return fourth_powers_of(self.blocks(), W, offset)
+    def fourth_powers(self, W: Array, centre: Array) -> Array:
+        return fourth_powers_of(self.blocks(), W, centre)
 
     def scatter_product(self, W: Array, offset: Array) -> Array:
         return scatter_product_of(self.blocks(), W, offset)
@@ -102,15 +102,17 @@ def quartic_of(blocks: Iterable[Array], W: Array, offset: Array) -> Quartic:
     return Quartic(weighted.reshape(k, n_frames, d).transpose(1, 2, 0), total.reshape(k, n_frames).T)
 
 
-def fourth_powers_of(blocks: Iterable[Array], W: Array, offset: Array) -> Array:
+def fourth_powers_of(blocks: Iterable[Array], W: Array, centre: Array) -> Array:
     """Σ s² of every frame.
 
-    >>> fourth_powers_of([np.eye(2)], np.ones((1, 2, 1)), np.zeros((1, 1)))
+    >>> fourth_powers_of([np.eye(2)], np.ones((1, 2, 1)), np.zeros(2))
     array([2.])
     """
     result = np.zeros(len(W))
-    for _, _, s in _in_frames(blocks, W, offset):
-        result += np.einsum("rn,rn->r", s, s)
+    # Columns are fewer than the axes of all frames, where these are many.
+    for _, _, s in _in_frames((block - centre for block in blocks), W, np.zeros(W.shape[::2])):
+        s *= s
+        result += s.sum(axis=1)
     return result
 
 

@@ -103,8 +103,8 @@ class FileRows(BlockRows):
         parts = self._of_each(lambda blocks: quartic_of(blocks(), W, offset))
         return reduced(lambda one, other: Quartic(one.weighted + other.weighted, one.total + other.total), parts)
 
-    def fourth_powers(self, W: Array, offset: Array) -> Array:
-        return reduced(np.add, self._of_each(lambda blocks: fourth_powers_of(blocks(), W, offset)))
+    def fourth_powers(self, W: Array, centre: Array) -> Array:
+        return reduced(np.add, self._of_each(lambda blocks: fourth_powers_of(blocks(), W, centre)))
 
     def scatter_product(self, W: Array, offset: Array) -> Array:
         return reduced(np.add, self._of_each(lambda blocks: scatter_product_of(blocks(), W, offset)))

@@ -181,8 +181,7 @@ class StandardizedRows:
 
     def fourth_powers(self, W: Array) -> Array:
         """Σ s² (R,) with s the squared row norms of ZW."""
-        scaled = self._inverse[:, None] * W
-        return self.rows.fourth_powers(scaled, self._mean @ scaled)
+        return self.rows.fourth_powers(self._inverse[:, None] * W, self._mean)
 
     def quartic(self, W: Array) -> Array:
         """Zᵀ diag(s) U (R, d, k) with U = ZW and s its squared row norms."""
