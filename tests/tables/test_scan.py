@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from imapce import IMAPCE, scan
+from imapce import IMAPCE, Labels, Samples, scan
 from imapce.errors import FileFormatError, ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables import scan as scans
 from imapce.tables import write_table
@@ -242,3 +242,64 @@ def test_text_files_written_in_two_ways_are_no_table(tmp_path: Path) -> None:
     (tmp_path / "2.csv").write_text("a;b\n1;2\n")
     with pytest.raises(FileFormatError, match="in one way"):
         scan(tmp_path)
+
+
+def test_whoever_watches_is_told_of_every_pass(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "MOST_BATCH_ROWS", 100)
+    monkeypatch.setattr(scans, "FEWEST_BATCH_ROWS", 10)
+    said: list[tuple[str, float | None]] = []
+    table = scan(parts)
+    IMAPCE(random_state=0).fit(table.watched(lambda words, share: said.append((words, share))))
+    shares = [share for words, share in said if words.startswith("pass 2:")]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert len(shares) >= 9
+    with pytest.raises(InvalidTypeError, match="progress must be a function"):
+        table.watched("loud")  # type: ignore[arg-type]
+
+
+def test_who_watches_may_end_a_fit_which_leaves_nothing(parts: Path) -> None:
+    def enough(words: str, share: float | None) -> None:
+        if words.startswith("pass 3"):
+            raise KeyboardInterrupt
+
+    model = IMAPCE(random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(scan(parts).watched(enough))
+    assert not hasattr(model, "components_")
+
+
+@pytest.mark.parametrize("prior", [None, Samples(RNG.normal(size=(200, 4))), Labels(np.arange(4000) % 3)])
+def test_a_fit_takes_about_as_many_passes_as_were_estimated(
+    prior: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more rows than any sample has; with fewer, every look at a sample is a pass."""
+    for sampled in ("choice.path.SEARCHED_ROWS", "choice.planes.SAMPLED", "choice.known.READ_ROWS"):
+        monkeypatch.setattr(f"imapce.{sampled}", 500)
+    monkeypatch.setattr("imapce.rows.outliers.SAMPLED_ROWS", 500)
+    monkeypatch.setattr("imapce.rows.outliers.FEWEST_SAMPLED", 500)
+    write_table(rows(4000), tmp_path / "rows.parquet")
+    begun: list[str] = []
+    table = scan(tmp_path / "rows.parquet").watched(lambda words, share: begun.append(words.split(":")[0]))
+    IMAPCE(random_state=0).fit(table, prior=prior)
+    assert abs(len(set(begun)) - table.estimate().passes) <= 2
+
+
+def test_an_estimate_counts_passes_and_bytes(parts: Path) -> None:
+    table = scan(parts)
+    told = table.estimate(evaluations=40)
+    assert told.passes == 47
+    assert told.bytes_per_pass == sum(file.stat().st_size for file in parts.iterdir())
+    assert told.memory > 8 * len(table)
+    assert str(table.estimate()).startswith("about 8 passes of ")
+
+
+def test_a_sample_is_the_same_whenever_drawn_and_in_the_order_of_the_rows(parts: Path) -> None:
+    table = scan(parts)
+    whole = pa.Table.from_batches(table.batches())
+    drawn = table.sample(50)
+    assert len(drawn) == 50
+    assert drawn.equals(table.sample(50))
+    places = [whole["a"].to_pylist().index(value) for value in drawn["a"].to_pylist()]
+    assert places == sorted(places)
+    assert table.sample(5000).num_rows == 900
