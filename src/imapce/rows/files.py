@@ -13,6 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from functools import reduce as reduced
 from typing import Any, TypeVar
@@ -55,8 +56,16 @@ class FileRows(BlockRows):
     because = "rows are larger than memory and are read from disk, pass by pass"
     itemsize = 4
 
-    def __init__(self, stream: Stream, *, origin: Array | None = None, mask: Mask | None = None):
+    def __init__(
+        self,
+        stream: Stream,
+        *,
+        origin: Array | None = None,
+        mask: Mask | None = None,
+        moments: Moments | None = None,
+    ):
         self._stream, self._mask = stream, mask
+        self._kept_moments = moments
         n, self.n_features = stream.shape
         self.n_rows = n if mask is None else int(mask.sum())
         self.origin = np.zeros(self.n_features) if origin is None else origin
@@ -74,9 +83,8 @@ class FileRows(BlockRows):
         spread = np.sqrt(moments.variance)
         if not np.any((spread > 0) & (np.abs(moments.mean) > FAR_FROM_ORIGIN * spread)):
             return rows
-        centred = cls(stream, origin=moments.mean, mask=mask)
-        centred._kept_moments = Moments(moments.n_rows, np.zeros_like(spread), moments.variance, moments.scatter)
-        return centred
+        about_mean = replace(moments, mean=np.zeros_like(spread))
+        return cls(stream, origin=moments.mean, mask=mask, moments=about_mean)
 
     # --- one pass -----------------------------------------------------------------------------------------------------
 
