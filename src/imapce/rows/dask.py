@@ -92,7 +92,7 @@ class DaskRows(Rows):
     # --- the contract -------------------------------------------------------------------------------------------------
 
     def _compute_moments(self) -> Moments:
-        return self._added(_moments, add=_joined_moments)
+        return self._added(_moments, add=Moments.joined)
 
     def quartic(self, W: Array, offset: Array) -> Quartic:
         weighted, total = self._added(_quartic, W, offset, add=_sums)
@@ -169,19 +169,6 @@ def _on_chunk(reduce: Callable[..., Any], chunk: Any, origin: Array, *given: Any
 
 def _moments(rows: DenseRows) -> Moments:
     return rows.moments()
-
-
-def _joined_moments(one: Moments, other: Moments) -> Moments:
-    """Of both together, each about its own mean: nothing cancels (Chan, Golub and LeVeque 1979)."""
-    n = one.n_rows + other.n_rows
-    apart = other.mean - one.mean
-    mean = one.mean + apart * (other.n_rows / n)
-    weight = one.n_rows * other.n_rows / n
-    variance = (one.variance * one.n_rows + other.variance * other.n_rows + weight * apart**2) / n
-    scatter = None
-    if one.scatter is not None and other.scatter is not None:
-        scatter = one.scatter + other.scatter + weight * np.outer(apart, apart)
-    return Moments(n, mean, variance, scatter)
 
 
 def _quartic(rows: DenseRows, W: Array, offset: Array) -> tuple[Array, Array]:

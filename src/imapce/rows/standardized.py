@@ -181,6 +181,10 @@ class StandardizedRows:
         chosen = self.rows.unfolded.subset(sample)
         return np.concatenate([(block - self._mean) * self._inverse for block in chosen.blocks()])
 
+    def fourth_powers(self, W: Array) -> Array:
+        """Σ s² (R,) with s the squared row norms of ZW."""
+        return self.rows.fourth_powers(self._inverse[:, None] * W, self._mean)
+
     def quartic(self, W: Array) -> Array:
         """Zᵀ diag(s) U (R, d, k) with U = ZW and s its squared row norms."""
         scaled = self._inverse[:, None] * W
