@@ -4,7 +4,7 @@ Each chunk is reduced where it lies by the dense engine, all frames in one round
 in a tree whose shape depends on the number of chunks alone, so that sums do not depend on which worker was faster; a
 worker that dies takes chunks with it that Dask makes again, and the sums are the same.
 
-A round is a graph written out by hand: of 200 chunks it takes 1 ms, of delayed calls 60 ms.
+A round is a graph written out by hand: of 200 chunks it takes 0.1 ms, of delayed calls 26 ms.
 """
 
 from __future__ import annotations
@@ -209,8 +209,9 @@ def _told(mask: Mask) -> NDArray[Any]:
 
 
 def _computed(graph: dict[Any, Any], keys: Sequence[str]) -> tuple[Any, ...]:
-    import dask
     from dask.delayed import Delayed
+
+    import dask
 
     # Chunks share the cores: where they are reduced by threads of this process, each is to have one. Workers of their
     # own have one by Dask's own settings.
