@@ -55,6 +55,7 @@ bench: .venv/installed           ## every speed and memory claim, against its pe
 	$(BIN)/python -m benchmarks.exploration
 	$(BIN)/python -m benchmarks.baselines
 	$(BIN)/python -m benchmarks.auto
+	$(BIN)/python -m benchmarks.dask
 
 reproduce: .venv/installed       ## every table and figure of the paper, its numbers beside ours (QUICK=1: minutes)
 	$(BIN)/python -m experiments all $(if $(QUICK),--quick --out experiments/out/quick)

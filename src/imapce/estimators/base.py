@@ -52,8 +52,9 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Fit to `X` given what is known.
 
         `prior` is None, Attributes(columns), Labels(y), Samples(background), Subset(rows) or a list of them; an array
-        or Series of one label per row means Labels. X may be an array, a SciPy sparse matrix or a pandas, polars or
-        Arrow table; it is never changed. A fit that is refused or cancelled leaves the estimator as it was.
+        or Series of one label per row means Labels. X may be an array, a SciPy sparse matrix, a pandas, polars or Arrow
+        table, or a dask.array or dask.dataframe, whose rows stay where they are; it is never changed. A fit that is
+        refused or cancelled leaves the estimator as it was.
         """
         self._fit_whole(X, prior)
         return self
