@@ -57,6 +57,7 @@ bench: .venv/installed           ## every speed and memory claim, against its pe
 	$(BIN)/python -m benchmarks.auto
 	$(BIN)/python -m benchmarks.files
 	$(BIN)/python -m benchmarks.files --rows 5000000 --columns 200
+	$(BIN)/python -m benchmarks.dask
 
 reproduce: .venv/installed       ## every table and figure of the paper, its numbers beside ours (QUICK=1: minutes)
 	$(BIN)/python -m experiments all $(if $(QUICK),--quick --out experiments/out/quick)

@@ -8,13 +8,17 @@ parallel workers with several threads each get in one another's way.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy  # noqa: F401 - loads the BLAS libraries that are limited below
 import pytest
 import scipy.linalg  # noqa: F401
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
+
+from dask_clusters import cluster_of
 
 threadpool_limits(1, user_api="blas")
 settings.register_profile("imapce", deadline=None, derandomize=True, max_examples=15, database=None)
@@ -38,3 +42,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("data"):
         if find(marker.args) is None:
             pytest.skip(f"{marker.args[0]} is in neither IMAPCE_DATA nor the cache")
+
+
+@pytest.fixture(scope="session")
+def dask_cluster() -> Iterator[Any]:
+    """A client of two worker processes, started once; no test is its user by chance."""
+    with cluster_of(2) as client:
+        yield client
+
+
+@pytest.fixture
+def dask_scheduler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Where Dask computes, "threads" or "cluster" by indirect parameter, with chunks kept as small as they are."""
+    pytest.importorskip("distributed", reason="dask and distributed are not installed")
+    import dask
+    from imapce.tables import distributed
+
+    monkeypatch.setattr(distributed, "SMALLEST_CHUNK", 1)
+    if request.param == "threads":
+        with dask.config.set(scheduler="threads"):
+            yield request.param
+    else:
+        with request.getfixturevalue("dask_cluster").as_current():
+            yield request.param

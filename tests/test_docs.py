@@ -47,7 +47,7 @@ def _needs_pandas() -> None:
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_the_code_of_a_page_runs(page: Path) -> None:
-    for library in ("anndata",):
+    for library in ("anndata", "dask"):
         if f"import {library}" in page.read_text(encoding="utf-8"):
             pytest.importorskip(library, reason=f"the page needs the extra {library}")
     outcome = snippets.run(page)

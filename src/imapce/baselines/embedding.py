@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.common.checks import random_generator
+from imapce.common.clusters import require_in_memory
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import TableEstimator
 from imapce.priors.classes import Codes, prior_codes
@@ -53,6 +54,7 @@ class Embedding(TableEstimator):
     def _fit(self, X: Any, prior: Any) -> Any:
         self.check_parameters()
         generator = random_generator(self.random_state)
+        require_in_memory(X, type(self).__name__)
         matrix = self._learn(X)
         if sparse.issparse(matrix):
             raise InvalidTypeError(

@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.common.checks import require_flag, require_number
+from imapce.common.clusters import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
@@ -145,6 +146,7 @@ class LEACE(LinearView):
     def erase(self, X: Any) -> Array:
         """The standardised rows without what is known: Px for each x = (row − mean_)/scale_."""
         check_is_fitted(self)
+        require_in_memory(X, "LEACE.erase")
         matrix = self._read(X)
         dense = matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix, dtype=np.float64)
         inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)

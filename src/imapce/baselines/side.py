@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from imapce.baselines.embedding import MapProgress
 from imapce.baselines.side_background import FLOOR, Background, principal_axes
 from imapce.common.checks import require_number, require_truth, require_verbose
+from imapce.common.clusters import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
@@ -112,6 +113,7 @@ class SIDE(LinearView):
         """As every linear view, but on the rows themselves and with an array of labels for a prior as well."""
         self.check_parameters()
         generator = self._generator()
+        require_in_memory(X, "SIDE")
         matrix = self._learn(X)
         if sparse.issparse(matrix):
             raise InvalidTypeError(
@@ -236,6 +238,7 @@ class SIDE(LinearView):
         `groups` says which group of `background_` each row belongs to; without it X must be the rows of `fit`.
         """
         check_is_fitted(self)
+        require_in_memory(X, "SIDE.whiten")
         matrix = self._read(X)
         if sparse.issparse(matrix):
             matrix = matrix.toarray()

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from imapce.choice.known import FEWEST_ROWS, Judged, hidden, keeping, said
 from imapce.choice.planes import Planes
 from imapce.choice.point import Callback, optima_at
-from imapce.choice.score import Leakage, distinct, separation
+from imapce.choice.score import SEARCHED_ROWS, Leakage, distinct, separation, shown_by_some
 from imapce.choice.spaces import Space, spaces_without_columns
-from imapce.common.samples import seeded_sample
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm
 from imapce.search.closed_form import contrastive_axes
@@ -49,7 +48,6 @@ KEPT = 4  # optima of a point that are scored, best objective first
 # (CIFAR-100 + T-shirt/Coat at μ = 1e5, draw 0: 0.94 instead of 0.91).
 APART = 0.03
 NOTICEABLE = 0.1  # leakage of the clearest view, above which what is correlated with the known goes as well
-SEARCHED_ROWS = 20_000
 CHALLENGERS = 3  # optima, clearest first, that may be shown; of more the one that keeps most does so by luck
 
 
@@ -176,15 +174,15 @@ class PathSearch:
         """A judged view as an optimum; a plane stands at the paper's μ and the α that says who had no part in it."""
         if one.optimum is not None:
             return replace(one.optimum, kept=one.mean)
-        Z, sample = self.problem.Z, seeded_sample(self.problem.Z.n_rows, SEARCHED_ROWS)
-        shown = [Y.project(one.V) for Y in self.problem.Y.backgrounds]
+        Z = self.problem.Z
+        shown = [shown_by_some(Y, one.V) for Y in self.problem.Y.backgrounds]
         return Optimum(
             one.V.T.copy(),
             np.nan,
             starts=0,
             alpha=np.inf if self._has_ban else 0.0,
             mu=self._mus(space)[0],
-            separation=separation(Z.project(one.V, sample), shown, chance=space.chance),
+            separation=separation(shown_by_some(Z, one.V), shown, chance=space.chance),
             leakage=self.leakage.of(one.V),
             kept=one.mean,
         )

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.choice.score import Leakage, separation
+from imapce.choice.score import Leakage, separation, shown_by_some
 from imapce.common.threads import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
@@ -89,6 +89,7 @@ def by_separation(problem: Problem, optima: list[Optimum]) -> list[Optimum]:
     leakage = Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
     scored = []
     for one in optima:
-        shown = separation(problem.Z.project(one.V), [Y.project(one.V) for Y in problem.Y.backgrounds])
+        known = [shown_by_some(Y, one.V) for Y in problem.Y.backgrounds]
+        shown = separation(shown_by_some(problem.Z, one.V), known)
         scored.append(replace(one, separation=shown, leakage=leakage.of(one.V)))
     return sorted(scored, key=lambda one: -discounted(one.separation, one.leakage))

@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.stats import norm
 
+from imapce.common.samples import seeded_sample
 from imapce.priors.labels import LabelTerm
-from imapce.rows.standardized import QuadraticForm
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.solution import Optimum
 from imapce.search.stiefel import squared_distances
 
@@ -51,6 +52,18 @@ SMOOTHING = 0.2
 LARGEST_MINORITY = (3 - 3**0.5) / 6
 SMALLEST_SHARE, SMALLEST_ROWS = 0.01, 10
 SAME_VIEW = 1e-3
+# Rows that a view is looked for and scored on; more are a seeded sample, drawn where they lie.
+SEARCHED_ROWS = 20_000
+
+
+def shown_by_some(rows: StandardizedRows, V: Array) -> Array:
+    """The rows in a view (m, k), a sample of them where they are very many.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> shown_by_some(StandardizedRows(DenseRows(np.eye(3))), np.eye(3)[:, :1]).shape
+    (3, 1)
+    """
+    return rows.project(V, seeded_sample(rows.n_rows, SEARCHED_ROWS))
 
 
 class Cuts:

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.choice.score import reached_by_chance
-from imapce.common.samples import seeded_sample
+from imapce.choice.score import reached_by_chance, shown_by_some
 from imapce.priors.problem import Problem
 from imapce.rows.open import open_rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
@@ -63,7 +62,7 @@ class Space:
             rows,
             _within(problem.X.second_moment, basis),
             [(part.weight, _within(part.second_moment, basis)) for part in parts],
-            [Y.project(basis, seeded_sample(Y.n_rows, BACKGROUND_ROWS)) for Y in problem.Y.backgrounds],
+            [shown_by_some(Y, basis) for Y in problem.Y.backgrounds],
             without_columns,
         )
 

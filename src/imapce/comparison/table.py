@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from imapce.common.clusters import require_in_memory
 from imapce.rows.standardized import column_scales
 from imapce.tables.encode import is_table
 from imapce.tables.named import NamedMatrix
@@ -22,6 +23,7 @@ class Table:
     """X as every estimator here reads it, for what a comparison itself needs of it: attributes, samples of rows."""
 
     def __init__(self, X: Any, *, missing: Literal["error", "mean"] = "error", standardize: bool = True):
+        require_in_memory(X, "compare")
         self.X, self.standardize = X, standardize
         self.reader, self.matrix = Reader.learn(X, missing=missing)
         self.n_rows, self.n_features = self.matrix.shape

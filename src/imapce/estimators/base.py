@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,6 +22,19 @@ from imapce.tables.columns import Unknown
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import Reader, require_numbers_in_rows
+
+
+def _left_lazy(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose result scikit-learn puts into the container of `set_output`, but for Dask collections: pandas
+    would compute them and bring them here.
+    """
+    plain = inspect.unwrap(method)
+
+    @functools.wraps(method)
+    def chosen(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        return (plain if is_dask(X) else method)(self, X, *args, **kwargs)
+
+    return chosen
 
 
 class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -35,8 +52,9 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Fit to `X` given what is known.
 
         `prior` is None, Attributes(columns), Labels(y), Samples(background), Subset(rows) or a list of them; an array
-        or Series of one label per row means Labels. X may be an array, a SciPy sparse matrix or a pandas, polars or
-        Arrow table; it is never changed. A fit that is refused or cancelled leaves the estimator as it was.
+        or Series of one label per row means Labels. X may be an array, a SciPy sparse matrix, a pandas, polars or Arrow
+        table, or a dask.array or dask.dataframe, whose rows stay where they are; it is never changed. A fit that is
+        refused or cancelled leaves the estimator as it was.
         """
         self._fit_whole(X, prior)
         return self
@@ -73,6 +91,22 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.input_tags.allow_nan = self.missing == "mean"
         return tags
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in {"transform", "fit_transform"} & set(cls.__dict__):
+            setattr(cls, name, _left_lazy(cls.__dict__[name]))
+
+    @property
+    def _wants_frame(self) -> bool:
+        """Whether `set_output` asks for tables; of a Dask collection they are Dask's."""
+        own = getattr(self, "_sklearn_output_config", {}).get("transform")
+        wanted = own or get_config()["transform_output"]
+        if wanted not in ("default", "pandas"):
+            raise InvalidValueError(
+                f'set_output(transform=...) must be "default" or "pandas" for Dask collections; got {wanted!r}.'
+            )
+        return wanted == "pandas"
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     @property
@@ -98,11 +132,11 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if isinstance(X, NamedMatrix):
             self._check_names(list(X.names), learning=learning)
             return
-        if is_dask(X) and not hasattr(X, "columns"):
-            if learning:
-                self.n_features_in_ = int(X.shape[1])
-            return
-        if is_scan(X) or is_dask(X):
+        if is_dask(X):
+            from imapce.tables.distributed import outline
+
+            X = outline(X)
+        if is_scan(X):
             self._check_names(list(X.columns) if learning else list(self.feature_names_in_), learning=learning)
             return
         if is_table(X) and not type(X).__module__.startswith("pandas"):

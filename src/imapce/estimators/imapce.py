@@ -19,7 +19,7 @@ from imapce.choice.known import by_neighbours, read_back
 from imapce.choice.path import PathSearch
 from imapce.choice.point import by_separation, solve_at
 from imapce.choice.trace_ratio import weight_by_ratio
-from imapce.common.cards import in_kind_of, on_host
+from imapce.common.cards import on_host
 from imapce.common.checks import (
     is_whole,
     require_choice,
@@ -28,6 +28,7 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
+from imapce.common.clusters import as_array, is_dask
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
@@ -279,7 +280,7 @@ class IMAPCE(LinearView):
         (50, 2)
         """
         check_is_fitted(self)
-        return in_kind_of(X, self._placed(self._read(X, unknown), self._optimum(view).components))
+        return self._shown(X, self._optimum(view).components, unknown)
 
     def transform_all(self, X: Any, *, most: int | None = None, unknown: Unknown | None = None) -> Array:
         """(m, n, k): the rows in each of the first `most` of `optima_`, read once; `unknown` as in `transform`.
@@ -292,8 +293,11 @@ class IMAPCE(LinearView):
         check_is_fitted(self)
         if most is not None:
             require_count("most", most)
+        axes = [one.components for one in self.optima_[:most]]
+        if is_dask(X):
+            return self._shown_side_by_side(X, axes, unknown)
         matrix = self._read(X, unknown)
-        return np.stack([on_host(self._placed(matrix, one.components)) for one in self.optima_[:most]])
+        return np.stack([on_host(self._placed(matrix, one)) for one in axes])
 
     def _optimum(self, view: Any) -> Optimum:
         if not is_whole(view) or not 0 <= view < len(self.optima_):
@@ -306,7 +310,7 @@ class IMAPCE(LinearView):
         """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
         check_is_fitted(self)
         try:
-            embedding = np.asarray(X, dtype=np.float64)
+            embedding = as_array(X) if is_dask(X) else np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidTypeError(f"X must hold numbers, one column per axis; {error}.") from error
         if embedding.ndim != 2 or embedding.shape[1] != len(self.components_):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from imapce.common.cards import in_kind_of, is_on_card, on_host
 from imapce.common.checks import random_generator
+from imapce.common.clusters import as_array, is_dask
 from imapce.common.threads import one_thread, threads_for
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
@@ -27,7 +29,9 @@ from imapce.rows.base import Rows
 from imapce.rows.open import open_rows, projected
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import shares_of_kurtosis, stacked_product
+from imapce.tables.columns import Unknown
 from imapce.tables.encode import frame
+from imapce.tables.reader import Missing, Reader
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +40,27 @@ Array = NDArray[np.float64]
 
 # A d×d matrix of 512 MiB: what decomposes one whole takes minutes there and hours beyond.
 MOST_COLUMNS = 8192
+
+
+@dataclass(frozen=True)
+class PlacedPart:
+    """Where a view puts the rows of one part of a table, read as any table is: a function that can be sent.
+
+    >>> PlacedPart(Reader(2), np.array([[1.0], [0.0]]), np.ones(2))(np.array([[3.0, 5.0]]))
+    array([[2.]])
+    """
+
+    reader: Reader
+    weights: Array
+    mean: Array
+    missing: Missing = "error"
+    unknown: Unknown | None = None
+
+    def __call__(self, part: Any) -> Array:
+        if not len(part):
+            return np.empty((0, self.weights.shape[1]))
+        matrix = self.reader.read(part, means=self.mean, missing=self.missing, unknown=self.unknown)
+        return projected(matrix, self.weights, self.mean)
 
 
 class LinearView(TableEstimator):
@@ -115,7 +140,11 @@ class LinearView(TableEstimator):
         return len(self.components_)
 
     def transform(self, X: Any) -> Array:
-        """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row."""
+        """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row.
+
+        Of a Dask collection it is a dask.array (with set_output "pandas" a dask.dataframe), and nothing is computed
+        before it is asked for.
+        """
         return self._view(X)
 
     def transform_to(
@@ -147,7 +176,28 @@ class LinearView(TableEstimator):
 
     def _view(self, X: Any) -> Array:
         check_is_fitted(self)
-        return in_kind_of(X, self._placed(self._read(X), self.components_))
+        return self._shown(X, self.components_)
+
+    def _shown(self, X: Any, components: Array, unknown: Unknown | None = None) -> Any:
+        """New rows in the view with these axes (m, d), where and as X is."""
+        if is_dask(X):
+            return self._shown_lazily(X, components, unknown)
+        return in_kind_of(X, self._placed(self._read(X, unknown), components))
+
+    def _shown_lazily(self, X: Any, components: Array, unknown: Unknown | None = None) -> Any:
+        from imapce.tables.distributed import each_part
+
+        self.reader_.require_table_for_categories(X)
+        self._keep_books(X, learning=False)
+        place = PlacedPart(self.reader_, self._column_weights(components), self.mean_, self.missing, unknown)
+        names = axis_names(len(components), type(self).__name__.lower())
+        return each_part(X, place, names, frame=self._wants_frame)
+
+    def _shown_side_by_side(self, X: Any, axes: list[Array], unknown: Unknown | None) -> Any:
+        """(m, n, k): a Dask collection in several views, read once for all."""
+        from imapce.tables.distributed import side_by_side
+
+        return side_by_side(as_array(self._shown_lazily(X, np.concatenate(axes), unknown)), len(axes))
 
     def plot(self, X: Any, *, color: Any = None, **settings: Any) -> Figure:
         """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`.
@@ -163,15 +213,21 @@ class LinearView(TableEstimator):
         return plot_embedding(self._view(X), color=color, **settings)
 
     def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
-        """`fit`, then the view of the same rows, which are read once for both."""
+        """`fit`, then the view of the same rows, which are read once for both (but where they lie on a cluster)."""
         matrix = self._fit_whole(X, prior)
+        if is_dask(X):
+            return self._shown_lazily(X, self.components_)
         return in_kind_of(X, self._placed(matrix, self.components_))
+
+    def _column_weights(self, components: Array) -> Array:
+        """Axes (m, d) as weights (d, m) of the columns in their own units."""
+        inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
+        return (components * inverse).T
 
     def _placed(self, matrix: Any, components: Array) -> Array:
         """Rows as they were read, in the view with these axes (m, d)."""
-        inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
         with threads_for(*matrix.shape):
-            return projected(matrix, (components * inverse).T, self.mean_)
+            return projected(matrix, self._column_weights(components), self.mean_)
 
     def influence(self, X: Any) -> Array:
         """How much of the view each row decides: n·max(‖qᵢ‖²/Σ‖q‖², sᵢ²/Σs²) with q = XV and s = qᵀ(Σqqᵀ)⁻¹q.
@@ -186,7 +242,8 @@ class LinearView(TableEstimator):
         7
         """
         check_is_fitted(self)
-        view = on_host(self._placed(self._read(X), self.components_))
+        # The shares are among all rows, so those of a cluster come here: two numbers for each.
+        view = np.array(self._view(X)) if is_dask(X) else on_host(self._placed(self._read(X), self.components_))
         # In the largest value's units, whose fourth powers fit in a float.
         view /= max(float(np.abs(view).max(initial=0.0)), np.finfo(np.float64).tiny)
         variance = np.einsum("ik,ik->i", view, view)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.checks import is_whole, require_count
+from imapce.common.clusters import is_dask
 from imapce.errors import ImapceError, InvalidValueError
 from imapce.exploration.steps import View
 from imapce.priors.kinds import Subset, known_rows, require_same_index
@@ -62,7 +63,7 @@ def names_of_rows(row_ids: Any, X: Any, n_rows: int) -> NDArray:
     array([0, 1, 2])
     """
     if row_ids is None:
-        index = getattr(X, "index", None) if is_table(X) else None
+        index = getattr(X, "index", None) if is_table(X) or is_dask(X) else None
         return np.arange(n_rows) if index is None else np.asarray(index)
     ids = np.asarray(row_ids)
     if ids.shape != (n_rows,):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import erf
 
+from imapce.common.cards import on_host
 from imapce.exploration.naming import NOTHING_APART, name_of_traits, traits_worth_telling
 from imapce.exploration.traits import Trait, say_the_same, trait_of
 from imapce.rows.base import Rows
@@ -137,16 +138,7 @@ class GroupMoments:
         # About the mean of all rows, where the sums of squares do not cancel.
         centre = rows.moments().mean
         self._counts = np.bincount(groups, minlength=n_groups)
-        self._sums = np.zeros((n_groups, rows.n_features))
-        self._squares = np.zeros((n_groups, rows.n_features))
-        start = 0
-        for block in rows.blocks():
-            here = groups[start : start + len(block)]
-            start += len(block)
-            members = sparse.csr_array((np.ones(len(here)), (here, np.arange(len(here)))), shape=(n_groups, len(here)))
-            deviation = block - centre
-            self._sums += members @ deviation
-            self._squares += members @ np.square(deviation, out=deviation)
+        self._sums, self._squares = rows.unfolded.add_blocks(BlockSums(centre, n_groups), beside=groups)
         self._centre = centre + rows.origin
 
     def of(self, groups: Iterable[int]) -> tuple[int, Array, Array]:
@@ -156,6 +148,32 @@ class GroupMoments:
         offset = self._sums[chosen].sum(axis=0) / max(count, 1)
         variance = self._squares[chosen].sum(axis=0) / max(count, 1) - offset**2
         return count, self._centre + offset, np.maximum(variance, 0.0)
+
+
+@dataclass(frozen=True)
+class BlockSums:
+    """Of the rows of a block in each of the groups the sum and the sum of squares, about a centre."""
+
+    centre: Array
+    n_groups: int
+
+    def __call__(self, block: Array, groups: Groups) -> tuple[Array, Array]:
+        places = (groups, np.arange(len(groups)))
+        members = sparse.csr_array((np.ones(len(groups)), places), shape=(self.n_groups, len(groups)))
+        deviation = block - self.centre
+        sums = members @ deviation
+        return sums, members @ np.square(deviation, out=deviation)
+
+
+@dataclass(frozen=True)
+class BlockDistances:
+    """How far the rows of a block are from a mean, squared, in units 1/weight."""
+
+    mean: Array
+    weight: Array
+
+    def __call__(self, block: Array) -> Array:
+        return np.square((on_host(block) - self.mean) * self.weight).sum(axis=1)
 
 
 class Describer:
@@ -300,8 +318,9 @@ class Describer:
         mean = self._moments.of(groups)[1] - self._rows.origin
         spread = np.sqrt(self._moments.of(range(self._n_groups))[2])
         weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
-        distance = [(np.square((block - mean) * weight)).sum(axis=1) for block in self._rows.subset(inside).blocks()]
-        nearest = np.argsort(np.concatenate(distance), kind="stable")[:MOST_TYPICAL]
+        chosen = self._rows.unfolded.subset(inside)
+        distance = np.concatenate(list(chosen.reduce_blocks(BlockDistances(mean, weight))))
+        nearest = np.argsort(distance, kind="stable")[:MOST_TYPICAL]
         return tuple(
             TypicalRow(int(row), str(self._ids[row]), tuple(column.text(int(row)) for column in columns))
             for row in np.flatnonzero(inside)[nearest]

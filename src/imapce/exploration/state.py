@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from imapce.common.checks import require_choice, require_count, require_seed, require_truth
+from imapce.common.clusters import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
@@ -264,6 +265,7 @@ class Session(ShownExploration):
         priors: list[Prior] = []
         for prior in self._other_priors:
             if isinstance(prior, Samples):
+                require_in_memory(prior.background, "a session that is kept in a file")
                 matrix = self._reader.background(prior.background, means=mean, missing=self._model.missing)
                 dense = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
                 priors.append(Samples(dense, weight=prior.weight))

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.checks import is_missing
+from imapce.common.clusters import is_dask
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.tables.encode import is_table
@@ -190,6 +191,8 @@ class LabelTerm:
 
 def _entries(y: Any) -> tuple[NDArray[np.object_], str | None]:
     """One Python object per row, and the name of a Series or of the only column of a table."""
+    if is_dask(y):
+        y = y.compute()
     if is_table(y):
         table = nw.from_native(y, eager_only=True)
         if len(table.columns) != 1:

@@ -122,12 +122,13 @@ class Rows(ABC):
     def project(self, W: Array, offset: Array) -> Array:
         """The n × c matrix of Wᵀz − offset."""
 
+    def project_some(self, W: Array, offset: Array, mask: NDArray[np.bool_]) -> Array:
+        """`project` of the rows where `mask` is true."""
+        return self.subset(mask).project(W, offset)
+
     def cross(self, values: Array) -> Array:
         """Σ z lᵀ (d, q), l the values (n, q) beside the rows."""
-        result, start = np.zeros((self.n_features, values.shape[1])), 0
-        for block in self.blocks():
-            result += block.T @ values[start : start + len(block)]
-            start += len(block)
+        (result,) = self.add_blocks(_cross, beside=values)
         return result
 
     @abstractmethod
@@ -153,6 +154,24 @@ class Rows(ABC):
         """
         return map(reduce, self.native_blocks(columns))
 
+    def add_blocks(self, reduce: Callable[..., tuple[Any, ...]], *, beside: AnyArray | None = None) -> tuple[Any, ...]:
+        """The sums over all blocks of the arrays that `reduce` makes of each, added where the rows lie.
+
+        With `beside` (n, ...) it is called with a block and with what stands beside its rows.
+        """
+        total: tuple[Any, ...] = ()
+        start = 0
+        for block in self.native_blocks() if beside is None else self.blocks():
+            stop = start + len(block)
+            part = reduce(block) if beside is None else reduce(block, beside[start:stop])
+            start = stop
+            if not total:
+                total = part
+                continue
+            for sum_, more in zip(total, part, strict=True):
+                sum_ += more
+        return total
+
     def digest(self) -> str:
         """What tells these numbers, in this order, from any others."""
         digest = hashlib.blake2b(digest_size=16)
@@ -165,6 +184,10 @@ class Rows(ABC):
     def unfolded(self) -> Rows:
         """The rows themselves, where what is asked for is another reduction than the one they were folded for."""
         return self
+
+
+def _cross(block: Array, values: Array) -> tuple[Array]:
+    return (block.T @ values,)
 
 
 def scatter_is_affordable(n_features: int, n_bytes: int) -> bool:

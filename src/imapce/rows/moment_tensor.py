@@ -89,10 +89,7 @@ class Layout:
 
 def fold(rows: Rows, coordinates: Coordinates, layout: Layout) -> Array:
     """T = Σ vech(z̃z̃ᵀ) vech(z̃z̃ᵀ)ᵀ: n·p² multiplications, the costliest thing done to rows here."""
-    parts = rows.reduce_blocks(BlockFold(coordinates, layout))
-    T = next(parts)
-    for part in parts:
-        T += part
+    (T,) = rows.add_blocks(BlockFold(coordinates, layout))
     return on_host(T)
 
 
@@ -103,7 +100,7 @@ class BlockFold:
     coordinates: Coordinates
     layout: Layout
 
-    def __call__(self, block: Any) -> Any:
+    def __call__(self, block: Any) -> tuple[Any]:
         xp = array_module(block)
         left, right = (xp.asarray(side) for side in self.layout.upper)
         T = xp.zeros((len(left), len(left)))
@@ -116,7 +113,7 @@ class BlockFold:
             extended[:, 1:] = part @ forward
             products = extended[:, left] * extended[:, right]
             T += products.T @ products
-        return T
+        return (T,)
 
 
 class MomentTensorRows(Rows):

@@ -101,8 +101,6 @@ def projected(matrix: Any, W: Array, mean: NDArray) -> Array:
         return SparseRows(matrix).project(W, mean @ W)
     if is_on_card(matrix):
         return projected_on_card(matrix, W, mean)
-    if hasattr(matrix, "parts"):
-        return DaskRows(matrix, origin=mean).lazily_projected(W)
     if isinstance(matrix, Stream):
         return FileRows(matrix, origin=mean).project(W, np.zeros(W.shape[1]))
     return DenseRows(matrix, origin=mean).project(W, np.zeros(W.shape[1]))

@@ -169,12 +169,12 @@ class StandardizedRows:
 
     def project(self, V: Array, sample: NDArray[np.bool_] | None = None) -> Array:
         """ZV (n, c), or of the rows in `sample` alone; scaled as Z is, whatever rows are asked for."""
-        # Folding a sample would cost more than the one pass over it.
-        rows = self.rows if sample is None else self.rows.unfolded
-        if sample is not None and not sample.all():
-            rows = rows.subset(sample)
         scaled = self._inverse[:, None] * V
-        return rows.project(scaled, self._mean @ scaled)
+        offset = self._mean @ scaled
+        if sample is None or sample.all():
+            return self.rows.project(scaled, offset)
+        # Folding a sample would cost more than the one pass over it.
+        return self.rows.unfolded.project_some(scaled, offset, sample)
 
     def sampled(self, sample: NDArray[np.bool_]) -> Array:
         """The rows in `sample` themselves (m, d), for what no reduction can tell; a few thousand at most."""

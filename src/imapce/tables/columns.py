@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import narwhals as nw
 import numpy as np
@@ -48,12 +48,11 @@ def plan_of(series: nw.Series[Any]) -> Plan | str:
     dtype = series.dtype
     if all_missing(series):
         return "has only missing values (drop it)"
-    if dtype == nw.Boolean:
-        return Plan("boolean", (), None, series)
-    if dtype.is_numeric():
-        return Plan("number", (), None, series)
-    if dtype not in (nw.String, nw.Categorical, nw.Enum):
-        return _not_a_number(series)
+    kind = kind_of(series)
+    if kind in ("boolean", "number"):
+        return Plan(cast(Kind, kind), (), None, series)
+    if kind != "category":
+        return kind
     dictionary, codes = _dictionary_and_codes(series)
     observed = [dictionary[code] for code in np.unique(codes) if code >= 0]
     kinds = {type(value) for value in observed}
@@ -65,6 +64,20 @@ def plan_of(series: nw.Series[Any]) -> Plan | str:
         distinct = f"{len(categories)} distinct values in {rows} rows"
         return f"is free text with {distinct} (drop it, or make it categorical)"
     return Plan("category", categories, _positions(dictionary, codes, categories), series)
+
+
+def kind_of(series: nw.Series[Any]) -> Kind | str:
+    """The kind that a column is by its type, or why it cannot be any.
+
+    >>> kind_of(nw.from_native(pa.chunked_array([[True]]), series_only=True))
+    'boolean'
+    """
+    dtype = series.dtype
+    if dtype == nw.Boolean:
+        return "boolean"
+    if dtype.is_numeric():
+        return "number"
+    return "category" if dtype in (nw.String, nw.Categorical, nw.Enum) else _not_a_number(series)
 
 
 def follow(

@@ -3,24 +3,32 @@
 >>> import dask.array as da
 >>> encoding, chunks = learned_on_cluster(da.ones((6, 2), chunks=(3, 2)))
 >>> chunks.lengths, chunks.shape
-((3, 3), (6, 2))
+((6,), (6, 2))
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from imapce.common.words import listed
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
-from imapce.tables.columns import Unknown
-from imapce.tables.encode import encode
-from imapce.tables.encoding import Encoding
+from imapce.tables.columns import Unknown, all_missing, kind_of
+from imapce.tables.encode import column_at, column_names, encode
+from imapce.tables.encoding import Encoding, Kind
 from imapce.tables.scanned import Column, encoding_of, require_usable
 
+Array = NDArray[np.float64]
 Missing = Literal["error", "mean"]
+
+# Chunks are put together until they hold so many bytes: a task costs the scheduler 0.2 to 1 ms, and the rows of 32 MiB
+# an evaluation of ten starts 20 to 40 ms. Of very many rows they are larger, so that there are about `MANY` of them.
+SMALLEST_CHUNK, LARGEST_CHUNK, MANY = 32 << 20, 256 << 20, 256
 
 
 @dataclass(frozen=True)
@@ -43,93 +51,272 @@ class Chunks:
 
     def chosen(self, parts: tuple[Any, ...], lengths: tuple[int, ...]) -> Chunks:
         """Other parts with the same columns."""
-        return Chunks(parts, lengths, self.n_features)
+        return replace(self, parts=parts, lengths=lengths)
 
 
 def learned_on_cluster(X: Any, *, missing: Missing = "error") -> tuple[Encoding | None, Chunks]:
     """The encoding of a table (None for an array) and its chunks, held by the cluster from now on."""
     with needs("Reading Dask collections", "imapce[dask]"):
         import dask
-    if not hasattr(X, "columns"):
-        if missing == "mean":
-            raise InvalidValueError(
-                'missing="mean" fills tables; fill a dask.array by itself, or pass a dask.dataframe.'
-            )
-        return None, _of_array(X)
-    parts = X.to_delayed()
-    looked = dask.compute(*[dask.delayed(_looked_at)(part) for part in parts])
-    columns, n_rows = looked[0][1], sum(length for length, _ in looked)
+    if not is_dask_table(X):
+        return None, _of_array(X, "X", missing, None)
+    column_names(outline(X))
+    looked = dask.compute(*[dask.delayed(_looked_at)(part) for part in X.to_delayed()])
+    n_rows = sum(length for length, _ in looked)
+    _require_rows(n_rows, "X")
+    columns = [_joined(name, [part[i] for _, part in looked]) for i, name in _names(X)]
     require_usable(columns)
-    for _, others in looked[1:]:
-        columns = [one.joined(other) for one, other in zip(columns, others, strict=True)]
     encoding = encoding_of(columns, n_rows, missing=missing)
-    chunks = encoded_on_cluster(X, encoding, missing=missing)
-    return encoding, chunks
+    return encoding, encoded_on_cluster(X, encoding, missing=missing)
 
 
 def encoded_on_cluster(
-    X: Any, encoding: Encoding | None, *, missing: Missing = "error", unknown: Unknown = "error"
+    X: Any,
+    encoding: Encoding | None,
+    *,
+    missing: Missing = "error",
+    unknown: Unknown = "error",
+    extra: Literal["error", "ignore"] = "error",
+    means: Array | None = None,
+    name: str = "X",
 ) -> Chunks:
-    """The chunks of new rows, their columns as they were learned."""
-    if (encoding is None) == hasattr(X, "columns"):
-        raise InvalidTypeError("X must be what it was in fit: a dask.array there and here, or a table there and here.")
+    """The chunks of new rows, their columns as they were learned; `means` fill the gaps of an array."""
+    if (encoding is None) == is_dask_table(X):
+        here, there = ("a dask.dataframe", "an array") if is_dask_table(X) else ("a dask.array", "a table")
+        raise InvalidTypeError(f"{name} must be {there}, as in fit; got {here}.")
     if encoding is None:
-        return _of_array(X)
+        return _of_array(X, name, missing, means)
     import dask
 
     make = dask.delayed(_encoded, pure=False)
-    parts = dask.persist(*[make(part, encoding, missing, unknown) for part in X.to_delayed()])
+    settings = {"encoding": encoding, "missing": missing, "unknown": unknown, "extra": extra, "name": name}
+    parts = dask.persist(*[make(part, settings) for part in X.to_delayed()])
     lengths = dask.compute(*[dask.delayed(len)(part) for part in parts])
-    return _without_empty(parts, lengths, len(encoding.feature_names))
+    return _held(parts, lengths, (len(encoding.feature_names), 8), name)
 
 
-def _of_array(X: Any) -> Chunks:
+def is_dask_table(X: Any) -> bool:
+    """Whether a Dask collection has named columns.
+
+    >>> import dask.array as da
+    >>> is_dask_table(da.ones((2, 2)))
+    False
+    """
+    return hasattr(X, "columns")
+
+
+def outline(X: Any) -> Any:
+    """A pandas table with the columns of a dask.dataframe and none of its rows; an array as it is."""
+    if not is_dask_table(X):
+        return X
+    from dask.dataframe.dispatch import make_meta
+
+    return make_meta(X)
+
+
+def each_part(X: Any, function: Callable[[Any], Array], names: Sequence[str], *, frame: bool = False) -> Any:
+    """`function` of every part of X, lazily: a dask.array with a column for each of the names, or a dask.dataframe.
+
+    >>> import dask.array as da
+    >>> each_part(da.ones((4, 3), chunks=2), lambda part: part[:, :1], ["first"]).compute().ravel()
+    array([1., 1., 1., 1.])
+    """
+    if not is_dask_table(X):
+        rows = _whole_rows(X)
+        chunks = (rows.chunks[0], (len(names),))
+        made = rows.map_blocks(function, chunks=chunks, dtype=np.float64, meta=np.empty((0, 0)), token="imapce_view")
+        if not frame:
+            return made
+        import dask.dataframe as dd
+
+        return dd.from_dask_array(made, columns=list(names))
+    import pandas as pd
+
+    empty = pd.DataFrame(np.empty((0, len(names))), columns=list(names), index=outline(X).index)
+    made = X.map_partitions(AsFrame(function, tuple(names)), meta=empty, enforce_metadata=False)
+    return made if frame else made.to_dask_array()
+
+
+def side_by_side(made: Any, count: int) -> Any:
+    """(n, count·k) as (count, n, k), lazily; the rows may be any number."""
+    import dask.array as da
+
+    width = made.shape[1] // count
+    parts = [made[:, i * width : (i + 1) * width] for i in range(count)]
+    return da.stack(parts, allow_unknown_chunksizes=True)
+
+
+@dataclass(frozen=True)
+class AsFrame:
+    """What a function makes of a pandas table, as one with its index."""
+
+    function: Callable[[Any], Array]
+    names: tuple[str, ...]
+
+    def __call__(self, part: Any) -> Any:
+        import pandas as pd
+
+        return pd.DataFrame(self.function(part), index=part.index, columns=list(self.names))
+
+
+# --- arrays -----------------------------------------------------------------------------------------------------------
+
+
+def _whole_rows(X: Any) -> Any:
+    return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+
+
+def _of_array(X: Any, name: str, missing: Missing, means: Array | None) -> Chunks:
     import dask
+    from imapce.tables.reader import require_numbers_in_rows
 
-    if X.ndim != 2:
-        raise InvalidValueError(f"X must have rows and columns; got a dask.array of {X.ndim} dimensions.")
+    require_numbers_in_rows(X, name)
     if X.dtype.kind not in "fiub":
-        raise InvalidTypeError(f"X must hold real numbers; got a dask.array of {X.dtype}.")
-    whole_rows = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
-    parts = dask.persist(*whole_rows.to_delayed().ravel())
-    seen = dask.compute(*[dask.delayed(_checked)(part) for part in parts])
+        raise InvalidTypeError(
+            f"{name} must hold real numbers; got a dask.array of {X.dtype}. Convert it, for example with "
+            "X.astype(float)."
+        )
+    if np.isnan(X.shape[1]):
+        raise InvalidValueError(
+            f"{name} must have a known number of columns; got a dask.array of shape {X.shape}. Call "
+            "X.compute_chunk_sizes() first."
+        )
+    parts = dask.persist(*_whole_rows(X).to_delayed().ravel())
+    seen = dask.compute(*[dask.delayed(_checked)(part, name) for part in parts])
+    lengths = [one.n_rows for one in seen]
+    _require_rows(sum(lengths), name)
+    missed, endless = (np.sum([getattr(one, what) for one in seen], axis=0) for what in ("missing", "endless"))
     names = [f"x{i}" for i in range(X.shape[1])]
-    for words, place in ((("no missing values", "NaN"), 1), (("finite values", "infinity"), 2)):
-        bad = np.sum([one[place] for one in seen], axis=0) > 0
-        if bad.any():
+    if endless.any():
+        raise InvalidValueError(
+            f"{name} must have finite values, and column {listed(names, endless > 0)} has infinity; drop those rows "
+            "or clip the values."
+        )
+    if missed.any():
+        # A column of nothing but NaN has no mean.
+        if missing == "error" or (means is None and (missed == sum(lengths)).any()):
             raise InvalidValueError(
-                f"X must have {words[0]}, and column {listed(names, bad)} has {words[1]}; drop those rows first."
+                f"{name} must have no missing values, and column {listed(names, missed > 0)} has NaN; drop those rows "
+                'or columns, or fill them with missing="mean".'
             )
-    return _without_empty(parts, [one[0] for one in seen], X.shape[1])
+        if means is None:
+            means = np.sum([one.total for one in seen], axis=0) / (sum(lengths) - missed)
+        fill = dask.delayed(_filled, pure=False)
+        parts = dask.persist(*[fill(part, means) for part in parts])
+    return _held(parts, lengths, (X.shape[1], X.dtype.itemsize), name)
 
 
-def _without_empty(parts: Any, lengths: Any, n_features: int) -> Chunks:
-    full = [(part, int(length)) for part, length in zip(parts, lengths, strict=True) if length]
-    if not full:
-        raise InvalidValueError("X must have rows, and every part of it is empty.")
-    return Chunks(tuple(part for part, _ in full), tuple(length for _, length in full), n_features)
+@dataclass(frozen=True)
+class Seen:
+    """Rows of a chunk, and of each column its sum and how many of its values are missing and endless."""
+
+    n_rows: int
+    total: Array
+    missing: NDArray[np.intp]
+    endless: NDArray[np.intp]
 
 
-def _checked(part: Any) -> tuple[int, Any, Any]:
-    """Rows of a chunk, and how many values of each column are missing and endless."""
-    if part.dtype.kind != "f":
-        nothing = np.zeros(part.shape[1], dtype=np.intp)
-        return len(part), nothing, nothing
-    return len(part), np.isnan(part).sum(axis=0), np.isinf(part).sum(axis=0)
+def _checked(part: Any, name: str) -> Seen:
+    from imapce.tables.reader import require_numbers_in_rows
+
+    if not isinstance(part, np.ndarray):
+        raise InvalidTypeError(
+            f"{name} must be made of NumPy arrays; got chunks that are {type(part).__name__}. Convert them, for "
+            "example with X.map_blocks(lambda chunk: chunk.toarray())."
+        )
+    require_numbers_in_rows(part, name)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = part.sum(axis=0, dtype=np.float64)
+    nothing = np.zeros(part.shape[1], dtype=np.intp)
+    if np.isfinite(total).all():
+        return Seen(len(part), total, nothing, nothing)
+    missing = np.isnan(part)
+    return Seen(len(part), np.nansum(part, axis=0, dtype=np.float64), missing.sum(axis=0), np.isinf(part).sum(axis=0))
 
 
-def _looked_at(part: Any) -> tuple[int, list[Column]]:
-    import pyarrow as pa
+def _filled(part: Any, means: Array) -> Any:
+    from imapce.tables.reader import filled
 
-    table = pa.Table.from_pandas(part, preserve_index=False)
-    columns = [Column.of(field) for field in table.schema]
-    for one, values in zip(columns, table.columns, strict=True):
-        for chunk in values.chunks if not one.refused else ():
-            one.look_at(chunk)
+    return filled(part, means)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _names(X: Any) -> list[tuple[int, str]]:
+    return list(enumerate(map(str, X.columns)))
+
+
+def _looked_at(part: Any) -> tuple[int, list[Column | int]]:
+    """What one part of a table tells of its columns; of one that has no value there, how many are missing."""
+    columns = [_column(column_at(part, i), name) for i, name in _names(part)]
     return len(part), columns
 
 
-def _encoded(part: Any, encoding: Encoding, missing: Missing, unknown: Unknown) -> Any:
+def _column(series: Any, name: str) -> Column | int:
+    if all_missing(series):
+        return len(series)
+    kind = kind_of(series)
+    if kind not in ("number", "boolean", "category"):
+        return Column(name, "number", refused=kind)
+    try:
+        values = series.to_arrow()
+    except pa.ArrowException:
+        # pandas categories may mix types (1 and "a"), which no Arrow dictionary holds.
+        return Column(name, "category", refused="has categories of more than one type (make them text)")
+    one = Column(name, cast(Kind, kind), text=kind == "category" and not pa.types.is_dictionary(values.type))
+    for chunk in values.chunks if isinstance(values, pa.ChunkedArray) else [values]:
+        one.look_at(chunk)
+    return one
+
+
+def _joined(name: str, parts: Sequence[Column | int]) -> Column:
+    """What all parts tell of a column."""
+    told = [one for one in parts if not isinstance(one, int)]
+    if not told:
+        return Column(name, "number", refused="has only missing values (drop it)")
+    if refused := next((one for one in told if one.refused), None):
+        return refused
+    kinds = sorted({one.kind for one in told})
+    if len(kinds) > 1:
+        return Column(name, "number", refused=f"is a {kinds[0]} in one part and a {kinds[1]} in another (convert it)")
+    first, *others = told
+    for one in others:
+        first = first.joined(one)
+    first.n_missing += sum(one for one in parts if isinstance(one, int))
+    return first
+
+
+def _encoded(part: Any, settings: dict[str, Any]) -> Any:
     if not len(part):
-        return np.empty((0, len(encoding.feature_names)))
-    return encode(part, encoding=encoding, missing=missing, unknown=unknown, extra="ignore").matrix
+        return np.empty((0, len(settings["encoding"].feature_names)))
+    return encode(part, **settings).matrix
+
+
+# --- both -------------------------------------------------------------------------------------------------------------
+
+
+def _require_rows(n_rows: int, name: str) -> None:
+    if not n_rows:
+        raise InvalidValueError(f"{name} must have rows, and every part of it is empty; check the step that made it.")
+
+
+def _held(parts: Any, lengths: Sequence[int], width: tuple[int, int], name: str) -> Chunks:
+    """The parts that have rows, small ones put together; how, depends on the lengths alone."""
+    import dask
+
+    n_features, itemsize = width
+    full = [(part, int(length)) for part, length in zip(parts, lengths, strict=True) if length]
+    n_rows = sum(length for _, length in full)
+    _require_rows(n_rows, name)
+    row = max(1, n_features * itemsize)
+    wanted = min(max(n_rows * row // MANY, SMALLEST_CHUNK), LARGEST_CHUNK) // row
+    groups: list[list[tuple[Any, int]]] = [[]]
+    for one in full:
+        if groups[-1] and sum(length for _, length in groups[-1]) + one[1] > wanted:
+            groups.append([])
+        groups[-1].append(one)
+    together = dask.delayed(np.concatenate, pure=False)
+    made = [group[0][0] if len(group) == 1 else together([part for part, _ in group]) for group in groups]
+    held = dask.persist(*made) if len(groups) < len(full) else made
+    return Chunks(tuple(held), tuple(sum(length for _, length in group) for group in groups), n_features)

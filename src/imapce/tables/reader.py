@@ -86,7 +86,7 @@ class Reader:
         if is_scan(X):
             return self._scanned(X, missing, unknown or self.unknown)
         if is_dask(X):
-            return self._on_cluster(X, missing, unknown or self.unknown)
+            return self._on_cluster(X, missing=missing, unknown=unknown or self.unknown, means=means)
         if is_table(X):
             matrix = encode(X, encoding=self.encoding, missing=missing, unknown=unknown or self.unknown).matrix
             if matrix.shape[1] != self.n_features:
@@ -112,7 +112,7 @@ class Reader:
         if is_scan(table):
             return self._scanned(table, missing, "error")
         if is_dask(table):
-            return self._on_cluster(table, missing, "error")
+            return self._on_cluster(table, missing=missing, extra="ignore", means=means, name=name)
         table = self._in_order(table, name)
         if is_table(table):
             matrix = encode(table, encoding=self.encoding, name=name, extra="ignore", missing=missing).matrix
@@ -156,13 +156,15 @@ class Reader:
             raise InvalidValueError(f"X must have the columns of fit, and the scan lacks {listing(map(repr, absent))}.")
         return ScannedMatrix(X, self.encoding, missing=missing, unknown=unknown)
 
-    def _on_cluster(self, X: Any, missing: Missing, unknown: Unknown) -> Chunks:
-        """The matrix of new rows on a cluster."""
+    def _on_cluster(self, X: Any, *, name: str = "X", **how: Any) -> Chunks:
+        """The matrix of new rows on a cluster, as `encoded_on_cluster` reads them."""
         from imapce.tables.distributed import encoded_on_cluster
 
-        chunks = encoded_on_cluster(X, self.encoding, missing=missing, unknown=unknown)
+        chunks = encoded_on_cluster(X, self.encoding, name=name, **how)
         if chunks.n_features != self.n_features:
-            raise InvalidValueError(f"X must have the {self.n_features} columns of fit; got {chunks.n_features}.")
+            raise InvalidValueError(f"{name} must have the {self.n_features} columns of X; got {chunks.n_features}.")
+        if name != "X" and chunks.shape[0] < 2:
+            raise InvalidValueError(f"{name} must have at least 2 rows; got {chunks.shape[0]}.")
         return chunks
 
     def require_table_for_categories(self, X: Any) -> None:

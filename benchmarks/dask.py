@@ -1,0 +1,100 @@
+"""Claim: an evaluation on two Dask workers takes at most 1.5 times that of the dense engine with two threads.
+
+    python -m benchmarks.dask [--rows 2000000] [--columns 100] [--chunk 100000] [--turns 5]
+
+An evaluation is value and gradient's one pass, `quartic`, of ten starts with two axes over float32 rows. The engines
+take turns in one run; ratios are those of medians. Two threads that wait for each other are slow where other work runs:
+then the seconds of processors are the ones to compare. A round over next to no rows tells what Dask takes by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import psutil
+from distributed import Client, LocalCluster
+
+from imapce.common.threads import one_thread
+from imapce.rows.dask import DaskRows
+from imapce.rows.dense import DenseRows
+from imapce.search.stiefel import random_frames
+from imapce.tables import distributed
+from imapce.tables.reader import Reader
+
+
+def taken(call: Callable[[], Any], by: list[psutil.Process]) -> tuple[float, float]:
+    """Seconds on the wall, and those of the processors in some processes."""
+    begin, busy = time.perf_counter(), sum(sum(one.cpu_times()[:2]) for one in by)
+    call()
+    return time.perf_counter() - begin, sum(sum(one.cpu_times()[:2]) for one in by) - busy
+
+
+def drawn(rows: int, columns: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((rows, columns), dtype=np.float32)
+
+
+def on_cluster(n: int, d: int, chunk: int) -> DaskRows:
+    """Rows that the workers draw themselves; the same that `in_memory` draws."""
+    import dask.array as da
+
+    import dask
+
+    draw = dask.delayed(drawn, pure=False)
+    sizes = [min(chunk, n - start) for start in range(0, n, chunk)]
+    parts = [da.from_delayed(draw(size, d, i), (size, d), np.float32) for i, size in enumerate(sizes)]
+    return DaskRows(Reader.learn(da.concatenate(parts))[1])
+
+
+def in_memory(n: int, d: int, chunk: int) -> DenseRows:
+    X = np.empty((n, d), dtype=np.float32)
+    for i, start in enumerate(range(0, n, chunk)):
+        X[start : start + chunk] = drawn(min(chunk, n - start), d, i)
+    return DenseRows(X)
+
+
+def measured(n: int, d: int, chunk: int, *, turns: int, workers: list[psutil.Process]) -> None:
+    W, offset = random_frames(10, d, 2, np.random.default_rng(0)), np.zeros((10, 2))
+    theirs, mine = in_memory(n, d, chunk), on_cluster(n, d, chunk)
+    expected, got = theirs.quartic(W, offset).weighted, mine.quartic(W, offset).weighted
+    error = np.abs(got - expected).max() / np.abs(expected).max()
+    here, everywhere = [psutil.Process()], [psutil.Process(), *workers]
+    dense, dask, alone = [], [], []
+    for _ in range(turns):
+        dense.append(taken(lambda: theirs.quartic(W, offset), here))
+        dask.append(taken(lambda: mine.quartic(W, offset), everywhere))
+        with one_thread():
+            alone.append(taken(lambda: theirs.quartic(W, offset), here))
+    (wall, _), (dask_wall, dask_cpu), (_, cpu) = (np.median(one, axis=0) for one in (dense, dask, alone))
+    n_chunks = -(-n // chunk)
+    distributed.SMALLEST_CHUNK = 1
+    nothing = on_cluster(2 * n_chunks, d, 2)
+    nothing.quartic(W, offset)
+    idle = np.median([taken(lambda: nothing.quartic(W, offset), everywhere)[0] for _ in range(turns)])
+    print(
+        f"{n:,} x {d} float32 ({4e-9 * n * d:.1f} GB), one evaluation of ten starts: "
+        f"dense with two threads {wall:.3f} s, "
+        f"two Dask workers {dask_wall:.3f} s, ratio {dask_wall / wall:.2f} (claim 1.5);\n"
+        f"seconds of processors: dense with one thread {cpu:.3f}, client and workers {dask_cpu:.3f}, "
+        f"ratio {dask_cpu / cpu:.2f};\n"
+        f"a round of {n_chunks} chunks of no rows {1e3 * idle:.0f} ms; largest difference {error:.1e}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--columns", type=int, default=100)
+    parser.add_argument("--chunk", type=int, default=100_000)
+    parser.add_argument("--turns", type=int, default=5)
+    asked = parser.parse_args()
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster),
+    ):
+        workers = [psutil.Process(nanny.pid) for nanny in cluster.workers.values()]
+        measured(asked.rows, asked.columns, asked.chunk, turns=asked.turns, workers=workers)
