@@ -682,6 +682,10 @@ def test_a_bad_argument_of_the_session_is_one_sentence_that_names_it(changes: di
         ({"mask": [160]}, "mask as positions must lie within the 160 rows of X; got 160"),
         ({"mask": [0.5]}, "mask must be a boolean mask or integer positions"),
         ({"mask": [[0], [1]]}, "mask must be one-dimensional"),
+        ({"name": 5}, "name must be None or a text; got 5"),
+        ({"name": "x" * 201}, "name must have at most 200 letters; got 201"),
+        ({"name": "two\nlines"}, "name must be one line of letters that can be printed"),
+        ({"name": "\ud800"}, "name must be one line of letters that can be printed"),
         ({"view": 9}, "view must be from 0 to 2 in this step; got 9"),
         ({"view": -1}, "view must be from 0 to 2 in this step; got -1"),
         ({"view": "x"}, "view must be from 0 to 2 in this step; got 'x'"),
@@ -701,3 +705,19 @@ def test_a_prior_that_names_no_column_is_refused_when_a_view_is_asked_for() -> N
     with pytest.raises(InvalidValueError, match="nope"):
         exploration.run()
     assert exploration.steps == []
+
+
+@pytest.mark.parametrize(("place", "sentence"), [(".", "got the folder"), ("nope/new.imapce", "existing folder")])
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(place: str, sentence: str) -> None:
+    with pytest.raises(InvalidValueError, match=sentence):
+        session(path=place)
+    exploration = session()
+    with pytest.raises(InvalidValueError, match=sentence):
+        exploration.keep_in(place)
+    assert exploration.path is None
+
+
+@pytest.mark.parametrize("name", [0, None, b"x0"])
+def test_a_column_is_asked_for_by_its_name(name: Any) -> None:
+    with pytest.raises(InvalidTypeError, match="name must be the name of a column"):
+        session().column(name)

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from browser import chromium_or_skip
 from imapce import IMAPCE, Attributes, Exploration, Subset
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.naming import aligned
 from imapce.plotting import plot_profiles, write_exploration_report, write_report, write_view_report
 from imapce.plotting.reports.cells import Histogram, Lines, Link, Share, cell_html
@@ -242,3 +242,29 @@ def test_cells_are_records_and_never_html(tmp_path: Path) -> None:
     rows = HoverRows(np.array([bad, bad]), [Column(bad, codes=np.array([0, -1]), levels=(bad,))])
     content = write_report(tmp_path / "bad.html", title=bad, sections=[section] * 4, hover=rows).read_text()
     assert content.count("<script") == 2
+
+
+def named_page(tmp_path: Path, **arguments: Any) -> str:
+    exploration = Exploration(shop(), random_state=0)
+    exploration.accept(mask=GROUP == 0, name="<i>pencils</i>")
+    exploration.report(tmp_path / "page.html", **arguments)
+    return (tmp_path / "page.html").read_text()
+
+
+def test_the_name_a_person_gave_is_on_the_page_and_is_no_html(tmp_path: Path) -> None:
+    page = named_page(tmp_path)
+    assert "Cluster 0, &lt;i&gt;pencils&lt;/i&gt;: 60 rows" in page
+    assert "<i>pencils" not in page
+
+
+def test_labels_that_are_all_missing_are_as_good_as_none(tmp_path: Path) -> None:
+    assert "which were not used" not in named_page(tmp_path, labels=[None] * 180)
+    assert "which were not used" in named_page(tmp_path, labels=GROUP)
+
+
+def test_labels_and_columns_of_another_kind_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InvalidTypeError, match="labels must hold texts, numbers or dates; got values of type dict"):
+        named_page(tmp_path, labels=[{}] * 180)
+    with pytest.raises(InvalidTypeError, match="hover must be a list of names of columns; got 'price'"):
+        named_page(tmp_path, hover="price")
+    assert not (tmp_path / "page.html").exists()

@@ -216,3 +216,8 @@ def test_the_first_sheet_of_excel(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtraError, match=r"imapce\[excel\]"):
         read_table(file)
+
+
+def test_a_separator_before_a_quote_does_not_swallow_the_table(tmp_path: Path) -> None:
+    text = 'a,"b""c&amp;",d\n1.5,3.5,5.5\n2.5,4.5,6.5\n'
+    assert table_of(text, tmp_path) == {"a": [1.5, 2.5], 'b"c&amp;': [3.5, 4.5], "d": [5.5, 6.5]}

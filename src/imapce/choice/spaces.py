@@ -29,8 +29,6 @@ Mask = NDArray[np.bool_]
 
 ROWS_PER_AXIS = 30
 FEWEST_AXES = 10
-# Rows of a background by which cuts of views are judged: with 400,000 of them that took longer than the search.
-BACKGROUND_ROWS = 20_000
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,31 @@ from numpy.typing import NDArray
 
 from imapce.common.checks import is_whole, require_count
 from imapce.common.clusters import is_dask
-from imapce.errors import ImapceError, InvalidValueError
+from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.exploration.steps import View
 from imapce.priors.kinds import Subset, known_rows, require_same_index
 from imapce.tables.encode import is_table
+
+# As long as a line of a legend or of a table may be.
+LONGEST_NAME = 200
+
+
+def name_of_cluster(name: Any) -> str | None:
+    """What a person calls a cluster, without blanks around it; None where nothing is left.
+
+    >>> name_of_cluster(" B cells "), name_of_cluster("")
+    ('B cells', None)
+    """
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise InvalidTypeError(f"name must be None or a text; got {name!r:.80}.")
+    text = name.strip()
+    if len(text) > LONGEST_NAME:
+        raise InvalidValueError(f"name must have at most {LONGEST_NAME} letters; got {len(text):,}. Shorten it.")
+    if not text.isprintable():
+        raise InvalidValueError(f"name must be one line of letters that can be printed; got {text!r:.80}.")
+    return text or None
 
 
 def named_clusters(clusters: int | Sequence[int] | None, view: View) -> list[int]:

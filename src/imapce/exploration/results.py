@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from imapce.common.threads import threads_for
 from imapce.common.words import axis_names, close_matches
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.choices import named_rows
 from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
 from imapce.exploration.kept import KeptSession
@@ -117,6 +117,8 @@ class Results(KeptSession):
         array([0., 1., 0., 0., 0.])
         """
         names = self._source.names
+        if not isinstance(name, str):
+            raise InvalidTypeError(f"name must be the name of a column, a text; got {name!r:.80}.")
         if name not in names:
             raise InvalidValueError(f"name must be a column of X, got {name!r}: {close_matches(name, names)}")
         return self._source.column(names.index(name))

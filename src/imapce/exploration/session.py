@@ -19,7 +19,7 @@ from imapce.common.checks import is_whole
 from imapce.common.watch import Tell, Watch
 from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.exploration.choices import named_clusters, named_rows
+from imapce.exploration.choices import name_of_cluster, named_clusters, named_rows
 from imapce.exploration.record import AcceptedStep, Feature, TakenCluster
 from imapce.exploration.regrouped import Regrouped
 from imapce.exploration.steps import Step, View, features_apart
@@ -153,8 +153,7 @@ class Exploration(Regrouped):
         watch = Watch(progress, cancel)
         if clusters is not None and mask is not None:
             raise InvalidValueError("accept takes clusters or mask, not both; call it twice.")
-        if name is not None and not isinstance(name, str):
-            raise InvalidTypeError(f"name must be None or a text; got {name!r:.80}.")
+        name = name_of_cluster(name)
         left = self._rows.n_rows - int(self.known.sum())
         if left <= self._model.n_components:
             few = counted(left, "row is", "rows are")

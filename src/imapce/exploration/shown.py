@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from imapce.common.words import counted
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -66,7 +68,8 @@ def step_in_words(step: Step) -> str:
 def taken_in_words(cluster: TakenCluster) -> str:
     """An accepted cluster on one line, as "50 rows: petal length −1.3 sd"."""
     why = feature_in_words(cluster.features)
-    return f"{cluster.size:,} rows" + (f": {why}" if why else "")
+    called = f"{cluster.name}, " if cluster.name else ""
+    return f"{called}{counted(cluster.size, 'row')}" + (f": {why}" if why else "")
 
 
 def exploration_in_words(exploration: Exploration) -> str:

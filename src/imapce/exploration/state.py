@@ -19,6 +19,7 @@ from sklearn.base import clone
 from imapce.common.checks import require_choice, require_count, require_seed, require_truth
 from imapce.common.clusters import require_in_memory
 from imapce.common.threads import threads_for
+from imapce.common.whole_files import writable_target
 from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
@@ -355,11 +356,11 @@ class Session(ShownExploration):
 
 
 def require_new(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a file that exists, which a new session would overwrite.
+    """Refuse a file that exists, which a new session would overwrite, and a place where none can be written.
 
     >>> require_new(None)
     """
-    if path is not None and os.path.isfile(path):
+    if path is not None and writable_target(path).is_file():
         raise InvalidValueError(
             f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
             "choose another name."

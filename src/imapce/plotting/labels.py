@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import is_missing
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.source import Column
 
 MISSING = -1
@@ -64,6 +64,11 @@ class Labels:
             absent = np.fromiter((is_missing(value) for value in column), dtype=bool, count=n_rows)
         kinds = set(map(type, column[~absent]))
         numeric = all(issubclass(kind, numbers.Real) and not issubclass(kind, bool | np.bool_) for kind in kinds)
+        for kind in kinds:
+            if kind.__hash__ is None:
+                raise InvalidTypeError(
+                    f"{argument} must hold texts, numbers or dates; got values of type {kind.__name__}."
+                )
         # A count before any sorting: labels of mixed kinds can be counted but not ordered.
         counts = Counter(column[~absent].tolist())
         if numeric and len(counts) > MOST_DISTINCT_NUMBERS:

@@ -231,8 +231,10 @@ def _separator(lines: list[str], default: str) -> tuple[str, int]:
     A semicolon goes before a comma, which is then a decimal sign; blanks come last, as text is full of them.
     """
     cells = {sep: _sample(lines, sep) for sep in ("\t", ";", "|", ",")}
+    most = max(map(len, cells.values()))
     for sep, rows in cells.items():
-        if _splits(rows):
+        # A wrong separator in front of a quote opens a cell that swallows the lines below it.
+        if _splits(rows) and 2 * len(rows) > most:
             return sep, 0
     blank = _sample(lines, BLANKS)
     if len(blank) > 1 and _splits(blank, share=1.0) and _has_numbers(blank):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from imapce.errors import InvalidTypeError
 from imapce.exploration.naming import distinctness_in_words, p_value_in_words, percent
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.heat_map import plot_profiles
@@ -81,7 +82,11 @@ def write_exploration_report(
     """
     n_rows = len(exploration.row_ids)
     label_name = label_name or column_name(labels) or "label"
-    named = None if labels is None else Labels.read(labels, "labels", n_rows, most=n_rows + 1).column(label_name)
+    read = None if labels is None else Labels.read(labels, "labels", n_rows, most=n_rows + 1)
+    if read is not None and read.values is None and not read.names:
+        # Every label is missing: there is nothing to colour by and nothing to describe.
+        labels = read = None
+    named = None if read is None else read.column(label_name)
     description = exploration.description(labels=named)
     rows = _hovered(exploration, description, named, hover)
     sections = [_overview(exploration, labels, label_name)]
@@ -104,13 +109,16 @@ def write_exploration_report(
 def _hovered(
     exploration: Exploration, description: Description, labels: Column | None, names: Sequence[str] | None
 ) -> HoverRows:
+    if isinstance(names, str):
+        raise InvalidTypeError(f"hover must be a list of names of columns; got {names!r:.80}: write [{names!r:.80}].")
     if names is None:
         strength: dict[str, float] = {}
         for profile in description.clusters:
             for trait in profile.traits:
                 strength[trait.column] = max(strength.get(trait.column, 0.0), trait.strength)
         names = sorted(strength, key=lambda name: -strength[name])[:_COLUMNS_HOVERED]
-    clusters = [f"{number}: {shorten(one.name, _NAME_ON_CARD)}" for number, one in enumerate(description.clusters)]
+    called = [taken.name or one.name for taken, one in zip(exploration.clusters_, description.clusters, strict=True)]
+    clusters = [f"{number}: {shorten(one, _NAME_ON_CARD)}" for number, one in enumerate(called)]
     columns = [Column("cluster", codes=exploration.labels_, levels=tuple(clusters))]
     columns += [] if labels is None else [labels]
     columns += [exploration.column(name) for name in names]
@@ -170,8 +178,10 @@ def _side_by_side(exploration: Exploration, description: Description, label_name
     links = [_link(number) for number in range(len(description.clusters))]
     apart = [_distinctness(exploration, taken.distinctness).partition(":")[0] for taken in exploration.clusters_]
     made = [made_of(one.labels) for one in description.clusters if one.labels is not None]
+    names = [taken.name or "" for taken in exploration.clusters_]
     columns: dict[object, Sequence[object]] = {
         "cluster": links,
+        **({"name": names} if any(names) else {}),
         "what it is": [one.name for one in description.clusters],
         "rows": [one.size for one in description.clusters],
         "share": [percent(one.size / n_rows) for one in description.clusters],
@@ -210,6 +220,7 @@ def _cluster(
 ) -> Section:
     index, taken = exploration.origins_[number], exploration.clusters_[number]
     size = f"Cluster {number} has {_rows(taken.size)} ({percent(taken.size / len(exploration.row_ids))})"
+    called = f", {taken.name}" if taken.name else ""
     parts: list[Picture | Grid] = []
     left = None
     if index is None:
@@ -232,7 +243,7 @@ def _cluster(
     what = f"cluster\N{NO-BREAK SPACE}{number}"
     parts += profile_grids(profile, what=what, left=left, label_name=label_name)
     return Section(
-        f"Cluster {number}: {_rows(taken.size)}",
+        f"Cluster {number}{called}: {_rows(taken.size)}",
         text,
         parts=parts,
         lead=profile.name,
