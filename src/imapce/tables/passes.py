@@ -40,8 +40,8 @@ class Estimate:
         >>> Estimate.of_table(1_000_000, 4, n_bytes=16_000_000, evaluations=1).passes
         8
         """
-        # A sample of rows lies in memory for the search, and sums of columns by columns while they are made.
-        memory = BASE_BYTES + BYTES_PER_ROW * n_rows + 8 * n_columns * min(n_rows, 25_000) + 64 * n_columns**2
+        # Samples of rows lie in memory for the search, and sums of columns by columns while they are made.
+        memory = BASE_BYTES + BYTES_PER_ROW * n_rows + 8 * n_columns * min(n_rows, 100_000) + 64 * n_columns**2
         return cls(PASSES_BEFORE + evaluations, n_bytes, memory)
 
 
