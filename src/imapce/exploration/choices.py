@@ -14,7 +14,6 @@ from imapce.exploration.steps import View
 from imapce.priors.kinds import Subset, known_rows, require_same_index
 from imapce.tables.encode import is_table
 
-
 # As long as a line of a legend or of a table may be.
 LONGEST_NAME = 200
 

@@ -18,8 +18,8 @@ from sklearn.base import clone
 
 from imapce.common.checks import require_choice, require_count, require_seed, require_truth
 from imapce.common.threads import threads_for
-from imapce.common.words import counted
 from imapce.common.whole_files import writable_target
+from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import parameters_of_file, plain_parameters
