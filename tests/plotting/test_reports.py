@@ -268,3 +268,19 @@ def test_labels_and_columns_of_another_kind_are_one_sentence(tmp_path: Path) -> 
     with pytest.raises(InvalidTypeError, match="hover must be a list of names of columns; got 'price'"):
         named_page(tmp_path, hover="price")
     assert not (tmp_path / "page.html").exists()
+
+
+def test_bars_of_long_names_are_seen_without_scrolling(tmp_path: Path) -> None:
+    chromium, sync_playwright = chromium_or_skip()
+    names = {"price": "measured concentration of the reagent", "kind": "kind of sale, as_was_agreed_upon"}
+    kinds = {one: f"a rather long name of a kind of {one}" for one in ("pencil", "book", "lamp")}
+    table = shop().rename(columns=names).replace(kinds)
+    exploration = Exploration(table, random_state=0)
+    exploration.accept(mask=GROUP == 0)
+    exploration.accept(mask=GROUP == 1)
+    exploration.report(tmp_path / "page.html")
+    with sync_playwright() as player:
+        shown = open_page(player, chromium, tmp_path / "page.html", [])
+        boxes = [box.bounding_box() for box in shown.locator(".histogram, .share").all()]
+    assert len(boxes) > 4
+    assert max(box["x"] + box["width"] for box in boxes) <= 900 - 24

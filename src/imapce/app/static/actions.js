@@ -64,7 +64,7 @@ export function actionsPanel(app) {
       stop.hidden = !state.stop;
       stop.textContent = state.stop ?? "";
       const p = state.p_value;
-      gaugeBox.hidden = p === null && !state.structure;
+      gaugeBox.hidden = (p === null && !state.structure) || !state.left;
       gauge.hidden = p === null;
       if (p !== null) {
         // On a log scale from 0.01, the least this test can give, to 1.

@@ -67,7 +67,7 @@ td a { text-decoration: none; white-space: nowrap; }
 .share i { display: block; height: 5px; min-width: 1px; border-radius: 1px; background: var(--inside); }
 .share i.other { background: var(--outside); margin-top: 2px; }
 .histogram { display: block; width: 132px; }
-.histogram svg { display: block; width: 132px; height: 36px; }
+.histogram svg { display: block; width: 132px; height: auto; }
 .histogram path { fill: var(--inside); }
 .histogram path.other { fill: none; stroke: var(--outside); stroke-width: 1.6; }
 .histogram small { display: flex; justify-content: space-between; color: var(--soft); font-size: 0.72rem;
@@ -76,6 +76,10 @@ td a { text-decoration: none; white-space: nowrap; }
 .key i { display: inline-block; width: 18px; height: 7px; margin: 0 5px 1px 0; border-radius: 1px;
   background: var(--inside); }
 .key i.other { background: var(--outside); margin-left: 16px; }
+@media (max-width: 960px) {
+  th, td { padding: 8px 9px; }
+  .share, .histogram, .histogram svg { width: 104px; }
+}
 @media (max-width: 600px) {
   main { padding: 28px 16px 64px; }
   h1 { font-size: 1.6rem; }
