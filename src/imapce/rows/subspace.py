@@ -105,6 +105,9 @@ class RowsWithin(StandardizedRows):
         for block in self._Z.blocks():
             yield self._inside.coordinates(block.T).T
 
+    def fourth_powers(self, W: Array) -> Array:
+        return self._Z.fourth_powers(self._inside.lift(W))
+
     def quartic(self, W: Array) -> Array:
         return self._inside.coordinates(self._Z.quartic(self._inside.lift(W)))
 
