@@ -260,3 +260,10 @@ def test_a_list_is_of_priors_or_of_labels_and_never_guessed() -> None:
     assert [type(one) for one in as_list([Samples(X), ["ab"]])] == [Samples, Labels]
     with pytest.raises(InvalidTypeError, match="int"):
         as_list([Attributes([0]), 3])
+
+
+@pytest.mark.parametrize("wrap", [lambda labels: labels, Labels])
+def test_a_set_has_no_order_and_so_no_label_for_a_row(wrap: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    with pytest.raises(InvalidTypeError):
+        IMAPCE(n_starts=2, random_state=0).fit(X, prior=wrap(set(range(60))))

@@ -12,8 +12,9 @@ import pytest
 from scipy import sparse
 
 from helpers import angle_between, grouped
-from imapce import IMAPCE, Attributes, Samples
+from imapce import IMAPCE, Attributes, Exploration, Samples
 from imapce.common.words import listed
+from imapce.errors import InvalidTypeError
 from imapce.tables.reader import require_finite
 
 DATA = grouped()
@@ -147,3 +148,10 @@ def test_long_lists_of_columns_are_cut() -> None:
     names = [f"n{i}" for i in range(9)]
     assert listed(names, np.arange(9) < 2) == "'n0', 'n1'"
     assert listed(names, np.arange(9) < 8) == "'n0', 'n1', 'n2', 'n3', 'n4' and 3 more"
+
+
+def test_an_anndata_is_sent_to_its_own_door() -> None:
+    anndata = pytest.importorskip("anndata")
+    for refused in (small().fit, Exploration):
+        with pytest.raises(InvalidTypeError, match=r"imapce\.anndata\.embed\(adata\) or Exploration\.from_anndata"):
+            refused(anndata.AnnData(X))

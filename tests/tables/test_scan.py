@@ -303,3 +303,18 @@ def test_a_sample_is_the_same_whenever_drawn_and_in_the_order_of_the_rows(parts:
     places = [whole["a"].to_pylist().index(value) for value in drawn["a"].to_pylist()]
     assert places == sorted(places)
     assert table.sample(5000).num_rows == 900
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [([], "at least one column and none twice"), (["a", "a"], "none twice"), (3, "must be a list of names")],
+)
+def test_columns_are_names_and_each_is_chosen_once(parts: Path, columns: Any, sentence: str) -> None:
+    with pytest.raises((InvalidTypeError, InvalidValueError), match=sentence):
+        scan(parts, columns=columns)
+
+
+def test_a_folder_without_tables_is_not_called_missing(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing here")
+    with pytest.raises(InvalidValueError, match="path must be a folder with tables in it"):
+        scan(tmp_path)

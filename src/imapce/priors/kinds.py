@@ -122,7 +122,7 @@ def as_list(prior: Any) -> list[Prior]:
     listed: list[Prior] = []
     for one in candidates:
         if not isinstance(one, KINDS):
-            if isinstance(one, (str, bytes, dict, type)) or not hasattr(one, "__len__"):
+            if isinstance(one, (str, bytes, dict, set, frozenset, type)) or not hasattr(one, "__len__"):
                 raise InvalidTypeError(
                     "prior must be None, Attributes(columns), Labels(y), Samples(background), Subset(rows), a list of "
                     f"them, or labels, one for each row; got {type(one).__name__}."

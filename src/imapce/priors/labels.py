@@ -204,7 +204,7 @@ def _entries(y: Any) -> tuple[NDArray[np.object_], str | None]:
         title: Any = table.columns[0]
     else:
         title = getattr(y, "name", None)
-    if isinstance(y, (str, bytes, dict)) or not (hasattr(y, "__len__") or hasattr(y, "ndim")):
+    if isinstance(y, (str, bytes, dict, set, frozenset)) or not (hasattr(y, "__len__") or hasattr(y, "ndim")):
         raise InvalidTypeError(
             f"Labels(y) must hold one label per row, an array, a list or a Series; got {y!r:.80}. A column of X "
             "that is known is Attributes(columns)."

@@ -276,6 +276,11 @@ def filled(matrix: Any, means: NDArray[np.float64] | None) -> Any:
 
 
 def _require_two_dimensions(X: Any, name: str) -> None:
+    if hasattr(X, "obs_names") and hasattr(X, "obsm"):
+        raise InvalidTypeError(
+            f"{name} must be a matrix or a table; got an {type(X).__name__}. Use imapce.anndata.embed(adata) or "
+            "Exploration.from_anndata(adata), or pass adata.X."
+        )
     scalar = X is None or isinstance(X, (str, bytes, dict, float, int))
     # The shape first: a sparse matrix of keys is also a dict.
     shape = getattr(X, "shape", () if scalar else None)

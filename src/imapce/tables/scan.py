@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ import pyarrow.dataset
 
 from imapce.common.samples import seeded_sample
 from imapce.common.watch import Tell
-from imapce.common.words import close_matches, listing
+from imapce.common.words import close_matches, counted, listing
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.tables.dialect import Dialect
 from imapce.tables.files import recognised
@@ -85,7 +85,8 @@ class Scan:
 
     def __repr__(self) -> str:
         files = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files, {self.files[0]} the first"
-        return f"Scan of {files}: {self.n_rows:,} rows, {len(self.columns)} columns, {self.n_bytes / 1e9:.2f} GB"
+        shape = f"{counted(self.n_rows, 'row')}, {counted(len(self.columns), 'column')}"
+        return f"Scan of {files}: {shape}, {self.n_bytes / 1e9:.2f} GB"
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """All rows in order, some megabytes at a time; the next ones are read ahead by other threads."""
@@ -258,15 +259,23 @@ def _files(path: Any) -> list[str]:
             f"path must be a file, a folder, a pattern or a list of files; got {type(path).__name__}."
         )
     missing = [file for file in found if not os.path.isfile(file)]
+    if not found and isinstance(path, (str, os.PathLike)) and os.path.isdir(path):
+        raise InvalidValueError(
+            f"path must be a folder with tables in it, and {str(path)!r} has none among {', '.join(FORMATS)}."
+        )
     if missing or not found:
         raise InvalidValueError(f"path must name files that exist; got {missing[0] if missing else str(path)!r}.")
     return found
 
 
 def _listed(columns: Any) -> list[str]:
-    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+    listable = isinstance(columns, Iterable) and not isinstance(columns, str)
+    if not listable or not all(isinstance(name, str) for name in columns):
         raise InvalidTypeError(f"columns must be a list of names; got {columns!r:.80}.")
-    return list(columns)
+    names = list(columns)
+    if not names or len(set(names)) < len(names):
+        raise InvalidValueError(f"columns must name at least one column and none twice; got {columns!r:.80}.")
+    return names
 
 
 def _memory_map(file: str, columns: Any) -> Any:
