@@ -33,6 +33,12 @@ collect_ignore = [
     if importlib.util.find_spec(library) is None
     for place in places
 ]
+# The same of the extra `app`; the rest of that room needs no library of its own.
+collect_ignore += [
+    f"src/imapce/app/{module}.py"
+    for library, module in (("starlette", "server"), ("uvicorn", "server"), ("anywidget", "widget"))
+    if importlib.util.find_spec(library) is None
+]
 # What an example uses where its module imports it only when asked to.
 EXAMPLE_NEEDS = {
     "imapce.baselines.plain.TSNE": "openTSNE",

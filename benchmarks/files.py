@@ -2,9 +2,11 @@
 
     python -m benchmarks.files [--rows 40000000] [--columns 16] [--folder DIR] [--keep]
 
-The rate is that of all passes of a fit together (bytes of the columns read, over its seconds), beside pyarrow reading
-the same columns in batches and doing nothing with them, in the same run and with the same threads. Rows are float32:
-three planted clusters in four columns, and a loud nuisance in four others, which the background shows too.
+The rate is that of all passes of a fit together (bytes of the columns read, over its seconds; once over all of them,
+once over those between the beginning and the end of a pass), beside pyarrow reading the same columns in batches and
+doing nothing with them, before and after in the same run and with the same threads. CPU seconds stand beside, for
+machines with other work. Rows are float32: three planted clusters in four columns, and a loud nuisance in four others,
+which the background shows too.
 """
 
 from __future__ import annotations
@@ -50,13 +52,14 @@ def write(path: Path, n: int, d: int, *, clusters: bool) -> None:
             writer.write_table(pa.table(list(Z.T), schema=schema), row_group_size=group)
 
 
-def plain_read(path: Path) -> float:
+def plain_read(path: Path) -> tuple[float, float]:
+    """Seconds, and CPU seconds, of a pass in which nothing is done with the rows."""
     from imapce import scan
 
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
     for _batch in scan(path).batches():
         pass
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin, time.process_time() - cpu
 
 
 def fit(data: str, background: str) -> dict[str, Any]:
@@ -64,24 +67,28 @@ def fit(data: str, background: str) -> dict[str, Any]:
     from imapce import IMAPCE, Samples, scan
     from imapce.metrics import knn_accuracy
 
-    passes = [0]
+    passes, within = [0.0], [0.0]
     table = scan(data)
     original = type(table).batches
 
     def counted(self: Any, columns: Any = None) -> Any:
         if self.files == table.files:
             passes[0] += len(self.columns if columns is None else columns) / len(table.columns)
+        start = time.perf_counter()
         yield from original(self, columns)
+        within[0] += time.perf_counter() - start
 
     type(table).batches = counted
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
     model = IMAPCE(random_state=0).fit(table, prior=Samples(scan(background)))
-    seconds = time.perf_counter() - begin
+    seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     rows = rows_of(0, 20_000, len(table.columns), clusters=True)
     names = list(table.columns)
     view = model.transform(pa.table(list(rows.T), names=names))
     return {
         "seconds": seconds,
+        "cpu": cpu,
+        "within": within[0],
         "passes": passes[0],
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
         "accuracy": knn_accuracy(view, labels_of(0, 20_000)),
@@ -95,14 +102,17 @@ def measured(n: int, d: int, folder: Path) -> None:
     if not data.exists():
         write(data, n, d, clusters=True)
         write(background, max(100_000, n // 100), d, clusters=False)
-    alone = min(plain_read(data) for _ in range(2))
+    before = plain_read(data)
     command = [sys.executable, "-m", "benchmarks.files", "--fit", str(data), str(background)]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    alone, alone_cpu = min(before, plain_read(data))
     gigabytes = 4e-9 * n * d
-    rate, plain = gigabytes * found["passes"] / found["seconds"], gigabytes / alone
+    read, plain = gigabytes * found["passes"], gigabytes / alone
     print(
-        f"{n:,} x {d} float32 ({gigabytes:.1f} GB), default fit with a background: {found['seconds']:.1f} s, "
-        f"{found['passes']:.1f} passes, {rate:.2f} GB/s = {rate / plain:.0%} of pyarrow alone ({plain:.2f} GB/s), "
+        f"{n:,} x {d} float32 ({gigabytes:.1f} GB), default fit with a background: {found['seconds']:.1f} s "
+        f"({found['cpu']:.1f} s CPU), {found['passes']:.1f} passes, {read / found['seconds']:.2f} GB/s = "
+        f"{read / found['seconds'] / plain:.0%} of pyarrow alone ({plain:.2f} GB/s, {alone_cpu:.1f} s CPU a pass), "
+        f"within passes {read / found['within']:.2f} GB/s = {read / found['within'] / plain:.0%}; "
         f"peak memory {found['peak']:.2f} GiB, 15-NN of the planted clusters {found['accuracy']:.3f}; "
         f"engine {found['engine']}. {found['said'][:100]}",
         flush=True,

@@ -56,7 +56,6 @@ def dask_scheduler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Where Dask computes, "threads" or "cluster" by indirect parameter, with chunks kept as small as they are."""
     pytest.importorskip("distributed", reason="dask and distributed are not installed")
     import dask
-
     from imapce.tables import distributed
 
     monkeypatch.setattr(distributed, "SMALLEST_CHUNK", 1)

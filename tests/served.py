@@ -44,9 +44,9 @@ class Server:
 
 
 @contextmanager
-def served(*arguments: str | Path, cwd: Path) -> Iterator[Server]:
+def served(*arguments: str | Path, cwd: Path, token: str = "") -> Iterator[Server]:
     """Start the server, wait for its link, and end it."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1", "IMAPCE_TOKEN": token}
     process = subprocess.Popen(
         [sys.executable, "-m", "imapce", "app", "--no-browser", *map(str, arguments)],
         cwd=cwd,
@@ -83,10 +83,10 @@ class Watched:
     def listen(self, page: Any) -> None:
         page.on("console", lambda one: self.errors.append(one.text) if one.type in ("error", "warning") else None)
         page.on("pageerror", lambda problem: self.errors.append(str(problem)))
-        page.on("request", lambda one: self._asked(one.url))
-        page.on("websocket", lambda one: self._asked(one.url))
+        page.on("request", lambda one: self.asked(one.url))
+        page.on("websocket", lambda one: self.asked(one.url))
 
-    def _asked(self, url: str) -> None:
+    def asked(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("data", "blob") and parts.netloc != self.address:
             self.strangers.append(url)

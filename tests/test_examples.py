@@ -61,5 +61,5 @@ def test_a_notebook_is_one_question_and_is_kept_without_outputs(book: Path) -> N
 
 def test_the_gallery_lists_every_notebook() -> None:
     listed = (FOLDER / "README.md").read_text(encoding="utf-8")
-    assert len(BOOKS) == 8
+    assert len(BOOKS) == 9
     assert [book.name for book in BOOKS if f"]({book.name})" not in listed] == []

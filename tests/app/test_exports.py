@@ -57,7 +57,7 @@ def test_the_tables_hold_the_labels_and_where_rows_lie(talk: Talk) -> None:
         table = read(io.BytesIO(data))
         assert name == f"three-groups-clusters.{kind}"
         np.testing.assert_array_equal(table["cluster"].to_numpy(), talk.exploration.labels_)
-        np.testing.assert_allclose(table["view_axis0"].to_numpy(), talk.session.scene.coordinates[:, 0])
+        np.testing.assert_allclose(table["view_imapce0"].to_numpy(), talk.session.scene.coordinates[:, 0])
 
 
 @pytest.mark.parametrize("by", ["cluster", "taken", "column:kind", "column:c0"])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from commands import refusal
-from imapce.app.guard import CSP
+from imapce.app.guard import CSP, cookie_of
 from served import Server, served
 
 
@@ -41,7 +41,7 @@ def upgrade(server: Server, **headers: str) -> int:
 
 
 def key(server: Server) -> dict[str, str]:
-    return {"Cookie": f"imapce_{server.port}={server.token}"}
+    return {"Cookie": f"imapce_{server.port}={cookie_of(server.token)}"}
 
 
 @pytest.mark.parametrize("path", ["/", "/static/app.js", "/static/app.css", "/favicon.ico", "/upload", "/nowhere"])
@@ -55,6 +55,7 @@ def test_nothing_is_shown_without_the_token(server: Server, path: str) -> None:
 def test_a_wrong_token_opens_nothing(server: Server, token: str) -> None:
     assert answer(server, f"/login?token={token.encode().hex() if token == 'é' else token}")[0] == 403
     assert answer(server, "/", Cookie=f"imapce_{server.port}=guess")[0] == 403
+    assert answer(server, "/", Cookie=f"imapce_{server.port}={server.token}")[0] == 403
 
 
 def test_the_link_becomes_a_cookie_named_by_the_port(server: Server) -> None:

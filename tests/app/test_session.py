@@ -157,6 +157,7 @@ def test_settings_are_changed_and_what_was_taken_stays(talk: Talk) -> None:
     np.testing.assert_array_equal(talk.exploration.labels_, taken)
     assert talk.exploration.record().parameters["mu"] == 100.0
     assert talk.state["known_columns"] == ["x3"]
+    assert talk.state["weights"] == {"alpha": "auto", "mu": 100.0}
     read = talk.ask("left")
     assert [one["name"] for one in read["known"]] == ["x3"]
     talk.done("settings", columns=["kind"], mu="auto")

@@ -67,6 +67,23 @@ def test_a_freed_tab_comes_back_from_its_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.session.exploration.labels_, labels)
 
 
+def test_a_data_set_of_the_start_page_comes_back_with_its_work_and_its_settings(tmp_path: Path) -> None:
+    some = Desk(None, tmp_path)
+    tab = some.tab(None, "me")
+    assert tab.handle({"type": "open", "dataset": "synthetic", "id": 1})[0]["open"]
+    take(tab)
+    tab.session.handle({"type": "settings", "columns": ["batch"], "mu": 9.0, "id": 2})
+    assert tab.session.wait(60)
+    labels = tab.session.exploration.labels_.copy()
+    some.free(tab)
+    assert some.tab(None, "you").session is None
+    again = some.tab(None, "me")
+    assert again.key == tab.key
+    np.testing.assert_array_equal(again.session.exploration.labels_, labels)
+    assert again.session.study.known_columns == ["batch"]
+    assert again.session.study.weights == {"alpha": "auto", "mu": 9.0}
+
+
 def test_a_tab_that_is_looked_at_is_not_freed(tmp_path: Path) -> None:
     some = desk(tmp_path)
     tab = some.tab(None, "me")
@@ -110,3 +127,25 @@ def test_two_browsers_and_a_tab_that_is_closed_and_opened_again(tmp_path: Path) 
         page.reload()
         page.locator(".step:not(.now)").first.wait_for()
         watched.nothing_wrong()
+
+
+def test_a_page_whose_server_died_goes_on_by_itself_when_it_is_back(tmp_path: Path) -> None:
+    data, session = tmp_path / "groups.csv", tmp_path / "session.imapce"
+    data.write_text("a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in groups()))
+    arguments = [data, "--session", session]
+    with chromium() as context:
+        with served(*arguments, cwd=tmp_path, token="a secret of my own") as server:
+            page, _ = opened(context, server)
+            page.get_by_role("button", name="Next view").click()
+            page.get_by_role("button", name="Take most distinct").click()
+            page.locator(".step:not(.now)").first.wait_for()
+            idle(page)
+            steps = page.locator(".step:not(.now)").all_inner_texts()
+            server.kill()
+            page.locator(".lost:visible").wait_for()
+        again = [*arguments, "--port", str(server.port)]
+        with served(*again, cwd=tmp_path, token="a secret of my own"):
+            page.locator(".lost").wait_for(state="hidden")
+            assert page.locator(".step:not(.now)").all_inner_texts() == steps
+            page.get_by_role("button", name="Undo").click()
+            page.locator(".step:not(.now)").first.wait_for(state="detached")

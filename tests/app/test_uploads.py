@@ -19,7 +19,7 @@ import uvicorn
 
 from imapce.app import opening
 from imapce.app.desk import Desk
-from imapce.app.guard import Guard
+from imapce.app.guard import Guard, cookie_of
 from imapce.app.server import application
 from imapce.errors import FileFormatError, InvalidValueError
 from served import chromium, drawn, idle, opened, served
@@ -117,7 +117,7 @@ def port(desk: Desk) -> Iterator[int]:
 
 def send(port: int, name: str, body: bytes) -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    headers = {"Cookie": f"imapce_{port}=secret", "Origin": f"http://127.0.0.1:{port}"}
+    headers = {"Cookie": f"imapce_{port}={cookie_of('secret')}", "Origin": f"http://127.0.0.1:{port}"}
     connection.request("POST", f"/upload?name={name}", body, headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode()

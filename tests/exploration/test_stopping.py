@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from archives import repacked, unpacked
 from commands import refusal, succeed
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset
 from imapce.errors import FileFormatError, ImapceError
+from imapce.exploration.naming import p_value_in_words
 from imapce.exploration.stopping import DRAWS, ENOUGH, TESTED_ROWS, StructureTest, clearest_cut
 from imapce.tables.files import write_table
 
@@ -261,7 +263,7 @@ def test_a_saved_session_keeps_it_and_older_files_have_none(tested: Exploration,
 
 def test_the_report_says_it_where_it_is_known(tested: Exploration, tmp_path: Path) -> None:
     tested.report(tmp_path / "tested.html")
-    assert "; p = 0.01 for one Gaussian." in (tmp_path / "tested.html").read_text()
+    assert p_value_in_words(0.01)[1:] in html.unescape((tmp_path / "tested.html").read_text())
     X = blob()
     X[:100, 0] += 8
     quick(X).run(1).report(tmp_path / "plain.html")

@@ -15,7 +15,7 @@ def test_several_columns_of_labels_colour_a_panel_each_with_its_own_key() -> Non
     view = np.random.default_rng(0).normal(size=(40, 2))
     columns = {"kind": ["a", "b"] * 20, "depth": np.arange(40.0), "batch": [None, "x"] * 20, "four": [1, 2] * 20}
     figure = plot_embedding(view, color=columns, title="rows")
-    panels = [ax for ax in figure.axes if ax.get_xlabel() == "axis 1"]
+    panels = [ax for ax in figure.axes if ax.get_xlabel() == "imapce0"]
     assert len(panels) == 4
     headings = [ax.get_legend().get_texts()[0].get_text() for ax in panels if ax.get_legend() is not None]
     assert headings == ["kind", "batch", "four"]

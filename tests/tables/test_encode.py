@@ -32,7 +32,9 @@ MEANS = [3.8, 3.5, 0.6, 0.4, 0.6]
 
 
 def as_pandas(columns: dict[str, list[Any]]) -> Any:
-    return pd.DataFrame(columns).convert_dtypes()
+    # pandas 2 looks whether infinity is a whole number.
+    with np.errstate(invalid="ignore"):
+        return pd.DataFrame(columns).convert_dtypes()
 
 
 KINDS: list[Callable[[dict[str, list[Any]]], Any]] = [as_pandas, pl.DataFrame, pa.table]

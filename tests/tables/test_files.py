@@ -51,6 +51,8 @@ def as_bytes(suffix: str, folder: Path) -> bytes:
     elif suffix == ".xlsx":
         pytest.importorskip("openpyxl")
         table.to_excel(file, index=False)
+    elif suffix == ".h5ad":
+        pytest.importorskip("anndata").AnnData(values).write_h5ad(file)
     elif suffix in (".jsonl", ".ndjson"):
         table.to_json(file, orient="records", lines=True)
     elif suffix in WRITE_SUFFIXES:

@@ -76,15 +76,14 @@ class Colouring:
 def by_cluster(
     clusters: NDArray[np.intp] | None, known: NDArray[np.bool_], details: list[dict[str, Any]], *, title: str
 ) -> Colouring:
-    """The clusters of a view; `details` says more of each, in their order. Without any, all unexplored are alike."""
-    codes = np.full(len(known), NONE, dtype=np.uint8)
+    """The clusters of a view; `details` gives each its code and more. Without any, all unexplored are alike."""
     legend = []
-    if clusters is not None:
-        for number, more in enumerate(details):
-            code = more.get("code", cluster_code(number))
-            inside = clusters == number
-            codes[inside] = code
-            legend.append({"code": code, **more, "count": int(inside.sum())})
+    if clusters is None:
+        codes = np.full(len(known), NONE, dtype=np.uint8)
+    else:
+        counts = np.bincount(clusters + 1, minlength=len(details) + 1)[1:]
+        legend = [{**more, "count": int(size)} for more, size in zip(details, counts, strict=True)]
+        codes = np.array([NONE, *(more["code"] for more in details)], dtype=np.uint8)[clusters + 1]
     codes[known] = KNOWN
     loose = int((codes == NONE).sum())
     if loose:

@@ -26,7 +26,7 @@ class Tab:
     def __init__(self, desk: Desk, key: str, browser: str):
         self.desk, self.key, self.browser = desk, key, browser
         self.session: Session | None = None
-        self.opened: str | None = None
+        self.opened: Content | None = None
         self._send: Send | None = None
 
     def attach(self, send: Send) -> None:
@@ -90,24 +90,35 @@ class Tab:
         return {"name": name, "rows": int(data.shape[0]), "columns": columns, "width": int(data.shape[1])}
 
     def _open(self, message: Content) -> dict[str, Any]:
-        if "dataset" in message:
-            study = self.desk.shared_dataset(str(message["dataset"]))
-        else:
-            name, path = self.desk.upload(str(message["upload"]))
-            data, columns = opening.inspected(path, self.desk.most_bytes)
-            roles = {one["name"]: one["role"] for one in columns} | dict(message.get("roles", {}))
-            study = opening.file_study(name, data, roles)
+        """Begin with a data set or a file that was sent."""
+        study = self._study_of(message)
         path = self.desk.own_file(self.key)
         path.unlink(missing_ok=True)
         study.exploration.keep_in(path)
         study.keeps_file = False
-        self.close()
+        self.opened = message
         self.begin(study)
         return {"open": True}
+
+    def reopen(self, opened: Content) -> None:
+        """What was open in this tab before it was freed, with the work that its file holds."""
+        study = self._study_of(opened)
+        self.opened = opened
+        study.keeps_file = False
+        self.begin(self.desk.with_file(study, self.desk.own_file(self.key)))
+
+    def _study_of(self, message: Content) -> Study:
+        if "dataset" in message:
+            return self.desk.shared_dataset(str(message["dataset"]))
+        name, path = self.desk.upload(str(message["upload"]))
+        data, columns = opening.inspected(path, self.desk.most_bytes)
+        roles = {one["name"]: one["role"] for one in columns} | dict(message.get("roles", {}))
+        return opening.file_study(name, data, roles)
 
     def _leave(self, message: Content) -> dict[str, Any]:
         """Back to the start."""
         self.close()
+        self.opened = None
         self.desk.give_up_file(self)
         return {"open": False}
 
@@ -133,6 +144,7 @@ class Desk:
     ):
         self._study, self._folder, self._file, self.most_bytes = study, folder, file, most_bytes
         self._tabs: dict[str, Tab] = {}
+        self._freed: dict[str, tuple[str, Content | None]] = {}
         self._holder: str | None = None
         self._uploads: dict[str, tuple[str, Path]] = {}
         self._datasets: dict[str, Study] = {}
@@ -153,6 +165,7 @@ class Desk:
             if tab.attached or self._tabs.get(tab.key) is not tab:
                 return
             del self._tabs[tab.key]
+            self._freed[tab.key] = (tab.browser, tab.opened)
             self.give_up_file(tab)
             tab.close()
 
@@ -200,11 +213,15 @@ class Desk:
             return self._datasets[name].own_copy()
 
     def _new(self, key: str | None, browser: str) -> Tab:
-        # A key is only ever the server's own; an unknown one may name a tab that was freed, whose file is still there.
-        kept = key is not None and key.isalnum() and self.own_file(key).exists()
-        tab = Tab(self, key if kept and key is not None else secrets.token_hex(12), browser)
+        # A page that comes back goes on with the tab it had, else with the last one that this browser closed.
+        mine = [one for one, (whose, _) in self._freed.items() if whose == browser]
+        again = key if key in mine else mine[-1] if mine else None
+        tab = Tab(self, again or secrets.token_hex(12), browser)
+        _, opened = self._freed.pop(tab.key, ("", None))
         self._tabs[tab.key] = tab
-        if self._study is not None:
+        if opened is not None:
+            tab.reopen(opened)
+        elif self._study is not None:
             tab.begin(self._of_the_command_line(tab))
         return tab
 
@@ -221,8 +238,14 @@ class Desk:
                     f"{self._file.name} is open in another tab; this one is kept apart from it.",
                 ]
             study.keeps_file = False
+        return self.with_file(study, path)
+
+    @staticmethod
+    def with_file(study: Study, path: Path) -> Study:
+        """The study with the session in a file, or with a new session that is kept there."""
         if path.exists():
             study.exploration = Exploration.load(path, study.features, row_ids=study.exploration.row_ids)
+            study.settle()
         else:
             study.exploration.keep_in(path)
         return study

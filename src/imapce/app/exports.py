@@ -12,6 +12,7 @@ from imapce.app.colours import Colouring
 from imapce.app.scene import Scene
 from imapce.app.script import as_python
 from imapce.app.study import Study
+from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.tables.encode import column_names
 from imapce.tables.files import write_table
@@ -54,8 +55,8 @@ def clusters_and_coordinates(study: Study, scene: Scene) -> dict[str, Any]:
     """The columns of `Exploration.to_frame`, the name of every cluster, and where rows lie in the view in sight."""
     frame = study.exploration.to_frame()
     columns: dict[str, Any] = {name: np.asarray(frame[name]) for name in column_names(frame, "the result")}
-    for axis in range(scene.n_axes):
-        columns[f"view_axis{axis}"] = scene.coordinates[:, axis]
+    for name, values in zip(axis_names(scene.n_axes), scene.coordinates.T, strict=True):
+        columns[f"view_{name}"] = values
     return columns
 
 
@@ -82,4 +83,4 @@ def _figure(study: Study, scene: Scene, colouring: Colouring, target: Path) -> N
 
 def _axis_name(place: int, axis: dict[str, Any]) -> str:
     parts = [f"{'−' if one['weight'] < 0 else '+'}{one['name']}" for one in axis["features"]]
-    return f"axis {place + 1}: {' '.join(parts)}" if parts else f"axis {place + 1}"
+    return f"imapce{place}: {' '.join(parts)}" if parts else f"imapce{place}"

@@ -7,6 +7,7 @@ answer.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -41,6 +42,15 @@ def new_token() -> str:
     True
     """
     return secrets.token_urlsafe(24)
+
+
+def cookie_of(token: str) -> str:
+    """What the cookie holds for a token, which may be any text somebody chose: letters and digits that prove it.
+
+    >>> len(cookie_of("a secret; of my own"))
+    64
+    """
+    return hashlib.sha256(f"imapce {token}".encode()).hexdigest()
 
 
 class Guard:
@@ -83,10 +93,13 @@ class Guard:
         elif origin.lower() not in own:
             return 403, "Requests must come from the page of this server."
         if scope["type"] == "http" and scope["path"] == "/login":
-            given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+            given, wanted = (
+                parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0],
+                self._token,
+            )
         else:
-            given = self._given(headers.get("cookie", ""))
-        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            given, wanted = self._given(headers.get("cookie", "")), cookie_of(self._token)
+        if not hmac.compare_digest(given.encode(), wanted.encode()):
             return 403, "Open the whole link that `imapce app` printed; it holds the key to this page."
         return None
 
@@ -99,7 +112,7 @@ class Guard:
 
     async def _login(self, scope: Scope, send: Send) -> None:
         """Trade the token of the link for a cookie, so that it leaves the address bar."""
-        cookie = f"{self.cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+        cookie = f"{self.cookie}={cookie_of(self._token)}; HttpOnly; SameSite=Strict; Path=/"
         headers = [(b"location", b"/"), (b"set-cookie", cookie.encode()), (b"cache-control", b"no-store")]
         headers += _as_bytes(HEADERS)
         await send({"type": "http.response.start", "status": 303, "headers": headers})

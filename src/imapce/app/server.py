@@ -11,6 +11,7 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from imapce.app.desk import Desk, Tab
 from imapce.app.frames import Buffer, Content, pack, unpack
@@ -138,7 +139,9 @@ async def _talk(desk: Desk, sock: WebSocket) -> None:
 
 
 def _free(loop: asyncio.AbstractEventLoop, desk: Desk, tab: Tab) -> None:
-    loop.run_in_executor(None, desk.free, tab)
+    # The server may be going down, and then everything is freed anyway.
+    with contextlib.suppress(RuntimeError):
+        loop.run_in_executor(None, desk.free, tab)
 
 
 async def _write(sock: WebSocket, outbox: asyncio.Queue[bytes | None]) -> None:
@@ -174,7 +177,7 @@ def serve(
             ws_max_size=LARGEST_MESSAGE,
             timeout_graceful_shutdown=1,
         )
-        link = f"http://{hosts[0]}/login?token={token}"
+        link = f"http://{hosts[0]}/login?token={quote(token, safe='')}"
         server = _Server(config, lambda: _started(link, told, browser))
         server.run(sockets=[listener])
 

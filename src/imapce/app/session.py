@@ -38,6 +38,7 @@ class Session(Stage):
 
     def __init__(self, study: Study, send: Send):
         super().__init__(study, send)
+        self._telling = threading.RLock()
         self._jobs = Jobs(self._ended)
 
     # --- the talk -----------------------------------------------------------------------------------------------------
@@ -76,10 +77,12 @@ class Session(Stage):
 
     def tell_state(self) -> None:
         """Send where the exploration stands."""
-        job = self._jobs.current
-        state = state_of(self.exploration, self.study, self.scene)
-        state["busy"] = None if job is None else {"words": job.words, "gives_way": job.gives_way}
-        self.send({"type": "state", **state}, [])
+        # One at a time, or what was seen before the work ended could be told after it.
+        with self._telling:
+            job = self._jobs.current
+            state = state_of(self.exploration, self.study, self.scene)
+            state["busy"] = None if job is None else {"words": job.words, "gives_way": job.gives_way}
+            self.send({"type": "state", **state}, [])
 
     def _hello(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         content = self.hello()
@@ -207,6 +210,7 @@ class Session(Stage):
         def work(job: Job) -> None:
             self.exploration.go_on_with(**given)
             self.study.priors = given.get("prior", self.study.priors)
+            self.study.weights = {**self.study.weights, **{key: given[key] for key in ("alpha", "mu") if key in given}}
             self.study.settled_at = len(self.exploration.moves)
 
         return self._move("changing the settings", work)

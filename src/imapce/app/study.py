@@ -20,7 +20,7 @@ from imapce.errors import InvalidValueError
 from imapce.exploration.record import TakenCluster
 from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step, View
-from imapce.priors.kinds import Attributes, Labels, Prior
+from imapce.priors.kinds import Attributes, Labels, Prior, Subset
 from imapce.tables.encode import column_names, is_table
 
 Array = NDArray[np.float64]
@@ -49,6 +49,7 @@ class Study:
     table: pa.Table | None = None
     priors: list[Prior] = field(default_factory=list)
     background: str | None = None
+    weights: dict[str, float | str] = field(default_factory=lambda: {"alpha": "auto", "mu": "auto"})
     labels: tuple[str, ...] = ()
     color: str | None = None
     picture: tuple[int, int] | None = None
@@ -142,9 +143,28 @@ class Study:
         other.exploration = copy.copy(self.exploration)
         return other
 
+    def settle(self) -> None:
+        """Take the weights and what is known from the exploration, as after it was read from a file."""
+        record = self.exploration.record()
+        self.weights = {name: record.parameters[name] for name in ("alpha", "mu")}
+        self.priors = [self._by_column(prior) for prior in record.priors]
+        if record.known_at_start.any():
+            self.priors.append(Subset(record.known_at_start, weight=record.subset_weight))
+
+    def _by_column(self, prior: Prior) -> Prior:
+        """Labels that are a column of the table as that column, so that it can be named and forgotten."""
+        title = getattr(prior.y, "title", None) if isinstance(prior, Labels) else None
+        if not isinstance(prior, Labels) or self.table is None or title not in self.table.column_names:
+            return prior
+        return Labels(self.table.select([title]), weight=prior.weight, erase=prior.erase)
+
     def name_of(self, number: int) -> str:
         """What a cluster that was taken is called."""
         return self.exploration.clusters_[number].name or f"Cluster {number}"
+
+    def cluster_of(self, row: int) -> int:
+        """The number of the cluster of one row, -1 for none; `labels_` would be made for all of them."""
+        return next((number for number, one in enumerate(self.exploration.clusters_) if row in one.rows), -1)
 
     def placed(self, view: View) -> Array:
         """All rows in a view of the current step."""

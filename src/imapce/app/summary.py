@@ -44,6 +44,7 @@ def state_of(exploration: Exploration, study: Study, scene: Scene) -> dict[str, 
         "looking": {"kind": scene.kind, "number": scene.number},
         "priors": exploration.known_in_words,
         "known_columns": study.known_columns,
+        "weights": study.weights,
         "file": study.file_name,
         "min_cluster_size": exploration.min_cluster_size,
     }

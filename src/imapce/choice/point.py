@@ -67,7 +67,8 @@ def optima_at(
 ) -> Solution:
     """The optima of tr M − tr(VᵀMV) + μ·κ(ZV) that the `starts` (R, d, k) end in, each with its κ."""
     objective = Objective(M, Z, mu)
-    with one_thread() if Z.rows.folded else threads_for(Z.n_rows, Z.n_features):
+    # Rows on a card are multiplied there, and what is left for the host is small whatever their number.
+    with one_thread() if Z.rows.folded or Z.rows.xp is not np else threads_for(Z.n_rows, Z.n_features):
         solution = minimize(
             objective,
             objective.within_range(starts),

@@ -49,6 +49,7 @@ def embed(
 
         imapce embed penguins.csv --known species=Adelie -o view.parquet --plot view.png
     """
+    from imapce.cli.on_disk import require_table_file, tell_of_passes, write_view_of_scan
     from imapce.cli.outputs import check_targets, write_annotated_view, write_view
     from imapce.cli.progress import of_a_fit, progress
     from imapce.cli.request import Request, prepare
@@ -65,25 +66,35 @@ def embed(
         stream=True,
         source=asked.data,
     )
-    prepared = prepare(Request.of_options(asked))
+    prepared = prepare(Request.of_options(asked), from_disk=True)
     model = fit.estimator(outliers=outliers.value, random_state=fit.seed)
-    with warnings_in_one_line(), progress(quiet=show.quiet) as tell:
-        model.set_params(verbose=of_a_fit(tell))
-        view = model.fit_transform(prepared.features, prior=prepared.priors)
+    table, drawn = prepared.on_disk, prepared.drawn
+    if table is None or drawn is None:
+        with warnings_in_one_line(), progress(quiet=show.quiet) as tell:
+            model.set_params(verbose=of_a_fit(tell))
+            view = model.fit_transform(prepared.features, prior=prepared.priors)
+        written = write_view(
+            view,
+            prepared.everything,
+            output=None if is_h5ad(output) else output,
+            plot=plot,
+            color=prepared.colours,
+            known=prepared.known,
+            aside=model.outliers_,
+        )
+        if output is not None and is_h5ad(output):
+            write_annotated_view(asked.data, output, model, view)
+            written["table"] = output
+    else:
+        require_table_file(output)
+        tell_of_passes(prepared.features, model)
+        with warnings_in_one_line(), progress(quiet=show.quiet, of="of the pass") as tell:
+            model.set_params(verbose=of_a_fit(tell))
+            model.fit(prepared.features.watched(tell), prior=prepared.priors)
+            colours = {"color": prepared.colours}
+            written = write_view_of_scan(model, table.watched(tell), drawn, output=output, plot=plot, **colours)
     # The saved model is for later use, where nobody watches this terminal.
     model.set_params(verbose=False)
-    written = write_view(
-        view,
-        prepared.everything,
-        output=None if is_h5ad(output) else output,
-        plot=plot,
-        color=prepared.colours,
-        known=prepared.known,
-        aside=model.outliers_,
-    )
-    if output is not None and is_h5ad(output):
-        write_annotated_view(asked.data, output, model, view)
-        written["table"] = output
     if save is not None:
         with named("--save"):
             model.save(save)
@@ -95,7 +106,7 @@ def embed(
         with named("--report"):
             write_view_report(
                 model,
-                prepared.features,
+                prepared.features if drawn is None else drawn.select(prepared.features.columns),
                 report,
                 color=prepared.colours or None,
                 told=prepared.told,

@@ -58,6 +58,7 @@ def explore(
 
         imapce explore segments.csv --labels class -o clusters.parquet --report report.html --session s.imapce
     """
+    from imapce.cli.on_disk import require_table_file, tell_of_passes
     from imapce.cli.outputs import check_targets, write_clusters
     from imapce.cli.progress import progress
     from imapce.cli.request import Request, prepare
@@ -82,7 +83,10 @@ def explore(
         raise InvalidValueError(
             f"--session must be a new file, and {session!r} exists; add --resume to go on, or choose another name."
         )
-    prepared = prepare(Request.of_options(asked))
+    prepared = prepare(Request.of_options(asked), from_disk=True)
+    if prepared.on_disk is not None:
+        require_table_file(output, report=report)
+        tell_of_passes(prepared.features, fit.estimator())
     with named("--session"):
         if resume and session is not None:
             exploration = Exploration.load(session, prepared.features)

@@ -24,6 +24,7 @@ from imapce.common.words import axis_names
 from imapce.comparison.compare import Comparison
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
+from imapce.estimators.view_file import beside
 from imapce.exploration.session import Exploration
 from imapce.tables.annotated import h5ad_target, is_h5ad
 from imapce.tables.encode import column_names
@@ -159,7 +160,7 @@ def write_clusters(exploration: Exploration, carried: pa.Table, output: str, *, 
     frame = exploration.to_frame()
     names = column_names(frame, "the result")
     with named("--output"):
-        write_table(_beside(carried, {name: np.asarray(frame[name]) for name in names}), output)
+        write_table(beside(carried, {name: np.asarray(frame[name]) for name in names}), output)
 
 
 def write_comparison(
@@ -196,7 +197,7 @@ def output_table(carried: pa.Table, view: NDArray[np.float64]) -> pa.Table:
     ['row', 'row_1', 'imapce0', 'imapce1']
     """
     axes = dict(zip(axis_names(view.shape[1]), view.T, strict=True))
-    return _beside(carried, {"row": np.arange(len(view))} | axes)
+    return beside(carried, {"row": np.arange(len(view))} | axes)
 
 
 def _embeddings(comparison: Comparison, carried: pa.Table) -> pa.Table:
@@ -209,15 +210,4 @@ def _embeddings(comparison: Comparison, carried: pa.Table) -> pa.Table:
             column = np.full(comparison.n_rows, np.nan)
             column[result.rows] = values
             axes[axis] = pa.array(column, from_pandas=True)
-    return _beside(carried, axes)
-
-
-def _beside(carried: pa.Table, added: Mapping[str, NDArray]) -> pa.Table:
-    columns = dict(zip(carried.column_names, carried.columns, strict=True))
-    for name, values in added.items():
-        free, number = name, 0
-        while free in columns:
-            number += 1
-            free = f"{name}_{number}"
-        columns[free] = pa.array(values)
-    return pa.table(columns)
+    return beside(carried, axes)

@@ -11,15 +11,16 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from imapce.cli.messages import named, note, warnings_in_one_line
+from imapce.cli.on_disk import DRAWN_ROWS, scanned, whole_columns
 from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, counted, listing
 from imapce.errors import InvalidValueError
@@ -30,6 +31,9 @@ from imapce.tables.files import STREAM, is_text_file, read_and_tell
 from imapce.tables.named import NamedMatrix
 from imapce.tables.select import select
 from imapce.tables.usable import dates_as_numbers, usable_columns
+
+if TYPE_CHECKING:
+    from imapce.tables.scan import Scan
 
 # These name features; the other options name what is told of rows. In a table both are columns.
 OF_FEATURES = ("--attributes", "--erase", "--columns", "--drop")
@@ -93,6 +97,9 @@ class Prepared:
     known_labels: NDArray[Any] | None = None
     everything: pa.Table = field(default_factory=lambda: pa.table({}))
     told: frozenset[str] = frozenset()
+    # Of a table that stays on disk: all of it, and the rows that stand for it in pictures, of which `colours` are.
+    on_disk: Scan | None = None
+    drawn: pa.Table | None = None
 
     @property
     def labels(self) -> NDArray[Any] | None:
@@ -115,13 +122,31 @@ def listed_names(text: str | None) -> tuple[str, ...]:
     return listed
 
 
-def prepare(request: Request) -> Prepared:
+def prepare(request: Request, *, from_disk: bool = False) -> Prepared:
     """Read the file of a request and take apart features, labels and what is known.
+
+    `from_disk` says that the command can do without the rows in memory, where they are too many.
 
     >>> prepare(Request("penguins.csv", labels=("species",))).carried.column_names   # doctest: +SKIP
     ['species']
     """
-    data = _read(request.data, request.reading)
+    table = scanned(request.data, request.reading)
+    if table is None:
+        return of_table(request, _read(request.data, request.reading))
+    if not from_disk:
+        raise InvalidValueError(
+            f"DATA must fit in memory for this command, and {Path(request.data).name!r} is larger than half of it: "
+            "take a sample of its rows, or use embed."
+        )
+    return on_disk(request, table)
+
+
+def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> Prepared:
+    """What was asked of a table that was read; `about` holds columns that are known, of all rows where `data` has some.
+
+    >>> of_table(Request("rows.csv", drop=("y",)), pa.table({"x": [1.0, 2.0], "y": [1, 2]})).features.column_names
+    ['x']
+    """
     # The features of an AnnData are its variables; what is told of its rows is a table beside them.
     matrix = data if isinstance(data, NamedMatrix) else None
     data = data if matrix is None else matrix.about_rows
@@ -129,6 +154,7 @@ def prepare(request: Request) -> Prepared:
         return _prepared_array(data, request)
     names = column_names(data, "DATA")
     variables = names if matrix is None else list(matrix.names)
+    about = data if about is None else about
     known = [_column_and_value(text, names) for text in request.known]
     known_columns = list(dict.fromkeys(column for column, _ in known))
     classes = () if request.known_labels is None else (request.known_labels,)
@@ -161,7 +187,7 @@ def prepare(request: Request) -> Prepared:
     carried += [name for name in names if name in left_out]
     priors, words = _column_and_sample_priors(request.known_columns, request)
     for column in request.known_label:
-        labels = _plain_columns(data, [column])
+        labels = _plain_columns(about, [column])
         priors.append(Labels(labels))
         missing = labels.column(0).null_count
         without = f", which {missing:,} rows lack" if missing else ""
@@ -169,7 +195,7 @@ def prepare(request: Request) -> Prepared:
     mask: NDArray[np.bool_] | None = None
     for column in known_columns:
         values = [value for name, value in known if name == column]
-        rows = np.logical_or.reduce([select(data, column, value) for value in values])
+        rows = np.logical_or.reduce([select(about, column, value) for value in values])
         priors.append(Subset(rows))
         verb = "is" if rows.sum() == 1 else "are"
         told = f"{rows.sum():,} of {counted(len(rows), 'row')} {verb} known"
@@ -189,6 +215,20 @@ def prepare(request: Request) -> Prepared:
         told=frozenset((*request.attributes, *request.erase, *request.known_label, *known_columns)),
         known_labels=None if request.known_labels is None else answers[request.known_labels],
     )
+
+
+def on_disk(request: Request, table: Scan) -> Prepared:
+    """What was asked of a table that stays on disk: features and colours as some rows tell, what is known of all."""
+    if request.dates == Dates.as_numbers:
+        raise InvalidValueError(
+            f"--dates as-numbers is for tables that are read whole, and {Path(request.data).name!r} is larger than "
+            "half of the memory: write the dates as numbers first."
+        )
+    drawn, names = table.sample(DRAWN_ROWS), list(table.columns)
+    told = [*(_column_and_value(text, names)[0] for text in request.known), *request.known_label]
+    prepared = of_table(request, drawn, about=whole_columns(table, [name for name in names if name in told]))
+    features = table.selected(prepared.features.column_names)
+    return replace(prepared, features=features, on_disk=table, drawn=drawn, carried=_no_columns(), known=None)
 
 
 def _features(data: pa.Table, names: list[str], request: Request) -> tuple[pa.Table, list[str]]:
@@ -241,8 +281,15 @@ def rows_for_model(model: IMAPCE, path: str, reading: Mapping[str, Any] | None =
 
     >>> features, carried = rows_for_model(load_model("view.imapce"), "new.csv")   # doctest: +SKIP
     """
-    data = _read(path, reading or {})
     columns = model.input_columns
+    if (table := scanned(path, reading or {})) is not None:
+        if columns is None:
+            raise InvalidValueError(
+                f"DATA must be .npy where the model was fitted on an array, got {Path(path).name!r}, which is larger "
+                "than half of the memory."
+            )
+        return table, _no_columns()
+    data = _read(path, reading or {})
     if isinstance(data, NamedMatrix):
         about = _plain_columns(data.about_rows, data.about_rows.column_names)
         return (data.matrix if columns is None else data.select(columns, "DATA")), about
@@ -306,7 +353,9 @@ def _column_and_sample_priors(
             priors.append(Attributes(list(names), erase=option == "--erase"))
             words.append(f"{counted(len(names), 'column is', 'columns are')} {state}: {listing(map(str, names), 10)}")
     if (background := request.background) is not None:
-        rows = _read(background, request.reading if is_text_file(background) else {}, "--background")
+        rows = scanned(background, {}, "--background")
+        if rows is None:
+            rows = _read(background, request.reading if is_text_file(background) else {}, "--background")
         if is_table(rows) and request.dates == Dates.as_numbers:
             rows = dates_as_numbers(rows)
         priors.append(Samples(rows))

@@ -41,10 +41,12 @@ def transform(
 
         imapce transform view.imapce new.csv -o new_view.parquet
     """
+    from imapce.cli.on_disk import DRAWN_ROWS, require_table_file, tell_of_passes, write_view_of_scan
     from imapce.cli.outputs import check_targets, write_view
     from imapce.cli.progress import progress
     from imapce.cli.request import rows_for_model
     from imapce.cli.screen import facts_table, print_written
+    from imapce.common.streams import is_scan
     from imapce.common.words import axis_names, counted, listing
     from imapce.estimators.model_file import load_model
 
@@ -54,13 +56,21 @@ def transform(
         fitted = load_model(model)
     features, carried = rows_for_model(fitted, data, file.reading)
     fitted.reader_ = fitted.reader_.with_unknown(unknown.value)
-    with warnings_in_one_line(), progress(quiet=show.quiet) as tell:
-        tell(f"placing {counted(features.shape[0], 'row')}", None)
-        view = fitted.transform(features)
-    written = write_view(view, carried, output=output, plot=plot)
+    n_rows, along = features.shape[0], carried.column_names
+    if is_scan(features):
+        require_table_file(output)
+        tell_of_passes(features, None)
+        along = list(features.columns)
+        drawn = features.sample(DRAWN_ROWS) if plot is not None else features.head(1)
+        with warnings_in_one_line(), progress(quiet=show.quiet, of="of the rows") as tell:
+            written = write_view_of_scan(fitted, features.watched(tell), drawn, output=output, plot=plot, color={})
+    else:
+        with warnings_in_one_line(), progress(quiet=show.quiet) as tell:
+            tell(f"placing {counted(n_rows, 'row')}", None)
+            view = fitted.transform(features)
+        written = write_view(view, carried, output=output, plot=plot)
     console = show.console(stderr=output == "-")
-    axes = axis_names(view.shape[1])
-    told = {"rows": f"{len(view):,}", "axes": listing(axes), "carried along": listing(carried.column_names, 20)}
-    console.print(facts_table(told))
+    axes = axis_names(len(fitted.components_))
+    console.print(facts_table({"rows": f"{n_rows:,}", "axes": listing(axes), "carried along": listing(along, 20)}))
     print_written(console, written)
-    show.result(command="transform", rows=len(view), axes=axes, carried=carried.column_names, written=written)
+    show.result(command="transform", rows=n_rows, axes=axes, carried=along, written=written)

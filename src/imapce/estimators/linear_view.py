@@ -6,7 +6,9 @@ linear baselines differ only in how they choose components_ from second moments 
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.cards import in_kind_of, on_host
+from imapce.common.cards import in_kind_of, is_on_card, on_host
 from imapce.common.checks import random_generator
 from imapce.common.clusters import as_array, is_dask
-from imapce.common.threads import threads_for
+from imapce.common.threads import one_thread, threads_for
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.estimators.base import TableEstimator
@@ -74,7 +76,8 @@ class LinearView(TableEstimator):
         for one in priors:
             require_same_index(one, X)
         matrix = self._learned(X)
-        with threads_for(*matrix.shape):
+        # On a card, threads of the host wait for each other: 0.32 s instead of 0.40 s for 2,000,000 × 784.
+        with one_thread() if is_on_card(matrix) else threads_for(*matrix.shape):
             self._fit_rows(self._open(matrix), priors)
         return matrix
 
@@ -143,6 +146,33 @@ class LinearView(TableEstimator):
         before it is asked for.
         """
         return self._view(X)
+
+    def transform_to(
+        self, path: str | os.PathLike[str], X: Any, *, columns: Sequence[str] | None = None, **settings: Any
+    ) -> int:
+        """Write the view of X to a .parquet, .arrow, .csv or .tsv file, whole or not at all, and tell how many rows.
+
+        X is read some rows at a time, so that a `scan` and its view need not fit in memory. The file has `columns` of
+        X (all of them by default, [] for none), the number of the row and the axes; `settings` are those of
+        `transform` (view=, unknown=).
+
+        >>> from imapce import IMAPCE
+        >>> X = np.random.default_rng(0).normal(size=(60, 4))
+        >>> IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(X).transform_to("view.parquet", X)
+        60
+        """
+        # What writes tables takes a tenth of a second to import, which few who fit need.
+        from imapce.estimators.view_file import write_view
+
+        check_is_fitted(self)
+        return write_view(
+            path,
+            X,
+            lambda rows: on_host(self.transform(rows, **settings)),
+            axes=self.get_feature_names_out().tolist(),
+            reads=self.input_columns,
+            columns=columns,
+        )
 
     def _view(self, X: Any) -> Array:
         check_is_fitted(self)

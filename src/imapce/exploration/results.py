@@ -12,8 +12,8 @@ from imapce.common.words import axis_names, close_matches
 from imapce.errors import InvalidValueError
 from imapce.exploration.choices import named_rows
 from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
+from imapce.exploration.kept import KeptSession
 from imapce.exploration.record import AcceptedStep, Regrouping
-from imapce.exploration.state import Session
 from imapce.exploration.steps import View, coordinates
 from imapce.tables.encode import frame
 from imapce.tables.source import Column, Source
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 SET_ASIDE, FAR = "gross outlier, set aside", "far from every cluster"
 
 
-class Results(Session):
+class Results(KeptSession):
     """A session that tells what it has found, from its state alone."""
 
     @property
@@ -121,10 +121,16 @@ class Results(Session):
             raise InvalidValueError(f"name must be a column of X, got {name!r}: {close_matches(name, names)}")
         return self._source.column(names.index(name))
 
-    def coordinates(self, step: AcceptedStep | View) -> Array:
-        """(n, k): all rows in the view of an accepted step, or in any view of a proposal."""
+    def coordinates(self, step: AcceptedStep | View, *, rows: Any = None) -> Array:
+        """(n, k): all rows in the view of an accepted step, or in any view of a proposal; or `rows`, by position."""
         with threads_for(self._rows.n_rows, self._rows.n_features):
-            return coordinates(self._rows, step.components, step.mean, step.scale)
+            if rows is None:
+                return coordinates(self._rows, step.components, step.mean, step.scale)
+            places, back = np.unique(np.asarray(rows, dtype=np.intp), return_inverse=True)
+            chosen = np.zeros(self._rows.n_rows, dtype=bool)
+            chosen[places] = True
+            some = self._rows.unfolded.subset(chosen)
+            return coordinates(some, step.components, step.mean, step.scale)[back]
 
     def _taken_together(self) -> list[int]:
         """How many clusters came at once; where some were regrouped since, each stands for itself."""

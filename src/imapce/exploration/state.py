@@ -26,7 +26,7 @@ from imapce.estimators.model_file import parameters_of_file, plain_parameters
 from imapce.exploration.choices import names_of_rows, size_of_clusters
 from imapce.exploration.clustering import CLUSTERERS
 from imapce.exploration.knowledge import knowledge_in_words
-from imapce.exploration.own_file import OwnFile, write_elsewhere
+from imapce.exploration.own_file import OwnFile
 from imapce.exploration.partition import Partition
 from imapce.exploration.record import (
     AcceptedStep,
@@ -38,7 +38,6 @@ from imapce.exploration.record import (
     clusters_after,
     origins_after,
 )
-from imapce.exploration.session_file import not_whole, read_session
 from imapce.exploration.shown import ShownExploration
 from imapce.exploration.steps import Look, Step
 from imapce.exploration.stopping import StructureTest
@@ -96,7 +95,7 @@ class Session(ShownExploration):
         seed = require_seed(random_state)
         # Drawn once where none is given, so that the session can be saved and go on as it was.
         self.random_state = int(np.random.default_rng().integers(2**31)) if seed is None else seed
-        _require_new(path)
+        require_new(path)
         self._own_file = None if path is None else OwnFile(path)
         self._know(prior)
         smallest = JOINT_SIZE if self.is_joint else VIEW_SIZE
@@ -258,48 +257,7 @@ class Session(ShownExploration):
         self._commit([*self._moves, *reversed(again)], self._undone[: len(self._undone) - steps])
         return self
 
-    # --- files --------------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the session (JSON and .npy in one zip), whole or not at all; not where another process writes."""
-        if self._own_file is not None and self._own_file.is_at(path):
-            self._own_file.write(self.record())
-        else:
-            write_elsewhere(path, self.record())
-
-    def keep_in(self, path: str | os.PathLike[str] | None) -> None:
-        """From now on keep the session in this new file, rewritten after every move; None keeps it in none.
-
-        >>> from imapce import Exploration
-        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(50, 4)), random_state=0)
-        >>> exploration.keep_in("session.imapce")
-        >>> exploration.path
-        'session.imapce'
-        """
-        _require_new(path)
-        self._own_file = None if path is None else OwnFile(path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], X: Any, *, autosave: bool = True, row_ids: Any = None) -> Self:
-        """A saved session on the same data; other data is refused by the name of what differs.
-
-        With `autosave` the file goes on being rewritten after every accept and undo, and while the session lives no
-        other process may do the same; a session of this process that finds it changed is refused. Names of rows come
-        with the data, not from the file: from `row_ids` or the table's index.
-        """
-        # Claimed before it is read: what is read is then what the next write replaces.
-        own_file = OwnFile(path) if autosave and path is not None else None
-        record = read_session(path)
-        try:
-            session = cls.of_record(record, X, row_ids=row_ids)
-        except InvalidValueError:
-            raise
-        except (TypeError, ValueError) as error:
-            # The same kinds of error come from an X that cannot be read, and that is not the file's fault.
-            Reader.learn(X, missing="mean")
-            raise not_whole(path, error) from error
-        session._own_file = own_file
-        return session
+    # --- as plain data ------------------------------------------------------------------------------------------------
 
     def record(self) -> Record:
         """The whole session as plain data; a background is in the encoding of X."""
@@ -396,7 +354,11 @@ class Session(ShownExploration):
         return {**self.__dict__, "_look": None}
 
 
-def _require_new(path: str | os.PathLike[str] | None) -> None:
+def require_new(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a file that exists, which a new session would overwrite.
+
+    >>> require_new(None)
+    """
     if path is not None and os.path.isfile(path):
         raise InvalidValueError(
             f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "

@@ -39,6 +39,17 @@ class Moments:
     variance: Array
     scatter: Array | None
 
+    def joined(self, other: Moments) -> Moments:
+        """Of both rows together, each about its own mean: nothing cancels (Chan, Golub and LeVeque 1979)."""
+        n = self.n_rows + other.n_rows
+        apart = other.mean - self.mean
+        weight = self.n_rows * other.n_rows / n
+        scatter = None
+        if self.scatter is not None and other.scatter is not None:
+            scatter = self.scatter + other.scatter + weight * np.outer(apart, apart)
+        variance = (self.variance * self.n_rows + other.variance * other.n_rows + weight * apart**2) / n
+        return Moments(n, self.mean + apart * (other.n_rows / n), variance, scatter)
+
 
 @dataclass(frozen=True)
 class Quartic:
@@ -96,6 +107,12 @@ class Rows(ABC):
     @abstractmethod
     def quartic(self, W: Array, offset: Array) -> Quartic:
         """One pass: Σ s z uᵀ and Σ s u for every frame of W (R, d, k) with its offset (R, k)."""
+
+    def fourth_powers(self, W: Array, centre: Array) -> Array:
+        """One pass: Σ s² of every frame, with u = Wᵀ(z − centre), where no gradient is asked for."""
+        offset = centre @ W
+        result = self.quartic(W, offset)
+        return np.einsum("rdk,rdk->r", W, result.weighted) - np.einsum("rk,rk->r", offset, result.total)
 
     @abstractmethod
     def scatter_product(self, W: Array, offset: Array) -> Array:

@@ -98,8 +98,16 @@ class CudaRows(Rows):
     precision = 1e-7
     resolution = 1e-7
 
-    def __init__(self, source: Source, origin: Array, scale: Array, parts: list[tuple[int, int, Store | None]]):
-        self._source, self._parts = source, parts
+    def __init__(
+        self,
+        source: Source,
+        origin: Array,
+        scale: Array,
+        parts: list[tuple[int, int, Store | None]],
+        *,
+        moments: Moments | None = None,
+    ):
+        self._source, self._parts, self._kept_moments = source, parts, moments
         self.xp = source.xp
         self.origin, self.scale = origin, scale
         self.n_rows, self.n_features = source.shape
@@ -109,8 +117,8 @@ class CudaRows(Rows):
         """Read once for moments and ranges, once more to be encoded."""
         source = Source(cupy_module() if xp is None else xp, array, index)
         survey = Survey.of(source.xp, source.shape, source.batches())
-        rows = cls(source, survey.mean, column_scale(survey.largest), [])
-        rows._kept_moments = Moments(survey.n_rows, np.zeros(source.shape[1]), survey.variance, survey.scatter)
+        about_mean = Moments(survey.n_rows, np.zeros(source.shape[1]), survey.variance, survey.scatter)
+        rows = cls(source, survey.mean, column_scale(survey.largest), [], moments=about_mean)
         rows._write()
         return rows
 

@@ -121,10 +121,14 @@ class DaskRows(Rows):
     # --- the contract -------------------------------------------------------------------------------------------------
 
     def _compute_moments(self) -> Moments:
-        return self._added(_moments, add=_joined_moments)
+        return self._added(_moments, add=Moments.joined)
 
     def quartic(self, W: Array, offset: Array) -> Quartic:
         return Quartic(*self._added(_quartic, W, offset))
+
+    def fourth_powers(self, W: Array, centre: Array) -> Array:
+        (result,) = self._added(_fourth_powers, W, centre)
+        return result
 
     def scatter_product(self, W: Array, offset: Array) -> Array:
         (result,) = self._added(_scatter_product, W, offset)
@@ -238,22 +242,13 @@ def _moments(rows: DenseRows) -> Moments:
     return rows.moments()
 
 
-def _joined_moments(one: Moments, other: Moments) -> Moments:
-    """Of both together, each about its own mean: nothing cancels (Chan, Golub and LeVeque 1979)."""
-    n = one.n_rows + other.n_rows
-    apart = other.mean - one.mean
-    mean = one.mean + apart * (other.n_rows / n)
-    weight = one.n_rows * other.n_rows / n
-    variance = (one.variance * one.n_rows + other.variance * other.n_rows + weight * apart**2) / n
-    scatter = None
-    if one.scatter is not None and other.scatter is not None:
-        scatter = one.scatter + other.scatter + weight * np.outer(apart, apart)
-    return Moments(n, mean, variance, scatter)
-
-
 def _quartic(rows: DenseRows, W: Array, offset: Array) -> tuple[Array, Array]:
     result = rows.quartic(W, offset)
     return result.weighted, result.total
+
+
+def _fourth_powers(rows: DenseRows, W: Array, centre: Array) -> tuple[Array]:
+    return (rows.fourth_powers(W, centre),)
 
 
 def _scatter_product(rows: DenseRows, W: Array, offset: Array) -> tuple[Array]:

@@ -177,7 +177,10 @@ class BlockFence:
         xp, bulk = array_module(block), self.bulk
         reach = self.fence.reach(bulk.ratio)
         farthest = bulk.distance * float(self.fence.reach(bulk.distance_ratio))
-        centre, limit, weight = (xp.asarray(one) for one in (bulk.centre, reach * bulk.unit, 1.0 / bulk.unit**2))
+        with np.errstate(over="ignore", divide="ignore"):
+            # A column whose squares vanish counts as constant elsewhere; here it must only not be infinite.
+            weight = np.minimum(1.0 / bulk.unit**2, FARTHEST)
+        centre, limit, weight = (xp.asarray(one) for one in (bulk.centre, reach * bulk.unit, weight))
         deviation = block - centre
         # Most blocks have no such row, and two sums over them tell: a third of the time of scaling every value.
         with np.errstate(over="ignore"):

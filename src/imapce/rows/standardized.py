@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ class QuadraticForm:
     product: Callable[[Array], Array]
     matrix: Array | None = None
     factor: Callable[[], Array] | None = None
+    # Eigenvalues and eigenvectors that were asked for already.
+    found: list[tuple[Array, Array]] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
     def of_matrix(cls, matrix: Array) -> QuadraticForm:
@@ -178,6 +180,10 @@ class StandardizedRows:
         """The rows in `sample` themselves (m, d), for what no reduction can tell; a few thousand at most."""
         chosen = self.rows.unfolded.subset(sample)
         return np.concatenate([(block - self._mean) * self._inverse for block in chosen.blocks()])
+
+    def fourth_powers(self, W: Array) -> Array:
+        """Σ s² (R,) with s the squared row norms of ZW."""
+        return self.rows.fourth_powers(self._inverse[:, None] * W, self._mean)
 
     def quartic(self, W: Array) -> Array:
         """Zᵀ diag(s) U (R, d, k) with U = ZW and s its squared row norms."""

@@ -19,6 +19,7 @@ from imapce.rows.standardized import QuadraticForm
 Array = NDArray[np.float64]
 
 DENSE_EIGEN_LIMIT = 1024
+COMMONLY_ASKED = 64
 SMALLEST_SHARE = 1e-10  # of the largest eigenvalue: below it those of FFᵀ are rounding
 
 
@@ -28,6 +29,17 @@ def leading_eigenvectors(form: QuadraticForm, count: int) -> tuple[Array, Array]
     >>> leading_eigenvectors(QuadraticForm.of_matrix(np.diag([1.0, 3.0, 2.0])), 1)[0]
     array([3.])
     """
+    for values, vectors in form.found:
+        if len(values) >= count:
+            return values[:count], vectors[:, :count]
+    # A small eigenproblem costs as much for two vectors as for sixty-four, and a fit asks for both.
+    several = form.matrix is not None and COMMONLY_ASKED < form.size <= DENSE_EIGEN_LIMIT
+    values, vectors = _decomposed(form, max(count, COMMONLY_ASKED) if several else count)
+    form.found.append((values, vectors))
+    return values[:count], vectors[:, :count]
+
+
+def _decomposed(form: QuadraticForm, count: int) -> tuple[Array, Array]:
     d = form.size
     if form.matrix is None and form.factor is not None:
         found = _from_gram(form.factor(), count)

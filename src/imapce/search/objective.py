@@ -103,15 +103,13 @@ class Objective:
 
     def kurtosis(self, V: Array) -> Array:
         """κ(V) of each frame."""
-        return self._kurtosis_terms(V, stacked_product(self.Z.second_moment, V))[0]
+        L, flat = self._whitening(V, stacked_product(self.Z.second_moment, V))
+        return np.where(flat, np.inf, self.Z.n_rows * self.Z.fourth_powers(np.matmul(V, L)))
 
     def _kurtosis_terms(self, V: Array, CV: Array) -> tuple[Array, Array, Array]:
         """κ, ∇κ and the norm of the first of ∇κ's two terms (they cancel at an optimum); CV is ZᵀZV."""
         n = self.Z.n_rows
-        # A⁻¹ = LLᵀ by eigenvalues: as cheap as Cholesky at k = 2 or 3, and it shows a flat view instead of failing.
-        eigenvalues, vectors = np.linalg.eigh(np.matmul(transpose(V), CV))
-        flat = eigenvalues[:, 0] <= self._flat
-        L = vectors / np.sqrt(np.maximum(eigenvalues, self._flat))[:, None, :]
+        L, flat = self._whitening(V, CV)
         W = np.matmul(V, L)
         weighted = self.Z.quartic(W)
         quartic = np.matmul(transpose(W), weighted)  # Σ s uuᵀ
@@ -120,6 +118,15 @@ class Objective:
         away = 4.0 * n * np.matmul(weighted, L_T)
         back = 4.0 * n * np.matmul(CV, np.matmul(L, np.matmul(quartic, L_T)))
         return kurtosis, away - back, np.sqrt(np.einsum("rdk,rdk->r", away, away))
+
+    def _whitening(self, V: Array, CV: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """L with A⁻¹ = LLᵀ, A = VᵀZᵀZV, and which views are flat.
+
+        By eigenvalues: as cheap as Cholesky at k = 2 or 3, and it shows a flat view instead of failing.
+        """
+        eigenvalues, vectors = np.linalg.eigh(np.matmul(transpose(V), CV))
+        flat = eigenvalues[:, 0] <= self._flat
+        return vectors / np.sqrt(np.maximum(eigenvalues, self._flat))[:, None, :], flat
 
     def preconditioner(self, n_components: int) -> Array | None:
         """An approximate inverse Hessian (d×d) for views of high variance, or None where d is too large for it to help.

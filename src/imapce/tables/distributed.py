@@ -168,7 +168,6 @@ def _whole_rows(X: Any) -> Any:
 
 def _of_array(X: Any, name: str, missing: Missing, means: Array | None) -> Chunks:
     import dask
-
     from imapce.tables.reader import require_numbers_in_rows
 
     require_numbers_in_rows(X, name)

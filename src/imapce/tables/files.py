@@ -166,9 +166,40 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     file = table_target(path)
     suffix = _suffix(file, WRITE_SUFFIXES)
     write = _writer(table, suffix)
+    with _written(path, suffix) as stream:
+        write(stream)
+
+
+@contextmanager
+def batches_written(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """Someone to give the rows of a table to, some at a time; the file appears when all were given, or not at all.
+
+    >>> with batches_written("points.arrow", pa.schema({"x": pa.float64()})) as write:
+    ...     for start in (0.0, 2.0):
+    ...         write(pa.table({"x": [start, start + 1]}))
+    >>> read_table("points.arrow")["x"].to_pylist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    file = table_target(path)
+    suffix = _suffix(file, tuple(one for one in WRITE_SUFFIXES if one != ".npy"))
+    with _written(path, suffix) as stream:
+        if suffix in _WRITE_DELIMITERS:
+            options = pyarrow.csv.WriteOptions(delimiter=_WRITE_DELIMITERS[suffix])
+            writer: Any = pyarrow.csv.CSVWriter(stream, schema, write_options=options)
+        elif suffix == ".parquet":
+            writer = pyarrow.parquet.ParquetWriter(stream, schema)
+        else:
+            writer = pa.ipc.new_file(stream, schema)
+        with writer:
+            yield lambda rows: writer.write_table(rows.select(schema.names).cast(schema))
+
+
+@contextmanager
+def _written(path: str | os.PathLike[str], suffix: str) -> Iterator[BinaryIO]:
+    """A stream to a whole file, and Arrow's complaints in one sentence."""
     try:
         with whole_file(path) as stream:
-            write(stream)
+            yield stream
     except pa.ArrowException as problem:
         reason = " ".join(str(problem).split())
         raise InvalidValueError(
@@ -262,7 +293,7 @@ def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
     if isinstance(table, np.ndarray) and suffix == ".npy":
         matrix = table
     else:
-        arrow = _arrow(table)
+        arrow = as_arrow(table)
         if suffix in _WRITE_DELIMITERS:
             options = pyarrow.csv.WriteOptions(delimiter=_WRITE_DELIMITERS[suffix])
             return lambda stream: pyarrow.csv.write_csv(arrow, stream, options)
@@ -288,8 +319,12 @@ def _plain(kind: pa.DataType) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
 
 
-def _arrow(table: Any) -> pa.Table:
-    """The table or the named columns as an Arrow table, without index and metadata."""
+def as_arrow(table: Any) -> pa.Table:
+    """The table or the named columns as an Arrow table, without index and metadata.
+
+    >>> as_arrow({"x": [1, 2]}).column_names
+    ['x']
+    """
     try:
         if isinstance(table, Mapping):
             return pa.table({str(name): pa.array(values) for name, values in table.items()})

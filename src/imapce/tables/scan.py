@@ -13,7 +13,7 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 
+from imapce.common.samples import seeded_sample
+from imapce.common.watch import Tell
 from imapce.common.words import close_matches, listing
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
+from imapce.tables.dialect import Dialect
 from imapce.tables.files import recognised
+from imapce.tables.passes import Estimate, Meter
+from imapce.tables.text import arrow_options, is_plain
 
 FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc", ".csv": "csv", ".tsv": "csv"}
 # A batch of numbers that is decoded while another is computed with; memory in use is a few of them.
@@ -32,6 +37,11 @@ BATCH_BYTES = 8 << 20
 MOST_BATCH_ROWS, FEWEST_BATCH_ROWS = 1 << 17, 1 << 10
 BATCHES_AHEAD, FILES_AHEAD = 2, 1
 # Whole row groups fetched ahead took twice the memory and three times the CPU (4,000,000 × 16 float32 on a local disk).
+CSV_BLOCK_BYTES = 4 << 20
+NO_SCAN = (
+    "no scan can follow: convert the file once, for example with polars.scan_csv('rows.csv').sink_parquet("
+    "'rows.parquet')."
+)
 PARQUET_OPTIONS = pyarrow.dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 
 
@@ -55,7 +65,10 @@ class Scan:
     schema: pa.Schema
     # Size and time of last change of every file when it was opened.
     states: tuple[tuple[int, int], ...]
-    delimiter: str = ","
+    # How text files are written; None for the others.
+    dialect: Dialect | None = None
+    # Who is told how far a pass is; shared by all that are made of this scan.
+    meter: Meter | None = field(default=None, compare=False, repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -89,12 +102,16 @@ class Scan:
                 fragment_scan_options=PARQUET_OPTIONS if self.kind == "parquet" else None,
             )
         read = 0
+        if self.meter is not None:
+            self.meter.begin()
         while True:
             with self._one_sentence():
                 batch = next(batches, None)
             if batch is None:
                 break
             read += batch.num_rows
+            if self.meter is not None:
+                self.meter.reached(min(1.0, read / self.n_rows))
             if batch.num_rows:
                 yield batch
         self.require_unchanged()
@@ -108,6 +125,39 @@ class Scan:
         """The first rows as a table."""
         with self._one_sentence():
             return self._dataset().head(n_rows, columns=list(self.columns), batch_size=max(n_rows, 1))
+
+    def sample(self, n_rows: int) -> pa.Table:
+        """So many rows, or all where there are no more, drawn with a fixed seed, in their order; one pass."""
+        mask = seeded_sample(self.n_rows, n_rows)
+        kept, start = [], 0
+        for batch in self.batches():
+            kept.append(batch.filter(pa.array(mask[start : start + batch.num_rows])))
+            start += batch.num_rows
+        return pa.Table.from_batches(kept)
+
+    def estimate(self, *, evaluations: int = 1) -> Estimate:
+        """What a fit will read and take: 1 evaluation where alpha and mu are automatic or there are at most 32
+        columns; else each round of the search is one, 30 to 500 of them.
+
+        >>> from imapce.tables import write_table
+        >>> write_table({"a": np.arange(5.0)}, "table.parquet")
+        >>> scan("table.parquet").estimate().passes
+        8
+        """
+        return Estimate.of_table(*self.shape, n_bytes=self.n_bytes, evaluations=evaluations)
+
+    def watched(self, progress: Tell) -> Scan:
+        """The same table; progress(words, share) is told how far each pass is, its rate and the time left.
+
+        >>> from imapce.tables import write_table
+        >>> write_table({"a": np.arange(5.0)}, "table.parquet")
+        >>> for _ in scan("table.parquet").watched(lambda words, share: print(share)).batches():
+        ...     pass
+        1.0
+        """
+        if not callable(progress):
+            raise InvalidTypeError(f"progress must be a function of words and a share; got {progress!r:.80}.")
+        return replace(self, meter=Meter(progress, self.n_bytes))
 
     def selected(self, columns: Sequence[str]) -> Scan:
         """The same files with some of their columns."""
@@ -135,8 +185,9 @@ class Scan:
 
     def _dataset(self) -> Any:
         kind: Any = self.kind
-        if kind == "csv":
-            kind = pyarrow.dataset.CsvFileFormat(pyarrow.csv.ParseOptions(delimiter=self.delimiter))
+        if self.dialect is not None:
+            options = arrow_options(self.dialect, block=CSV_BLOCK_BYTES, names=_names(self.dialect, self.schema))
+            kind = pyarrow.dataset.CsvFileFormat(**options)
         return pyarrow.dataset.dataset(list(self.files), format=kind, schema=self.schema)
 
     def _named(self) -> str:
@@ -147,7 +198,10 @@ class Scan:
         try:
             yield
         except (pa.ArrowException, OSError) as error:
-            reason = " ".join(str(error).split())[:300]
+            # Arrow tells the way to an error first, then the error.
+            reason = " ".join(str(error).split()).rpartition("Invalid: ")[2][:300].removesuffix(".")
+            if "conversion error" in reason:
+                reason += f"; types are those of its first rows, and other ones {NO_SCAN.removesuffix('.')}"
             raise FileFormatError(f"{self._named()} cannot be read to its end: {reason}.") from error
 
 
@@ -175,11 +229,11 @@ def scan(path: str | os.PathLike[str] | Sequence[str], *, columns: Sequence[str]
         )
     kind = kinds.pop()
     assert kind is not None
-    delimiter = recognised(files[0]).sep if kind == "csv" else ","
+    dialect = _dialect(files) if kind == "csv" else None
     states = tuple(_state(file) for file in files)
-    schemas = [_schema(file, kind, delimiter) for file in files]
+    schemas = [_schema(file, kind, dialect) for file in files]
     schema = _common(files, schemas, columns)
-    whole = Scan(tuple(files), tuple(schema.names), 0, kind, schema, states, delimiter)
+    whole = Scan(tuple(files), tuple(schema.names), 0, kind, schema, states, dialect)
     with whole._one_sentence():
         n_rows = whole._dataset().count_rows()
     whole = replace(whole, n_rows=int(n_rows))
@@ -230,10 +284,42 @@ def _state(file: str) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
 
 
-def _schema(file: str, kind: str, delimiter: str) -> pa.Schema:
-    one = Scan((file,), (), 0, kind, None, (_state(file),), delimiter)
+def _dialect(files: list[str]) -> Dialect:
+    """How the text files are written: all in one way, that of the first, and plainly."""
+    first = recognised(files[0])
+    for file in files:
+        own = first if file == files[0] else recognised(file)
+        # Arrow's datasets do not pass over lines.
+        if own.skipped or not is_plain(Path(file), own):
+            raise FileFormatError(f"{file!r} is read with {own.words or 'blanks before quotes'}, which {NO_SCAN}")
+        if own != first:
+            raise FileFormatError(
+                f"{file!r} is written otherwise than {files[0]!r} ({own.words or 'as any CSV file'} there, "
+                f"{first.words or 'as any CSV file'} here); write all files of a table in one way."
+            )
+    return first
+
+
+def _names(dialect: Dialect, schema: pa.Schema | None) -> list[str] | None:
+    """The columns of a text file that does not name them, where it is known how many there are."""
+    return None if dialect.header or schema is None else list(schema.names)
+
+
+def _schema(file: str, kind: str, dialect: Dialect | None) -> pa.Schema:
+    one = Scan((file,), (), 0, kind, None, (_state(file),), dialect)
     with one._one_sentence():
-        return one._dataset().schema
+        schema = one._dataset().schema
+    if len(set(schema.names)) < len(schema.names):
+        twice = next(name for name in schema.names if schema.names.count(name) > 1)
+        raise FileFormatError(f"{file!r} names column {twice!r} twice; rename one of them.")
+    if dialect is None:
+        return schema
+    names = schema.names
+    if not dialect.header:
+        names = dialect.names or [f"x{place}" for place in range(len(names))]
+    # A column without values so far holds numbers, if anything: text would have been seen by now.
+    types = [pa.float64() if pa.types.is_null(kind) else kind for kind in schema.types]
+    return pa.schema(list(zip(names, types, strict=True)))
 
 
 def _common(files: Sequence[str], schemas: Sequence[pa.Schema], columns: Any) -> pa.Schema:

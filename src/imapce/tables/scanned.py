@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imapce.common.streams import Array, Stream
+from imapce.common.streams import Array, Portion, Stream
 from imapce.common.words import listing
 from imapce.errors import InvalidValueError
 from imapce.tables.columns import MOST_TEXT_VALUES, Unknown
@@ -20,6 +21,10 @@ from imapce.tables.scan import Scan
 
 Missing = Literal["error", "mean"]
 
+# Columns side by side, 16 or 200 of them: blocks of 2 MB were reduced at 0.8 to 3 GB/s of float32 by one core, those of
+# 16 MB at half of that.
+BLOCK_BYTES = 2 << 20
+
 
 class ScannedMatrix(Stream):
     """The encoded rows of a scan.
@@ -28,7 +33,7 @@ class ScannedMatrix(Stream):
     >>> from imapce.tables.scan import scan
     >>> write_table({"a": np.arange(3.0), "b": [True, False, True]}, "table.parquet")
     >>> encoding, matrix = learned(scan("table.parquet"))
-    >>> next(matrix.blocks()).tolist()
+    >>> next(next(matrix.portions()).blocks()).tolist()
     [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]
     """
 
@@ -42,34 +47,43 @@ class ScannedMatrix(Stream):
     def shape(self) -> tuple[int, int]:
         return self.table.n_rows, len(self.encoding.feature_names)
 
-    def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
+    def portions(self, columns: NDArray[np.intp] | None = None) -> Iterator[Portion]:
+        names = None
         if self._plain:
-            yield from self._numbers(columns)
-            return
-        for batch in self.table.batches():
-            rows = pa.Table.from_batches([batch])
-            matrix = encode(rows, encoding=self.encoding, missing=self._missing, unknown=self._unknown).matrix
-            matrix = matrix.astype(np.float64, copy=False)
-            yield matrix if columns is None else matrix[:, columns]
-
-    def _numbers(self, columns: NDArray[np.intp] | None) -> Iterator[Array]:
-        """Columns of plain numbers, each copied in one run of memory; a block is the transpose of what they fill."""
-        names = [self.encoding.columns[i] for i in (range(self.shape[1]) if columns is None else columns)]
-        buffer = np.empty((len(names), 0))
+            names = [self.encoding.columns[i] for i in (range(self.shape[1]) if columns is None else columns)]
         for batch in self.table.batches(names):
-            n = batch.num_rows
-            if buffer.shape[1] < n:
-                buffer = np.empty((len(names), n))
-            for place, column in enumerate(batch.columns):
-                _fill(buffer[place, :n], column)
-            yield buffer[:, :n].T
+            blocks = partial(_numbers, batch) if self._plain else partial(self._encoded, batch, columns)
+            yield Portion(batch.num_rows, blocks)
+
+    def _encoded(self, batch: pa.RecordBatch, columns: NDArray[np.intp] | None) -> Iterator[Array]:
+        rows = pa.Table.from_batches([batch])
+        matrix = encode(rows, encoding=self.encoding, missing=self._missing, unknown=self._unknown).matrix
+        matrix = matrix.astype(np.float64, copy=False)
+        matrix = matrix if columns is None else matrix[:, columns]
+        step = _block_rows(matrix.shape[1])
+        yield from (matrix[start : start + step] for start in range(0, len(matrix), step))
 
 
-def _fill(to: Array, column: pa.Array) -> None:
+def _numbers(batch: pa.RecordBatch) -> Iterator[Array]:
+    """Columns of plain numbers, each copied in one run of memory; a block is the transpose of what they fill."""
+    columns = [_values(column) for column in batch.columns]
+    step = min(_block_rows(len(columns)), batch.num_rows)
+    buffer = np.empty((len(columns), step))
+    for start in range(0, batch.num_rows, step):
+        stop = min(start + step, batch.num_rows)
+        for place, column in enumerate(columns):
+            buffer[place, : stop - start] = column[start:stop]
+        yield buffer[:, : stop - start].T
+
+
+def _block_rows(n_columns: int) -> int:
+    return max(256, BLOCK_BYTES // (8 * max(1, n_columns)))
+
+
+def _values(column: pa.Array) -> NDArray[Any]:
     if pa.types.is_floating(column.type) and not column.null_count:
-        to[:] = column.to_numpy()
-    else:
-        to[:] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return column.to_numpy()
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
 def learned(table: Scan, *, missing: Missing = "error") -> tuple[Encoding, ScannedMatrix]:
@@ -168,10 +182,10 @@ class Column:
                 elif value in self.counts or len(self.counts) <= 1000 * MOST_TEXT_VALUES:
                     self.counts[value] = self.counts.get(value, 0) + count
             return
-        numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = float(numbers.sum())
+        # One read of float32 in half the time of a cast and a sum.
+        total = pc.sum(values).as_py() if pa.types.is_floating(values.type) and not values.null_count else np.nan
         if not np.isfinite(total):
+            numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
             gone, endless = np.isnan(numbers), np.isinf(numbers)
             self.n_missing += int(gone.sum())
             self.n_infinite += int(endless.sum())

@@ -48,7 +48,7 @@ def read_text(source: Path | bytes, *, default_sep: str = ",", **given: Any) -> 
     start, whole = beginning(source)
     dialect = recognise(start, whole=whole, default_sep=default_sep, **given)
     try:
-        return _tidied(_read(source, dialect, start), dialect), dialect
+        return _tidied(_read(source, dialect), dialect), dialect
     except UnicodeDecodeError:
         if given.get("encoding") is not None or dialect.encoding != "utf-8":
             raise
@@ -57,7 +57,7 @@ def read_text(source: Path | bytes, *, default_sep: str = ",", **given: Any) -> 
         code = windows_or_latin(_bytes(source))
         told = f"{dialect.words}, " if dialect.words else ""
         dialect = replace(dialect, encoding=code, words=f"{told}the encoding {code}")
-        return _tidied(_read(source, dialect, start), dialect), dialect
+        return _tidied(_read(source, dialect), dialect), dialect
 
 
 def beginning(source: Path | bytes) -> tuple[bytes, bool]:
@@ -121,10 +121,9 @@ def _bytes(source: Path | bytes) -> bytes:
     return source if isinstance(source, bytes) else source.read_bytes()
 
 
-def _read(source: Path | bytes, dialect: Dialect, start: bytes) -> pa.Table:
+def _read(source: Path | bytes, dialect: Dialect) -> pa.Table:
     """The table as it is written, by Arrow where it can and by way of a plain copy where it cannot."""
-    quote_after_blank = len(dialect.sep) == 1 and dialect.encoding == "utf-8" and _has_blank_quote(start, dialect.sep)
-    if dialect.sep == BLANKS or len(dialect.sep) > 1 or quote_after_blank:
+    if not is_plain(source, dialect):
         return _read_copy(source, dialect)
     try:
         return _read_plain(source, dialect)
@@ -141,27 +140,50 @@ def _has_blank_quote(start: bytes, sep: str) -> bool:
     return re.search(re.escape(sep.encode()) + rb' +"', start) is not None
 
 
-def _read_plain(source: Path | bytes, dialect: Dialect, block: int = _BLOCK_BYTES) -> pa.Table:
+def arrow_options(dialect: Dialect, *, block: int = _BLOCK_BYTES, names: list[str] | None = None) -> dict[str, Any]:
+    """How Arrow reads a plain text file of this dialect; `names` are those of a table without header.
+
+    >>> arrow_options(Dialect(";"))["parse_options"].delimiter
+    ';'
+    """
+
     def comments_skipped(row: Any) -> str:
         return "skip" if row.text is not None and row.text.lstrip().startswith("#") else "error"
 
-    table = pyarrow.csv.read_csv(
-        source if isinstance(source, Path) else pa.BufferReader(source),
-        read_options=pyarrow.csv.ReadOptions(
+    return {
+        "read_options": pyarrow.csv.ReadOptions(
             block_size=block,
             encoding=dialect.encoding,
             skip_rows=dialect.skipped,
-            autogenerate_column_names=not dialect.header,
+            column_names=names,
+            autogenerate_column_names=not dialect.header and names is None,
         ),
-        parse_options=pyarrow.csv.ParseOptions(
+        "parse_options": pyarrow.csv.ParseOptions(
             delimiter=dialect.sep, newlines_in_values=True, invalid_row_handler=comments_skipped
         ),
-        convert_options=pyarrow.csv.ConvertOptions(
+        "convert_options": pyarrow.csv.ConvertOptions(
             strings_can_be_null=True,
             null_values=_NULL_WORDS,
             decimal_point=dialect.decimal,
             timestamp_parsers=_DATES,
         ),
+    }
+
+
+def is_plain(source: Path | bytes, dialect: Dialect) -> bool:
+    """Whether Arrow can read the text as it is written, without a copy.
+
+    >>> is_plain(b"a b\\n1 2\\n", recognise(b"a b\\n1 2\\n"))
+    False
+    """
+    if dialect.sep == BLANKS or len(dialect.sep) > 1:
+        return False
+    return dialect.encoding != "utf-8" or not _has_blank_quote(beginning(source)[0], dialect.sep)
+
+
+def _read_plain(source: Path | bytes, dialect: Dialect, block: int = _BLOCK_BYTES) -> pa.Table:
+    table = pyarrow.csv.read_csv(
+        source if isinstance(source, Path) else pa.BufferReader(source), **arrow_options(dialect, block=block)
     )
     for column in table.columns:
         if pa.types.is_binary(column.type):

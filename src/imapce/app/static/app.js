@@ -55,7 +55,6 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     onLasso: (corners, mode, looking) => app.select({ how: "lasso", mode, looking }, [corners]),
     onHover: (point, x, y) => app.tip.show(point, x, y),
     onLeave: () => app.tip.hide(),
-    onView: () => app.timeline.refreshThumbnails(),
     onClick: (_, mode) => mode === "replace" && app.selected?.count && app.select({ how: "clear" }),
   });
   app.tip = tooltip(app);
@@ -135,6 +134,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     app.scene = told;
     app.plot.show(told, columns, typed(Uint8Array, codes));
     app.legend.show(told.colours);
+    app.timeline.refreshThumbnails();
     title.firstChild.textContent = told.title;
     root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
     app.plot.over.setAttribute("aria-label", `${told.title}: ${rowsOf(n)}`);

@@ -69,7 +69,6 @@ export function legendPanel(app) {
       pick(clusters[walking], walking);
       app.say(`${clusters[walking].name}, ${count(clusters[walking].count)} rows`);
     },
-    current: () => (walking >= 0 ? told?.legend[walking] ?? null : null),
   };
   return panel;
 }

@@ -55,11 +55,11 @@ function axes(pen, camera, scene, look) {
   pen.font = `500 12px ${look.font}`;
   pen.textAlign = "right";
   pen.textBaseline = "alphabetic";
-  pen.fillText(fit(pen, `axis 1 →   ${axisWords(scene.axes[0])}`, x1 - x0 - 10), x1, camera.height - 8);
+  pen.fillText(fit(pen, `imapce0 →   ${axisWords(scene.axes[0])}`, x1 - x0 - 10), x1, camera.height - 8);
   pen.save();
   pen.translate(14, y0);
   pen.rotate(-Math.PI / 2);
-  pen.fillText(fit(pen, `axis 2 →   ${axisWords(scene.axes[1])}`, y1 - y0 - 10), 0, 0);
+  pen.fillText(fit(pen, `imapce1 →   ${axisWords(scene.axes[1])}`, y1 - y0 - 10), 0, 0);
   pen.restore();
 }
 
@@ -83,11 +83,11 @@ function compass(pen, camera, scene, look) {
     pen.lineTo(x + dx, y + dy);
     pen.stroke();
     pen.textAlign = dx < -4 ? "right" : dx > 4 ? "left" : "center";
-    pen.fillText(String(j + 1), x + dx * 1.22, y + dy * 1.22);
+    pen.fillText(String(j), x + dx * 1.22, y + dy * 1.22);
   }
   pen.fillStyle = look.ink;
   pen.textAlign = "right";
-  scene.axes.forEach((axis, j) => pen.fillText(fit(pen, `axis ${j + 1}   ${axisWords(axis)}`, camera.width - 220), camera.width - 16, camera.height - 56 + 19 * j));
+  scene.axes.forEach((axis, j) => pen.fillText(fit(pen, `imapce${j}   ${axisWords(axis)}`, camera.width - 220), camera.width - 16, camera.height - 56 + 19 * j));
 }
 
 // The ellipse of two standard deviations of a cluster, as it is seen.

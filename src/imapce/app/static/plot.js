@@ -10,7 +10,7 @@ const TURN_SECONDS = 1.1;
 const SAMPLE = 250000;
 
 export class Plot {
-  // events: onLasso(polygon, mode, looking), onHover(point, x, y), onLeave(), onView()
+  // events: onLasso(polygon, mode, looking), onHover(point, x, y), onLeave(), onClick(place, mode)
   constructor(events) {
     this.events = events;
     this.camera = new Camera();
@@ -26,7 +26,6 @@ export class Plot {
     this.showOutlines = true;
     this.showArrows = false;
     this.look = {};
-    this.frames = [];
     new ResizeObserver(() => this.resize()).observe(this.el);
     this.listen();
   }
@@ -65,12 +64,10 @@ export class Plot {
     if (!scene.turn || !before || before.length !== columns.length || still) {
       if (scene.dims === 3) this.camera.spin = spin;
       this.draw();
-      this.events.onView?.();
       return;
     }
     const to = { low: this.camera.low.slice(), high: this.camera.high.slice() };
     let start = null;
-    this.frames = [];
     const step = (now) => {
       start ??= now;
       const linear = Math.min(1, (now - start) / (1000 * TURN_SECONDS));
@@ -79,10 +76,8 @@ export class Plot {
       this.camera.low = between(from.low, to.low);
       this.camera.high = between(from.high, to.high);
       this.turning = linear < 1 ? { before, parts: turnAt(scene.turn, t) } : null;
-      this.frames.push(now);
       this.draw();
       if (linear < 1) this.animation = requestAnimationFrame(step);
-      else this.events.onView?.();
     };
     this.animation = requestAnimationFrame(step);
   }

@@ -12,6 +12,7 @@ export function settingsPanel(app) {
   const measure = button("What is left of the known?", { onclick: () => readBack() });
   const hover = h("details", null, h("summary", null, "Columns beside the pointer"), h("div", { class: "checks" }));
   let columns = [];
+  let settled = "";
   const el = h("section", { class: "card settings", "aria-label": "Settings" },
     h("details", null, h("summary", null, h("h3", null, "How views are found")),
       h("div", { class: "inner" }, weights.alpha.el, weights.mu.el,
@@ -32,8 +33,18 @@ export function settingsPanel(app) {
     input.addEventListener("change", () => input.value !== "" && app.ask("settings", { [key]: Number(input.value) }));
     return {
       el: h("div", { class: "weight" }, h("label", null, h("b", null, sign), h("span", null, words)), h("div", { class: "row" }, input, h("label", { class: "auto" }, automatic, "automatic"), found)),
+      set(value) {
+        automatic.checked = value === "auto";
+        input.disabled = automatic.checked;
+        if (!automatic.checked && document.activeElement !== input) input.value = String(value);
+      },
       show(value) {
-        if (value === undefined || value === null) return;
+        if (value === undefined) return;
+        if (value === null) {
+          found.textContent = "no part in this view";
+          if (automatic.checked) input.value = "";
+          return;
+        }
         found.textContent = `now ${niceNumber(value)}`;
         if (automatic.checked) input.value = String(Number(value.toPrecision(4)));
       },
@@ -76,6 +87,10 @@ export function settingsPanel(app) {
     },
     state(state) {
       columns = state.known_columns;
+      if (JSON.stringify(state.weights) !== settled) {
+        settled = JSON.stringify(state.weights);
+        for (const [key, value] of Object.entries(state.weights)) weights[key].set(value);
+      }
       const lines = columns.map((name) => h("li", null, h("span", null, short(name, 28)), button(`Forget ${name}`, { iconOnly: true, class: "quiet", onclick: () => setKnown(columns.filter((one) => one !== name)) }, "clear")));
       const others = state.priors.filter((one) => !/column|Labels/.test(one));
       known.replaceChildren(...lines, ...others.map((words) => h("li", { class: "words" }, words)), ...(lines.length + others.length ? [] : [h("li", { class: "words" }, "Nothing yet but what you take.")]));

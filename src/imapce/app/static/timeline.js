@@ -34,7 +34,7 @@ export function timelinePanel(app) {
     },
     async refreshThumbnails() {
       const mine = ++asked;
-      if (!app.state?.proposed) return;
+      if (app.scene?.kind !== "proposal") return;
       const [told, buffers] = await app.link.ask("thumbnails").catch(() => [null, []]);
       if (!told || mine !== asked) return;
       views.replaceChildren(...told.views.map((one, i) => {
@@ -42,7 +42,7 @@ export function timelinePanel(app) {
         const points = typed(Float32Array, buffers[i]);
         canvas.draw = () => thumbnail(canvas, points, app);
         canvas.draw();
-        return h("button", { type: "button", "data-number": one.number, "aria-label": `View ${one.number + 1}`, title: `View ${one.number + 1}: ${one.starts} of the searches ended here`, onclick: () => app.ask("view", { number: one.number }) }, canvas, h("small", null, one.number === 0 ? "best" : `view ${one.number + 1}`));
+        return h("button", { type: "button", "data-number": one.number, title: `View ${one.number + 1}: ${one.starts} of the searches ended here`, onclick: () => app.ask("view", { number: one.number }) }, canvas, h("small", null, one.number === 0 ? "best view" : `view ${one.number + 1}`));
       }));
       panel.refresh(app.state);
     },

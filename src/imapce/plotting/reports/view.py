@@ -26,6 +26,7 @@ from imapce.plotting.scatter import plot_embedding
 from imapce.plotting.steps import RASTERISE_FROM
 from imapce.plotting.trace import plot_trace
 from imapce.tables.encode import is_table
+from imapce.tables.named import NamedMatrix
 from imapce.tables.source import Source
 
 SMALL = "Below it is drawn small, and beside it the next best that look different, if there are any."
@@ -119,7 +120,8 @@ def _hovered(
 
 
 def _columns_of(X: Any, places: NDArray[np.intp]) -> NDArray[np.float64]:
-    chosen = X[:, places] if hasattr(X, "shape") else np.asarray(X)[:, places]
+    matrix = X.matrix if isinstance(X, NamedMatrix) else X
+    chosen = matrix[:, places] if hasattr(matrix, "shape") else np.asarray(matrix)[:, places]
     return np.asarray(chosen.toarray() if hasattr(chosen, "toarray") else chosen, dtype=np.float64)
 
 

@@ -1,0 +1,315 @@
+"""The browser app, beside what was asked of it: Chromium without a GPU, best of three, 100,000 and 1,000,000 points.
+
+    python -m benchmarks.app [ROWS ...]
+
+A page is watched from outside: what it puts on its canvas, what goes through its socket and when.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvicorn
+
+from imapce import Exploration
+from imapce.app.desk import Desk
+from imapce.app.guard import Guard
+from imapce.app.lasso import LassoIndex
+from imapce.app.server import application
+from imapce.app.study import Study
+
+ROOT = Path(__file__).parents[1]
+COLUMNS, GROUPS, REPEATS = 20, 6, 3
+# What is asked for at 100,000 and at 1,000,000 points.
+WANTED = {
+    "link opened to all points drawn, s": (0.8, 1.3),
+    "lasso to exact rows in Python, ms": (20, 50),
+    "lasso to selection on screen, ms": (60, 150),
+    "another known view drawn, ms": (60, 250),
+    "turn, frames per second": (55, 40),
+    "hover to the row, ms": (16, 16),
+    "input while a fit runs, p95, ms": (30, 30),
+    "cancel to idle, s": (1.0, 1.5),
+    "take to the next view drawn, s": (3.0, 8.0),
+    "bytes per point, first": (9, 9),
+    "bytes per point, a view": (8, 8),
+    "a further session, MB": (10, 30),
+    "freed after the tab closes, s": (5, 5),
+}
+MORE_IS_BETTER = {"turn, frames per second"}
+
+WATCH = """
+window.seen = { drawn: [], selected: [], painted: [], sent: [], got: [] };
+const put = CanvasRenderingContext2D.prototype.putImageData;
+CanvasRenderingContext2D.prototype.putImageData = function (...given) {
+  put.apply(this, given);
+  if (this.canvas.className === "points") seen.painted.push(performance.now());
+};
+const Plain = WebSocket;
+window.WebSocket = class extends Plain {
+  constructor(address) {
+    super(address);
+    this.addEventListener("message", (event) => {
+      const length = new DataView(event.data).getUint32(0, true);
+      const head = JSON.parse(new TextDecoder().decode(new Uint8Array(event.data, 4, length)));
+      seen.got.push({ at: performance.now(), type: head.type, re: head.re, busy: head.busy, bytes: head._b });
+    });
+  }
+  send(data) {
+    const length = new DataView(data.buffer).getUint32(0, true);
+    const head = JSON.parse(new TextDecoder().decode(new Uint8Array(data.buffer, 4, length)));
+    seen.sent.push({ at: performance.now(), type: head.type, id: head.id });
+    super.send(data);
+  }
+};
+new MutationObserver((changes) => {
+  for (const one of changes) {
+    if (one.attributeName === "data-drawn") seen.drawn.push(performance.now());
+    if (one.attributeName === "data-selections") seen.selected.push(performance.now());
+  }
+}).observe(document, { subtree: true, attributes: true, attributeFilter: ["data-drawn", "data-selections"] });
+document.addEventListener("pointerup", () => (seen.released = performance.now()), true);
+document.addEventListener("pointermove", () => (seen.moved = performance.now()), true);
+document.addEventListener("click", () => (seen.clicked = performance.now()), true);
+"""
+
+
+def rows_of(n: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    centres = rng.normal(scale=3, size=(GROUPS, COLUMNS))
+    return rng.normal(size=(n, COLUMNS)) + centres[rng.integers(GROUPS, size=n)]
+
+
+@contextmanager
+def serving(path: Path) -> Iterator[tuple[str, int]]:
+    """A server over a file: its link and its process id."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "imapce", "app", str(path), "--no-browser"]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        link = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+", line)))
+        yield link, process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+        process.stdout.close()
+
+
+def resident(pid: int) -> float:
+    """Memory of a process in MB."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
+
+
+class Page:
+    """A page of the server that tells when things happened."""
+
+    def __init__(self, context: Any, link: str):
+        self.page = context.new_page()
+        self.page.add_init_script(WATCH)
+        started = time.perf_counter()
+        self.page.goto(link, wait_until="commit")
+        self.wait("seen.drawn.length > 0 && seen.painted.length > 0")
+        self.opened = time.perf_counter() - started
+        self.wait("document.querySelector('.imapce').dataset.selections")
+        self.page.wait_for_timeout(300)
+
+    def wait(self, condition: str, seconds: float = 240) -> None:
+        self.page.wait_for_function(f"() => {condition}", timeout=1000 * seconds, polling="raf")
+
+    def value(self, expression: str) -> Any:
+        return self.page.evaluate(f"() => {expression}")
+
+    def idle(self) -> None:
+        self.page.wait_for_timeout(150)
+        self.wait("document.querySelector('.imapce').dataset.busy === 'no'")
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        box = self.page.locator("canvas.over").bounding_box()
+        return box["x"] + x * box["width"], box["y"] + y * box["height"]
+
+    def lasso(self) -> float:
+        """ms from the release of a lasso to the selection on the screen."""
+        before = self.value("seen.selected.length")
+        self.page.mouse.move(*self.at(0.3, 0.3))
+        self.page.mouse.down()
+        for place in ((0.6, 0.25), (0.7, 0.6), (0.4, 0.7), (0.3, 0.5)):
+            self.page.mouse.move(*self.at(*place), steps=8)
+        self.page.mouse.up()
+        self.wait(f"seen.selected.length > {before}")
+        return self.value("seen.selected.at(-1) - seen.released")
+
+    def other_view(self, number: int) -> tuple[float, float, float]:
+        """ms to the first frame of a turn to another optimum, its frames per second, bytes per point."""
+        drawn, painted = self.value("[seen.drawn.length, seen.painted.length]")
+        self.page.locator(".views button").nth(number).click()
+        self.wait(f"seen.drawn.length > {drawn} && seen.painted.length > {painted}")
+        first = self.value(f"seen.painted[{painted}] - seen.clicked")
+        self.page.wait_for_timeout(1500)
+        times = np.array(self.value(f"seen.painted.slice({painted})"))
+        turn = times[times < times[0] + 1000]
+        got = self.value("seen.got.filter((one) => one.type === 'view').at(-1).bytes[0]")
+        return first, (len(turn) - 1) / (turn[-1] - turn[0]) * 1000, got
+
+    def hover(self) -> float:
+        """ms from a move of the pointer to the question about the row below it."""
+        found = []
+        for i in range(12):
+            before = self.value("seen.sent.filter((one) => one.type === 'hover').length")
+            self.page.mouse.move(*self.at(0.42 + 0.013 * i, 0.47))
+            self.page.wait_for_timeout(60)
+            sent = self.value("seen.sent.filter((one) => one.type === 'hover').map((one) => one.at)")
+            if len(sent) > before and i:
+                found.append(sent[-1] - self.value("seen.moved"))
+        return float(np.median(found)) if found else float("nan")
+
+    def answers(self, kind: str) -> list[float]:
+        """ms from question to answer of one kind of message."""
+        return self.value(
+            f"seen.sent.filter((one) => one.type === '{kind}').map((one) => [one, "
+            "seen.got.find((other) => other.re === one.id)]).filter(([, one]) => one).map(([a, b]) => b.at - a.at)"
+        )
+
+
+def measured(n: int, context: Any, folder: Path) -> dict[str, float]:
+    path = folder / f"rows{n}.npy"
+    np.save(path, rows_of(n))
+    found: dict[str, float] = {}
+    index = LassoIndex(Exploration(np.load(path), random_state=0).look(alpha=0.0, mu=0.0).embedding)
+    angle = np.linspace(0, 2 * np.pi, 120, endpoint=False)
+    polygon = np.stack([2 * np.cos(angle), 1.5 * np.sin(angle)], axis=1)
+    found["lasso to exact rows in Python, ms"] = 1000 * best(lambda: index.rows(polygon))
+    with serving(path) as (link, pid):
+        pages = []
+        for _ in range(REPEATS):
+            pages.append(Page(context, link))
+            if len(pages) > 1:
+                pages[0].page.close()
+                pages.pop(0)
+        page = pages[0]
+        found["link opened to all points drawn, s"] = page.opened
+        first = page.value("seen.got.find((one) => one.type === 'view').bytes")
+        found["bytes per point, first"] = sum(first) / n
+        found["lasso to selection on screen, ms"] = min(page.lasso() for _ in range(REPEATS))
+        page.page.keyboard.press("Escape")
+        found["hover to the row, ms"] = page.hover()
+
+        # A fit, with the pointer moving over the rows meanwhile.
+        page.page.get_by_role("button", name="Next view").click()
+        asked = len(page.answers("hover"))
+        for i in range(60):
+            page.page.mouse.move(*page.at(0.35 + 0.005 * i, 0.4 + 0.003 * (i % 9)))
+            page.page.wait_for_timeout(25)
+        page.idle()
+        waited = page.answers("hover")[asked:]
+        found["input while a fit runs, p95, ms"] = float(np.quantile(waited, 0.95)) if waited else float("nan")
+
+        views = [page.other_view(1 + place % 2) for place in range(REPEATS)]
+        page.idle()
+        found["another known view drawn, ms"] = min(view[0] for view in views)
+        found["turn, frames per second"] = max(view[1] for view in views)
+        found["bytes per point, a view"] = views[-1][2] / n
+
+        drawn = page.value("seen.drawn.length")
+        page.page.locator(".views button").nth(0).click()
+        page.idle()
+        drawn = page.value("seen.drawn.length")
+        page.page.get_by_role("button", name="Take most distinct").click()
+        page.wait(f"seen.drawn.length > {drawn}")
+        found["take to the next view drawn, s"] = page.value(f"(seen.drawn[{drawn}] - seen.clicked) / 1000")
+        page.idle()
+
+        page.page.get_by_role("button", name="Run to the end").click()
+        page.page.wait_for_timeout(400)
+        page.page.evaluate("() => document.querySelector('.actions .warn:not([hidden])')?.click()")
+        page.wait(
+            "seen.got.at(-1).type === 'state' && seen.got.at(-1).busy === null || seen.got.slice(-3).some("
+            "(one) => one.type === 'state' && one.busy === null)"
+        )
+        found["cancel to idle, s"] = page.value(
+            "(seen.got.findLast((one) => one.type === 'state' && one.busy === null).at - seen.clicked) / 1000"
+        )
+        page.idle()
+
+        before = resident(pid)
+        other = context.browser.new_context(viewport={"width": 1200, "height": 900})
+        further = Page(other, link)
+        further.page.wait_for_timeout(500)
+        found["a further session, MB"] = resident(pid) - before
+        other.close()
+        page.page.close()
+    found["freed after the tab closes, s"] = freed(np.load(path, mmap_mode="r"), context, folder)
+    return found
+
+
+def freed(rows: np.ndarray, context: Any, folder: Path) -> float:
+    """Seconds from closing a tab until its session is gone, of a server in this process that can be asked."""
+    study = Study("rows", Exploration(np.asarray(rows), random_state=0), features=rows)
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    address = f"127.0.0.1:{listener.getsockname()[1]}"
+    with tempfile.TemporaryDirectory(dir=folder) as kept:
+        desk = Desk(study, Path(kept))
+        config = uvicorn.Config(Guard(application(desk), "key", [address]), log_level="error", ws="websockets-sansio")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        page = Page(context, f"http://{address}/login?token=key")
+        assert desk.open_tabs == 1
+        closed = time.perf_counter()
+        # Closing a tab by remote control tells the page nothing; leaving it does what a hand does.
+        page.page.goto("about:blank")
+        while desk.open_tabs and time.perf_counter() - closed < 90:
+            time.sleep(0.05)
+        seconds = time.perf_counter() - closed
+        page.page.close()
+        server.should_exit = True
+        thread.join(30)
+    return seconds
+
+
+def best(work: Any) -> float:
+    """Seconds of the fastest of three."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def main(sizes: list[int]) -> None:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as player, tempfile.TemporaryDirectory() as folder:
+        browser = player.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        columns = {n: measured(n, context, Path(folder)) for n in sizes}
+        browser.close()
+    print(f"{'':40}" + "".join(f"{n:>12,} {'wanted':>9}" for n in sizes))
+    for name, wanted in WANTED.items():
+        line = f"{name:40}"
+        for n in sizes:
+            value, goal = columns[n][name], wanted[0 if n <= 100_000 else 1]
+            good = value >= goal if name in MORE_IS_BETTER else value <= goal
+            line += f"{value:12.3g} {'≥' if name in MORE_IS_BETTER else '≤'}{goal:>5} {'✓' if good else '✗'} "
+        print(line)
+
+
+if __name__ == "__main__":
+    main([int(size) for size in sys.argv[1:]] or [100_000, 1_000_000])
