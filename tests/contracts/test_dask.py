@@ -70,6 +70,7 @@ def assert_same_rows(rows: Any, X: np.ndarray) -> None:
         W, offset = random_stack(5, X.shape[1], k, seed=k), np.random.default_rng(k).normal(size=(5, k))
         assert_close(rows.quartic(W, offset).weighted, alone.quartic(W, offset).weighted)
         assert_close(rows.quartic(W, offset).total, alone.quartic(W, offset).total)
+        assert_close(rows.fourth_powers(W, alone.moments().mean), alone.fourth_powers(W, alone.moments().mean))
         assert_close(rows.scatter_product(W[0], offset[0]), alone.scatter_product(W[0], offset[0]))
         assert_close(rows.project(W[0], offset[0]), alone.project(W[0], offset[0]))
     beside = np.random.default_rng(0).normal(size=(len(X), 2))

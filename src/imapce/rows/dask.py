@@ -126,6 +126,10 @@ class DaskRows(Rows):
     def quartic(self, W: Array, offset: Array) -> Quartic:
         return Quartic(*self._added(_quartic, W, offset))
 
+    def fourth_powers(self, W: Array, centre: Array) -> Array:
+        (result,) = self._added(_fourth_powers, W, centre)
+        return result
+
     def scatter_product(self, W: Array, offset: Array) -> Array:
         (result,) = self._added(_scatter_product, W, offset)
         return result
@@ -241,6 +245,10 @@ def _moments(rows: DenseRows) -> Moments:
 def _quartic(rows: DenseRows, W: Array, offset: Array) -> tuple[Array, Array]:
     result = rows.quartic(W, offset)
     return result.weighted, result.total
+
+
+def _fourth_powers(rows: DenseRows, W: Array, centre: Array) -> tuple[Array]:
+    return (rows.fourth_powers(W, centre),)
 
 
 def _scatter_product(rows: DenseRows, W: Array, offset: Array) -> tuple[Array]:
