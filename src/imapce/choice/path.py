@@ -24,7 +24,6 @@ from imapce.choice.planes import Planes
 from imapce.choice.point import Callback, optima_at
 from imapce.choice.score import Leakage, distinct, separation
 from imapce.choice.spaces import Space, spaces_without_columns
-from imapce.common.samples import seeded_sample
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm
 from imapce.search.closed_form import contrastive_axes
@@ -176,7 +175,7 @@ class PathSearch:
         """A judged view as an optimum; a plane stands at the paper's μ and the α that says who had no part in it."""
         if one.optimum is not None:
             return replace(one.optimum, kept=one.mean)
-        Z, sample = self.problem.Z, seeded_sample(self.problem.Z.n_rows, SEARCHED_ROWS)
+        Z = self.problem.Z
         shown = [Y.project(one.V) for Y in self.problem.Y.backgrounds]
         return Optimum(
             one.V.T.copy(),
@@ -184,7 +183,7 @@ class PathSearch:
             starts=0,
             alpha=np.inf if self._has_ban else 0.0,
             mu=self._mus(space)[0],
-            separation=separation(Z.project(one.V, sample), shown, chance=space.chance),
+            separation=separation(Z.project(one.V, Z.content_mask(SEARCHED_ROWS)), shown, chance=space.chance),
             leakage=self.leakage.of(one.V),
             kept=one.mean,
         )
@@ -200,7 +199,7 @@ class PathSearch:
         sample: Mask | None = None
         if n_rows > SEARCHED_ROWS:
             sample = np.zeros(n_rows, dtype=bool)
-            sample[rng.choice(n_rows, SEARCHED_ROWS, replace=False)] = True
+            sample[self.problem.Z.content_order[rng.choice(n_rows, SEARCHED_ROWS, replace=False)]] = True
         found: list[Found] = []
         left: tuple[Space, list[tuple[float, float]], list[Array]] | None = None
         for space, is_last in self._spaces(sample):

@@ -4,7 +4,7 @@
 
 A view is a shadow: what it separates is apart, what it does not may be too. So clusters are found where all directions
 that are free of the known are seen at once, from a sample of the rows, and a step takes them in the order in which its
-views show them. What is accepted by hand restricts them. On 14 labelled tables NMI and ARI are 0.64 and 0.59; clusters
+views show them. What is accepted by hand restricts them. On 14 labelled tables NMI and ARI are 0.63 and 0.58; clusters
 found view by view had 0.49 and 0.38.
 """
 
@@ -28,7 +28,7 @@ from imapce.exploration.steps import coordinates
 from imapce.exploration.structure import CLEAR_VALLEY, Structure, deepest_valley, is_structure
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
-from imapce.rows.ordering import content_sample
+from imapce.rows.ordering import key_directions, order_of_points
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -186,7 +186,7 @@ class Space:
         Z = problem.Z
         learned = np.flatnonzero(unexplored & ~problem.set_aside)
         # The same rows for every seed and however the table is sorted, so that explorations of one table agree.
-        drawn = content_sample(Z, SAMPLE)
+        drawn = Z.content_sample(SAMPLE)
         chosen = np.zeros(Z.n_rows, dtype=bool)
         chosen[drawn] = True
         basis, sources = _directions(problem, known_columns)
@@ -222,6 +222,11 @@ class Space:
     def points_of(self, some: Mask, rows: Rows) -> Array:
         """Some of all rows, the sample or not, in the same coordinates but for values up to their rounding."""
         return coordinates(rows.subset(some), self.basis, self.mean, self.scale)
+
+    def order_of(self, some: Mask, rows: Rows) -> Labels:
+        """The places of some of all rows in an order that their values alone decide."""
+        keys = key_directions(len(self.basis)).T @ self.basis
+        return np.flatnonzero(some)[order_of_points(coordinates(rows.subset(some), keys, self.mean, self.scale))]
 
 
 def _whole(space: Space, found: Choice, final: Labels, structure: Structure) -> Partition:

@@ -12,35 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.samples import seeded_sample
-from imapce.rows.standardized import StandardizedRows
-
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 DIGITS = 1e-9
-
-
-def content_order(Z: StandardizedRows) -> Places:
-    """The places (n,) of the rows in the order of their values.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> forwards, backwards = (content_order(StandardizedRows(DenseRows(rows))) for rows in (X, X[::-1].copy()))
-    >>> bool(np.all(X[forwards] == X[::-1][backwards]))
-    True
-    """
-    return order_of_points(Z.project(_directions(Z.n_features)))
-
-
-def content_sample(Z: StandardizedRows, most: int) -> Places:
-    """The places of at most `most` rows, drawn by and given in the order of their values.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> len(content_sample(StandardizedRows(DenseRows(np.eye(9))), 4))
-    4
-    """
-    return content_order(Z)[seeded_sample(Z.n_rows, most)]
 
 
 def order_of_points(points: Array) -> Places:
@@ -49,7 +24,7 @@ def order_of_points(points: Array) -> Places:
     >>> order_of_points(np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 1.0]]))
     array([1, 2, 0])
     """
-    if not points.size:
+    if points.size == 0:
         return np.arange(len(points))
     # A few far rows would make the spread so wide that all others agree.
     spread = np.subtract(*np.percentile(points, [75, 25], axis=0))
@@ -58,6 +33,10 @@ def order_of_points(points: Array) -> Places:
     return np.lexsort(whole.T[::-1])
 
 
-def _directions(n_features: int) -> Array:
-    """(d, 2), always the same: no eigenvectors, whose signs are not."""
+def key_directions(n_features: int) -> Array:
+    """g (d, 2), always the same: eigenvectors would have signs that another order of the rows turns.
+
+    >>> key_directions(3).shape
+    (3, 2)
+    """
     return np.random.default_rng(0).standard_normal((n_features, 2))
