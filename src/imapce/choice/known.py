@@ -24,7 +24,6 @@ from imapce.choice.neighbours import SMALLEST, TIE, clearly_better
 from imapce.choice.planes import PRINCIPAL, Planes
 from imapce.choice.score import Leakage
 from imapce.choice.spaces import searched_axes
-from imapce.common.samples import seeded_sample
 from imapce.priors.problem import Problem
 from imapce.search.solution import Optimum
 
@@ -153,7 +152,7 @@ class Hiding:
 
     def _alike(self) -> Iterator[Judged]:
         """Planes of the axes along which classes spread alike, of as many axes as still hide them: found by halving."""
-        known, stated = self.planes.problem.known_values(self.planes.sample)
+        known, stated = self.planes.known_values()
         classes = NearestReader(known[stated]).classes
         if classes is None:
             return
@@ -173,7 +172,7 @@ class Hiding:
 
 def known_rows_read(problem: Problem) -> tuple[Mask, NearestReader]:
     """The rows (a mask of those to explore) that the known is read back from, and the reader of what it says."""
-    sample = seeded_sample(problem.Z.n_rows, READ_ROWS)
+    sample = problem.Z.content_mask(READ_ROWS)
     values, stated = problem.known_values(sample)
     if stated.sum() >= FEWEST_ROWS:
         sample[np.flatnonzero(sample)[~stated]] = False

@@ -198,7 +198,7 @@ class PathSearch:
         sample: Mask | None = None
         if n_rows > SEARCHED_ROWS:
             sample = np.zeros(n_rows, dtype=bool)
-            sample[rng.choice(n_rows, SEARCHED_ROWS, replace=False)] = True
+            sample[self.problem.Z.content_order[rng.choice(n_rows, SEARCHED_ROWS, replace=False)]] = True
         found: list[Found] = []
         left: tuple[Space, list[tuple[float, float]], list[Array]] | None = None
         for space, is_last in self._spaces(sample):

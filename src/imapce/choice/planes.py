@@ -30,7 +30,6 @@ from imapce.choice.neighbours import (
     shared_weights,
 )
 from imapce.choice.spaces import searched_axes, units_of
-from imapce.common.samples import seeded_sample
 from imapce.priors.problem import Problem
 from imapce.rows.standardized import QuadraticForm
 from imapce.rows.subspace import Subspace
@@ -62,25 +61,39 @@ class Planes:
     def __init__(self, problem: Problem, basis: Array):
         self.problem, self.k, self._basis = problem, problem.n_components, basis
         Z = problem.Z
-        self.sample = seeded_sample(Z.n_rows, SAMPLED)
+        places = Z.content_sample(SAMPLED)
+        self.sample = np.zeros(Z.n_rows, dtype=bool)
+        self.sample[places] = True
+        # The rows of the sample in an order that their values alone decide.
+        self._order = places.argsort().argsort()
         self.known = problem.hidden_columns
         self.others = Z.informative & ~self.known
         # Columns enough to explain anything by chance: no weights then, and the leading axes hold what they share.
         self.wide = 2 * int(Z.informative.sum()) > int(self.sample.sum())
         self.asked = Neighbourhoods(self.near)
         self._base = np.zeros(Z.n_rows, dtype=bool)
-        self._base[np.flatnonzero(self.sample)[self.asked.base]] = True
+        self._base[places[self.asked.base]] = True
+        self._base_order = places[self.asked.base].argsort().argsort()
 
     def kept(self, V: Array) -> Array:
         """For every row asked how much of its neighbourhood the view with the axes V (d, k) keeps."""
-        return self.asked.kept(self.problem.Z.project(V, self._base))
+        return self.asked.kept(self.problem.Z.project(V, self._base)[self._base_order])
+
+    def rows(self, V: Array) -> Array:
+        """The sampled rows along V (d, c)."""
+        return self.problem.Z.project(V, self.sample)[self._order]
+
+    def known_values(self) -> tuple[Array, Mask]:
+        """What a view is not to show of the sampled rows (m, q), and which of them say it (m,)."""
+        values, stated = self.problem.known_values(self.sample)
+        return values[self._order], stated[self._order]
 
     def at(self, stage: int) -> Iterator[tuple[str, Array]]:
         """The principal plane and the plane of neighbours of a place; none where it has too few directions."""
         axes = self.axes(stage)
         if axes.shape[1] < self.k:
             return
-        rows = self.problem.Z.project(axes, self.sample)
+        rows = self.rows(axes)
         # Where columns repeat the known ones, what is left of them is rounding.
         if np.sort(rows.std(axis=0))[-self.k] > NEGLIGIBLE * self._typical:
             for name, F in self._pair(rows):
@@ -113,7 +126,7 @@ class Planes:
     def _beyond_noise(self, axes: Array) -> int:
         """How many of the leading axes (d, q) vary more than columns that share nothing would make them."""
         Z = self.problem.Z
-        sizes = np.sum(Z.project(axes, self.sample) ** 2, axis=0) * Z.n_rows / int(self.sample.sum())
+        sizes = np.sum(self.rows(axes) ** 2, axis=0) * Z.n_rows / int(self.sample.sum())
         return beyond_noise(sizes, Z.n_rows, trace=Z.second_moment.trace, n_columns=int(Z.informative.sum()))
 
     @cached_property
@@ -151,7 +164,7 @@ class Planes:
         """UᵀU (o, o), of a table that is not wide, less what labels explain of it in the sample."""
         moment = self._lift.T @ (self.problem.Z.second_moment @ self._lift)
         if self._told.shape[1]:
-            U = self.problem.Z.project(self._lift, self.sample)
+            U = self.rows(self._lift)
             fitted = U - self._untold(U)
             moment = moment - fitted.T @ fitted * (self.problem.Z.n_rows / len(U))
         return (moment + moment.T) / 2
@@ -159,7 +172,7 @@ class Planes:
     @cached_property
     def _told(self) -> Array:
         """L (m, q) of the sampled rows."""
-        values = self.problem.known_values(self.sample)[0]
+        values = self.known_values()[0]
         return values[:, int(self.known.sum()) :]
 
     def _untold(self, U: Array) -> Array:
@@ -184,7 +197,7 @@ class Planes:
     @cached_property
     def weights(self) -> Array:
         """w of the columns that are not known."""
-        U = self._untold(self.problem.Z.sampled(self.sample) @ self._lift)
+        U = self._untold(self.problem.Z.sampled(self.sample)[self._order] @ self._lift)
         return shared_weights(U, self.problem.sources[self.others])
 
     @cached_property
@@ -192,11 +205,11 @@ class Planes:
         """The sampled rows (m, q) in coordinates in which near means alike in what is not known."""
         Z = self.problem.Z
         if self.wide:
-            return Z.project(self._leading(self._shared), self.sample)
+            return self.rows(self._leading(self._shared))
         if not self.others.any():
-            return Z.project(self._lift, self.sample)
+            return self.rows(self._lift)
         axes = reference_axes(self._second_moment, self.weights, Z.n_rows)
-        return self._untold(Z.project(self._lift @ axes, self.sample))
+        return self._untold(self.rows(self._lift @ axes))
 
     @cached_property
     def _nearest(self) -> NDArray[np.intp]:
@@ -207,7 +220,7 @@ class Planes:
 
         Whitened H of U less the means of the classes; the eigenvectors of Σ_c n_c/n·(H_cᵀH_c/n_c − I)², smallest first.
         """
-        U = self.problem.Z.project(self._residual_axes, self.sample)
+        U = self.rows(self._residual_axes)
         if not U.shape[1]:
             return self._residual_axes
         _, sizes, Vt = np.linalg.svd(U - U.mean(axis=0), full_matrices=False)
@@ -227,5 +240,5 @@ class Planes:
         orthonormal = np.linalg.qr(axes)[0]
         _, turn = np.linalg.eigh(orthonormal.T @ (self.problem.Z.second_moment @ orthonormal))
         orthonormal = with_fixed_signs(orthonormal @ turn[:, ::-1])
-        for name, F in self._pair(self.problem.Z.project(orthonormal, self.sample)):
+        for name, F in self._pair(self.rows(orthonormal)):
             yield name, orthonormal @ F

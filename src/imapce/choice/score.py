@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.stats import norm
 
-from imapce.common.samples import seeded_sample
 from imapce.priors.labels import LabelTerm
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.solution import Optimum
@@ -64,7 +63,7 @@ def shown_by_some(rows: StandardizedRows, V: Array) -> Array:
     >>> shown_by_some(StandardizedRows(DenseRows(np.eye(3))), np.eye(3)[:, :1]).shape
     (3, 1)
     """
-    return rows.project(V, seeded_sample(rows.n_rows, SEARCHED_ROWS))
+    return rows.project(V, rows.content_mask(SEARCHED_ROWS))
 
 
 class Cuts:

@@ -49,11 +49,12 @@ def consolidated(
     ([0, 1, 0, 1], True)
     """
     n_clusters = int(labels.max()) + 1
-    chosen = np.sort(np.concatenate([_some(labels == c, SAMPLE // n_clusters) for c in range(n_clusters)]))
-    taken = np.zeros(len(labels), dtype=bool)
-    taken[chosen] = True
     with one_thread():
-        points = space.points_of(taken, rows)
+        order = space.order_of(labels >= 0, rows)
+        chosen = np.concatenate([_some(order[labels[order] == c], SAMPLE // n_clusters) for c in range(n_clusters)])
+        taken = np.zeros(len(labels), dtype=bool)
+        taken[chosen] = True
+        points = space.points_of(taken, rows)[chosen.argsort().argsort()]
         found = merged(points, labels[chosen], watch=watch)
         groups = np.array([found[np.argmax(labels[chosen] == c)] for c in range(n_clusters)])
         # A group is known by the first of its clusters.
@@ -67,9 +68,8 @@ def consolidated(
     return groups, given
 
 
-def _some(inside: Mask, most: int) -> Labels:
-    """At most so many of the rows inside, and at least FEWEST_COMPARED where there are, always the same."""
-    rows = np.flatnonzero(inside)
+def _some(rows: Labels, most: int) -> Labels:
+    """At most so many of the rows, and at least FEWEST_COMPARED where there are, always the same."""
     most = max(most, FEWEST_COMPARED)
     return rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
 
