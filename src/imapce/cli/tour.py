@@ -93,7 +93,7 @@ class Outcome:
     figures: dict[str, tuple[str, Figure]] = field(default_factory=dict)
 
 
-# Of the whole time: 2.8 of 8.5 s of CPU time; the rest goes into nine figures, each drawn for its file and for the page.
+# Of the whole time: 2.8 of 8.5 s of CPU time; the rest draws nine figures, each for its file and for the page.
 FITTING = 1 / 3
 
 
