@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from commands import refusal, succeed
+from imapce.cli.tour import run_tour
 
 
 def test_demo_prints_scores_and_writes_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,3 +29,19 @@ def test_demo_prints_scores_and_writes_a_folder(tmp_path: Path, monkeypatch: pyt
     blocked.touch()
     assert "must name a folder" in refusal("demo", "--out", blocked)
     assert "existing folder" in refusal("demo", "--out", tmp_path / "absent" / "tour")
+
+
+def test_a_tour_is_not_said_to_be_done_while_its_figures_are_written(tmp_path: Path) -> None:
+    told: list[float] = []
+
+    def tell(words: str, share: float | None) -> None:
+        assert share is not None
+        told.append(share)
+        if words.startswith("writing"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tour(str(tmp_path / "tour"), tell=tell)
+    assert told == sorted(told)
+    assert told[-1] < 0.5
+    assert not (tmp_path / "tour").exists()

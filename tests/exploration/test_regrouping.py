@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from archives import repacked, unpacked
 from imapce import IMAPCE, Exploration, Subset
-from imapce.errors import CancelledError, FileFormatError, InvalidValueError
+from imapce.errors import CancelledError, FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.exploration.record import Regrouping
 from imapce.plotting import plot_overview, plot_step
 
@@ -266,3 +266,30 @@ def test_a_cancelled_regrouping_changes_nothing(move: str) -> None:
     with pytest.raises(CancelledError):
         exploration.split(0, cancel=lambda: True) if move == "split" else exploration.consolidate(cancel=lambda: True)
     assert exploration.moves == before
+
+
+@pytest.mark.parametrize(
+    ("names", "kept"), [((None, "B cells"), "B cells"), (("B cells", "B cells"), "B cells"), (("B", "T"), None)]
+)
+@pytest.mark.parametrize("move", ["merge", "consolidate"])
+def test_a_name_outlives_a_regrouping_where_it_is_the_only_one(move: str, names: Any, kept: str | None) -> None:
+    exploration = session()
+    halves = np.flatnonzero(GROUP == 0)
+    for half, name in zip((halves[::2], halves[1::2]), names, strict=True):
+        exploration.accept(mask=half, name=name)
+    exploration.merge([0, 1]) if move == "merge" else exploration.consolidate()
+    assert [cluster.name for cluster in exploration.clusters_] == [kept]
+    exploration.undo()
+    assert [cluster.name for cluster in exploration.clusters_] == list(names)
+
+
+@pytest.mark.parametrize("rows", [[9999], [-9999], [0.5], ["a"]])
+def test_coordinates_are_asked_for_by_position(rows: Any) -> None:
+    exploration = in_two_halves()
+    with pytest.raises((InvalidTypeError, InvalidValueError), match="rows must"):
+        exploration.coordinates(exploration.steps[0], rows=rows)
+    with pytest.raises(InvalidTypeError, match="step must be an accepted step"):
+        exploration.coordinates(5)  # type: ignore[arg-type]
+    back, first = exploration.coordinates(exploration.steps[0], rows=[-1, 0])
+    whole = exploration.coordinates(exploration.steps[0])
+    np.testing.assert_allclose([back, first], [whole[-1], whole[0]])

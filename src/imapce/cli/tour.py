@@ -93,6 +93,10 @@ class Outcome:
     figures: dict[str, tuple[str, Figure]] = field(default_factory=dict)
 
 
+# Of the whole time: 2.8 of 8.5 s of CPU time; the rest draws nine figures, each for its file and for the page.
+FITTING = 1 / 3
+
+
 def run_tour(folder: str, seed: int = 0, tell: Tell | None = None) -> tuple[list[Outcome], list[Path]]:
     """Fit, score and draw every case, then write figures and report; the outcomes, and the files, the report last.
 
@@ -104,9 +108,9 @@ def run_tour(folder: str, seed: int = 0, tell: Tell | None = None) -> tuple[list
     folder_target(folder, OWN_FILES)
     cases, outcomes = tour_cases(seed), []
     for place, case in enumerate(cases):
-        tell(f"fitting, scoring and drawing: {case.title}", place / len(cases))
+        tell(f"fitting, scoring and drawing: {case.title}", FITTING * place / len(cases))
         outcomes.append(explored(case, seed))
-    tell("writing figures and report", 1.0)
+    tell("writing figures and report", FITTING)
     with whole_folder(folder, OWN_FILES) as beside:
         names = [path.name for path in _write(outcomes, beside, time.perf_counter() - began)]
     return outcomes, [Path(folder) / name for name in names]

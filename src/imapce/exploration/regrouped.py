@@ -71,6 +71,8 @@ class Regrouped(Looking):
     def merge(self, clusters: Sequence[int]) -> Regrouping:
         """Make one of two or more accepted clusters, by their numbers in `labels_`; it has the lowest of them.
 
+        Where one of them has a name, or all the same, it keeps it.
+
         >>> from imapce import Exploration
         >>> rng = np.random.default_rng(0)
         >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]).run()
@@ -85,7 +87,7 @@ class Regrouped(Looking):
         taken = self.clusters_
         rows = np.sort(np.concatenate([taken[number].rows for number in numbers]))
         words = f"Merged clusters {_numbers(numbers)} into one of {len(rows):,} rows."
-        return self._regroup(Regrouping("merge", tuple(numbers), (self._made(rows),), words=words))
+        return self._regroup(Regrouping("merge", tuple(numbers), (self._made(rows, of=numbers),), words=words))
 
     def consolidate(self, *, progress: Tell | None = None, cancel: Cancel | None = None) -> Regrouping:
         """Compare all accepted clusters in all directions: those that no valley separates become one, and rows left
@@ -122,7 +124,8 @@ class Regrouped(Looking):
         n_given = int((given != OUTLIER).sum())
         n_left = len(labels) - int(self.known.sum()) - n_given
         words = _consolidated_words(len(before), [members[group] for group in changed], n_given, n_left)
-        new = tuple(self._made(some, chosen="automatic") for some in rows)
+        parts = zip(rows, changed, strict=True)
+        new = tuple(self._made(some, chosen="automatic", of=members[group]) for some, group in parts)
         regrouping = Regrouping("consolidate", (*stay, *go), new, words=words)
         return self._regroup(regrouping) if changed or n_left else regrouping
 
@@ -165,14 +168,18 @@ class Regrouped(Looking):
         order = np.argsort(-counts, kind="stable")
         return [rows[found.labels[rows] == names[i]] for i in order], found.structure.words
 
-    def _made(self, rows: Positions, chosen: str = "hand") -> TakenCluster:
-        """A cluster that no view showed as it is, described against all other rows."""
+    def _made(self, rows: Positions, chosen: str = "hand", of: Iterable[int] = ()) -> TakenCluster:
+        """A cluster that no view showed as it is, described against all other rows; called as what it is made of is.
+
+        Where these have two names, neither is right for all its rows.
+        """
+        names = {self.clusters_[number].name for number in of} - {None}
         inside = np.zeros(self._rows.n_rows, dtype=bool)
         inside[rows] = True
         features = features_apart(
             self._rows, inside, ~inside & ~self._set_aside, names=self.feature_names, set_aside=self._set_aside
         )
-        return TakenCluster(rows, None, features, chosen=chosen)
+        return TakenCluster(rows, None, features, chosen=chosen, name=names.pop() if len(names) == 1 else None)
 
     def _regroup(self, regrouping: Regrouping) -> Regrouping:
         self._commit([*self._moves, regrouping], [])

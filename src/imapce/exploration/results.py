@@ -125,10 +125,14 @@ class Results(KeptSession):
 
     def coordinates(self, step: AcceptedStep | View, *, rows: Any = None) -> Array:
         """(n, k): all rows in the view of an accepted step, or in any view of a proposal; or `rows`, by position."""
+        if not hasattr(step, "components"):
+            raise InvalidTypeError(f"step must be an accepted step or a view of a proposal; got {step!r:.80}.")
+        if rows is not None:
+            rows = _positions(rows, self._rows.n_rows)
         with threads_for(self._rows.n_rows, self._rows.n_features):
             if rows is None:
                 return coordinates(self._rows, step.components, step.mean, step.scale)
-            places, back = np.unique(np.asarray(rows, dtype=np.intp), return_inverse=True)
+            places, back = np.unique(rows, return_inverse=True)
             chosen = np.zeros(self._rows.n_rows, dtype=bool)
             chosen[places] = True
             some = self._rows.unfolded.subset(chosen)
@@ -146,3 +150,13 @@ class Results(KeptSession):
             return np.vstack([block.copy() for block in self._rows.blocks(places)]) + self._rows.origin[places]
 
         return Source(self._reader, self._table, values)
+
+
+def _positions(rows: Any, n_rows: int) -> NDArray[np.intp]:
+    """Positions of rows in the order asked for, from the end where they are negative."""
+    places = np.asarray(rows)
+    if places.size and not np.issubdtype(places.dtype, np.integer):
+        raise InvalidTypeError(f"rows must be positions, whole numbers; got values of type {places.dtype}.")
+    if places.size and not (-n_rows <= places.min() and places.max() < n_rows):
+        raise InvalidValueError(f"rows must lie within the {n_rows} rows of X; got {places.min()} to {places.max()}.")
+    return places.astype(np.intp) % n_rows
