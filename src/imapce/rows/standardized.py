@@ -193,8 +193,8 @@ class StandardizedRows:
     def content_order(self) -> NDArray[np.intp]:
         """The places (n,) of the rows in an order that their values alone decide, wherever they stand; one pass.
 
-        Very many rows stay in theirs: a sample of 20,000 of them is much the same whichever it is, and to sort them would
-        need all of them in one place.
+        Very many rows stay in theirs: a sample of 20,000 of them is much the same whichever it is, and to sort them
+        would need all of them in one place.
 
         >>> from imapce.rows.dense import DenseRows
         >>> X = np.random.default_rng(0).normal(size=(50, 3))

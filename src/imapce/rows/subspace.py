@@ -111,8 +111,6 @@ class RowsWithin(StandardizedRows):
     def quartic(self, W: Array) -> Array:
         return self._inside.coordinates(self._Z.quartic(self._inside.lift(W)))
 
-    def fourth_powers(self, W: Array) -> Array:
-        return self._Z.fourth_powers(self._inside.lift(W))
 
 
 def _range(B: Array, columns: NDArray[np.bool_]) -> Array:
