@@ -112,7 +112,6 @@ class RowsWithin(StandardizedRows):
         return self._inside.coordinates(self._Z.quartic(self._inside.lift(W)))
 
 
-
 def _range(B: Array, columns: NDArray[np.bool_]) -> Array:
     """An orthonormal basis of the span of B's columns, as vectors of `columns` alone.
 
