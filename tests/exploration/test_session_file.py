@@ -202,11 +202,12 @@ def test_a_save_that_fails_leaves_the_session_as_it_was(tmp_path: Path) -> None:
     np.testing.assert_array_equal(Exploration.load(folder / "auto", X).labels_, exploration.labels_)
 
 
-def test_a_target_that_is_a_folder_leaves_the_session_as_it_was(tmp_path: Path) -> None:
-    exploration = session(path=tmp_path)
+def test_a_target_that_is_a_folder_is_refused_before_the_work(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="path must name a file"):
-        exploration.accept()
-    assert exploration.steps == []
+        session(path=tmp_path)
+    exploration = session()
+    with pytest.raises(InvalidValueError, match="path must name a file"):
+        exploration.save(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

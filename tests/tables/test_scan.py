@@ -276,6 +276,7 @@ def test_a_fit_takes_about_as_many_passes_as_were_estimated(
     """Of more rows than any sample has; with fewer, every look at a sample is a pass."""
     for sampled in ("choice.path.SEARCHED_ROWS", "choice.planes.SAMPLED", "choice.known.READ_ROWS"):
         monkeypatch.setattr(f"imapce.{sampled}", 500)
+    monkeypatch.setattr("imapce.rows.standardized.ORDERED_ROWS", 500)
     monkeypatch.setattr("imapce.rows.outliers.SAMPLED_ROWS", 500)
     monkeypatch.setattr("imapce.rows.outliers.FEWEST_SAMPLED", 500)
     write_table(rows(4000), tmp_path / "rows.parquet")
