@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 AnyArray = NDArray[np.generic]
 
+FAR_FROM_ORIGIN = 1e3  # the ratio of mean to spread beyond which rows are read less their mean
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -38,6 +40,12 @@ class Moments:
     mean: Array
     variance: Array
     scatter: Array | None
+
+    @property
+    def is_far_from_zero(self) -> bool:
+        """Whether a column lies so far from zero that sums of its products lose more than three digits."""
+        spread = np.sqrt(self.variance)
+        return bool(np.any((spread > 0) & (np.abs(self.mean) > FAR_FROM_ORIGIN * spread)))
 
     def joined(self, other: Moments) -> Moments:
         """Of both rows together, each about its own mean: nothing cancels (Chan, Golub and LeVeque 1979)."""

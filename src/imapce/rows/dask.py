@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from imapce.common.threads import one_thread
 from imapce.rows.base import AnyArray, Array, Moments, Quartic, Rows
-from imapce.rows.dense import FAR_FROM_ORIGIN, DenseRows
+from imapce.rows.dense import DenseRows
 
 Mask = NDArray[np.bool_]
 
@@ -78,8 +78,7 @@ class DaskRows(Rows):
         """The rows with their mean as origin where a column lies far from zero, else unchanged."""
         rows = cls(chunks)
         moments = rows.moments()
-        spread = np.sqrt(moments.variance)
-        if not np.any((spread > 0) & (np.abs(moments.mean) > FAR_FROM_ORIGIN * spread)):
+        if not moments.is_far_from_zero:
             return rows
         return cls(chunks, origin=moments.mean)
 

@@ -17,8 +17,6 @@ from imapce.rows.blocks import BlockRows
 BLOCK_BYTES = 3_000_000
 # A subset larger than this is gathered block by block in each pass instead of being copied once.
 COPY_LIMIT = 256 << 20
-# Beyond this ratio of mean to spread the products would lose more than three digits, so blocks are shifted first.
-FAR_FROM_ORIGIN = 1e3
 
 
 class DenseRows(BlockRows):
@@ -50,8 +48,7 @@ class DenseRows(BlockRows):
         """
         rows = cls(array, index=index)
         moments = rows.moments()
-        spread = np.sqrt(moments.variance)
-        if not np.any((spread > 0) & (np.abs(moments.mean) > FAR_FROM_ORIGIN * spread)):
+        if not moments.is_far_from_zero:
             return rows
         return cls(array, origin=moments.mean, index=index)
 

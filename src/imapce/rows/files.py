@@ -25,7 +25,7 @@ from imapce.common.streams import Portion, Stream
 from imapce.common.threads import one_thread
 from imapce.rows.base import Array, Moments, Quartic, Rows
 from imapce.rows.blocks import BlockRows, fourth_powers_of, moments_of, quartic_of, scatter_product_of
-from imapce.rows.dense import FAR_FROM_ORIGIN, DenseRows
+from imapce.rows.dense import DenseRows
 
 Mask = NDArray[np.bool_]
 Item = TypeVar("Item")
@@ -80,10 +80,9 @@ class FileRows(BlockRows):
         """
         rows = cls(stream, mask=mask)
         moments = rows.moments()
-        spread = np.sqrt(moments.variance)
-        if not np.any((spread > 0) & (np.abs(moments.mean) > FAR_FROM_ORIGIN * spread)):
+        if not moments.is_far_from_zero:
             return rows
-        about_mean = replace(moments, mean=np.zeros_like(spread))
+        about_mean = replace(moments, mean=np.zeros_like(moments.mean))
         return cls(stream, origin=moments.mean, mask=mask, moments=about_mean)
 
     # --- one pass -----------------------------------------------------------------------------------------------------

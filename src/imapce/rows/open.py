@@ -35,43 +35,42 @@ def open_rows(matrix: Any, *, engine: str = "auto", n_components: int = 2) -> Ro
     3
     """
     require_choice("engine", engine, ENGINES)
-    if isinstance(matrix, Stream) or engine == "files":
-        return _on_disk(matrix, engine, n_components)
-    if hasattr(matrix, "parts") or engine == "dask":
-        return _on_cluster(matrix, engine, n_components)
-    is_sparse = issparse(matrix)
-    if engine == "dense" and is_sparse:
-        raise InvalidTypeError(
-            "engine='dense' reads arrays and X is sparse; use engine='auto' or 'sparse', or pass X.toarray()."
-        )
-    rows: Rows
-    if engine == "cuda" or is_on_card(matrix) or (engine == "auto" and _worth_a_card(matrix, n_components)):
-        rows = _on_card(matrix, engine)
-    else:
-        rows = SparseRows(matrix) if is_sparse or engine == "sparse" else DenseRows.centred_if_far(matrix)
-    fold = engine == "auto" and moment_tensor_pays(rows.n_rows, rows.n_features, n_components)
-    return MomentTensorRows(rows) if fold or engine == "moment_tensor" else rows
-
-
-def _on_disk(matrix: Any, engine: str, n_components: int) -> Rows:
-    if not isinstance(matrix, Stream):
-        raise InvalidTypeError(f"engine='files' reads imapce.scan(path), and X is {type(matrix).__name__}; use 'auto'.")
-    if engine not in ("auto", "files", "moment_tensor"):
-        raise InvalidTypeError(f"engine={engine!r} reads arrays and X lies on disk; use engine='auto' or 'files'.")
-    rows = FileRows.centred_if_far(matrix)
+    rows = _opened(matrix, engine, n_components)
     # A fold costs as much as some hundred passes of few frames do, and needs one pass.
     fold = engine == "auto" and moment_tensor_pays(rows.n_rows, rows.n_features, n_components)
     return MomentTensorRows(rows) if fold or engine == "moment_tensor" else rows
 
 
-def _on_cluster(matrix: Any, engine: str, n_components: int) -> Rows:
+def _opened(matrix: Any, engine: str, n_components: int) -> Rows:
+    """The rows where they lie, not folded."""
+    if isinstance(matrix, Stream) or engine == "files":
+        return _on_disk(matrix, engine)
+    if hasattr(matrix, "parts") or engine == "dask":
+        return _on_cluster(matrix, engine)
+    is_sparse = issparse(matrix)
+    if engine == "dense" and is_sparse:
+        raise InvalidTypeError(
+            "engine='dense' reads arrays and X is sparse; use engine='auto' or 'sparse', or pass X.toarray()."
+        )
+    if engine == "cuda" or is_on_card(matrix) or (engine == "auto" and _worth_a_card(matrix, n_components)):
+        return _on_card(matrix, engine)
+    return SparseRows(matrix) if is_sparse or engine == "sparse" else DenseRows.centred_if_far(matrix)
+
+
+def _on_disk(matrix: Any, engine: str) -> Rows:
+    if not isinstance(matrix, Stream):
+        raise InvalidTypeError(f"engine='files' reads imapce.scan(path), and X is {type(matrix).__name__}; use 'auto'.")
+    if engine not in ("auto", "files", "moment_tensor"):
+        raise InvalidTypeError(f"engine={engine!r} reads arrays and X lies on disk; use engine='auto' or 'files'.")
+    return FileRows.centred_if_far(matrix)
+
+
+def _on_cluster(matrix: Any, engine: str) -> Rows:
     if not hasattr(matrix, "parts"):
         raise InvalidTypeError(f"engine='dask' reads Dask collections, and X is {type(matrix).__name__}; use 'auto'.")
     if engine not in ("auto", "dask", "moment_tensor"):
         raise InvalidTypeError(f"engine={engine!r} reads arrays and X lies on a cluster; use engine='auto' or 'dask'.")
-    rows = DaskRows.centred_if_far(matrix)
-    fold = engine == "auto" and moment_tensor_pays(rows.n_rows, rows.n_features, n_components)
-    return MomentTensorRows(rows) if fold or engine == "moment_tensor" else rows
+    return DaskRows.centred_if_far(matrix)
 
 
 def _worth_a_card(matrix: Any, n_components: int) -> bool:
