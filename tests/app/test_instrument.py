@@ -64,10 +64,10 @@ def test_everything_else_on_the_page_works_without_an_error(tmp_path: Path) -> N
         assert page.locator(".step:not(.now)").count() == 1
 
         # A page that is loaded again shows the same.
-        known = page.locator(".known li").all_inner_texts()
+        known = page.locator(".known li").all_text_contents()
         page.reload()
         page.locator(".step:not(.now)").first.wait_for()
         page.get_by_text("How views are found").click()
         page.locator(".known li", has_text="class").wait_for()
-        assert page.locator(".known li").all_inner_texts() == known
+        assert page.locator(".known li").all_text_contents() == known
         watched.nothing_wrong()

@@ -140,12 +140,12 @@ def test_a_page_whose_server_died_goes_on_by_itself_when_it_is_back(tmp_path: Pa
             page.get_by_role("button", name="Take most distinct").click()
             page.locator(".step:not(.now)").first.wait_for()
             idle(page)
-            steps = page.locator(".step:not(.now)").all_inner_texts()
+            steps = page.locator(".step:not(.now)").all_text_contents()
             server.kill()
             page.locator(".lost:visible").wait_for()
         again = [*arguments, "--port", str(server.port)]
         with served(*again, cwd=tmp_path, token="a secret of my own"):
             page.locator(".lost").wait_for(state="hidden")
-            assert page.locator(".step:not(.now)").all_inner_texts() == steps
+            assert page.locator(".step:not(.now)").all_text_contents() == steps
             page.get_by_role("button", name="Undo").click()
             page.locator(".step:not(.now)").first.wait_for(state="detached")
