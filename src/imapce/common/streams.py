@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Threads that reduce; each has a portion and what it makes of it in memory.
+MOST_THREADS = 8
 
 
 @dataclass(frozen=True)
 class Portion:
-    """Some rows of a stream as they were read; each call of `blocks` makes them float64, in pieces that fit in cache.
+    """Some rows of a stream as they were read; `blocks` makes those at some places, or all where None is given,
+    float64, in pieces that fit in cache.
 
     Whoever calls it does that work, so that several threads may take a portion each. A block may be overwritten by the
     next one of its portion.
 
-    >>> [len(block) for block in Portion(3, lambda: iter([np.eye(2), np.eye(1)])).blocks()]
-    [2, 1]
+    >>> whole = np.eye(3)
+    >>> [len(block) for block in Portion(3, lambda places: iter([whole if places is None else whole[places]])).blocks(None)]
+    [3]
     """
 
     n_rows: int
-    blocks: Callable[[], Iterator[Array]]
+    blocks: Callable[[Places | None], Iterator[Array]]
 
 
 class Stream(ABC):
@@ -40,6 +52,28 @@ class Stream(ABC):
     @abstractmethod
     def portions(self, columns: NDArray[np.intp] | None = None) -> Iterator[Portion]:
         """The rows, or some of their columns, some megabytes at a time."""
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """work(item) of every item, in their order, by as many threads as there are cores; few items are held at a time.
+
+    >>> list(in_order(abs, iter([-1, 2, -3])))
+    [1, 2, 3]
+    """
+    threads = min(MOST_THREADS, os.cpu_count() or 1)
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                # NumPy's rules on overflow are the caller's here as well.
+                waiting.append(pool.submit(copy_context().run, work, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for one in waiting:
+                one.cancel()
 
 
 def is_scan(X: Any) -> bool:

@@ -8,11 +8,8 @@ and again, is gathered in one pass and then lies in memory; a large part of them
 from __future__ import annotations
 
 import hashlib
-import os
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from functools import reduce as reduced
@@ -21,22 +18,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.streams import Portion, Stream
+from imapce.common.streams import Portion, Stream, in_order
 from imapce.common.threads import one_thread
 from imapce.rows.base import Array, Moments, Quartic, Rows
 from imapce.rows.blocks import BlockRows, fourth_powers_of, moments_of, quartic_of, scatter_product_of
 from imapce.rows.dense import DenseRows
 
 Mask = NDArray[np.bool_]
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 Blocks = Callable[[], Iterator[Array]]
 
 # Rows gathered from disk that may lie in memory: 160 MB, four times the 20,000 rows of 250 columns a search looks at.
 GATHERED_BYTES = 160 << 20
 GATHERED_SAMPLES = 4
-# Threads that reduce; each has a portion and what it makes of it in memory.
-MOST_THREADS = 8
 
 
 class FileRows(BlockRows):
@@ -47,9 +41,9 @@ class FileRows(BlockRows):
     ...     shape = (4, 1)
     ...     def portions(self, columns=None):
     ...         for X in ([[1.0], [2.0]], [[3.0], [4.0]]):
-    ...             yield Portion(2, lambda X=X: iter([np.array(X)]))
-    >>> FileRows(Twice()).moments().mean, FileRows(Twice(), mask=np.array([True, False, False, True])).n_rows
-    (array([2.5]), 2)
+    ...             yield Portion(2, lambda places, X=np.array(X): iter([X if places is None else X[places]]))
+    >>> FileRows(Twice()).moments().mean, FileRows(Twice(), mask=np.array([True, False, False, False])).moments().mean
+    (array([2.5]), array([1.]))
     """
 
     engine = "files"
@@ -163,40 +157,14 @@ class FileRows(BlockRows):
     def _array_of(self, mask: Mask) -> Array:
         """The chosen rows as they are on disk, gathered in one pass."""
         array, filled = np.empty((int(mask.sum()), self.n_features)), 0
-        for block in FileRows(self._stream, mask=self._within(mask)).blocks():
-            array[filled : filled + len(block)] = block
-            filled += len(block)
+        chosen = FileRows(self._stream, mask=self._within(mask))
+        for part in chosen.reduce_blocks(np.copy):
+            array[filled : filled + len(part)] = part
+            filled += len(part)
         return array
 
 
 def _chosen_blocks(portion: Portion, origin: Array, chosen: Mask | None) -> Iterator[Array]:
-    shifted, start = bool(origin.any()), 0
-    for block in portion.blocks():
-        stop = start + len(block)
-        if chosen is not None:
-            block = block[chosen[start:stop]]
-        start = stop
-        if len(block):
-            yield block - origin if shifted else block
-
-
-def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """work(item) of every item, in their order, by as many threads as there are cores; few items are held at a time.
-
-    >>> list(in_order(abs, iter([-1, 2, -3])))
-    [1, 2, 3]
-    """
-    threads = min(MOST_THREADS, os.cpu_count() or 1)
-    waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for item in items:
-                # NumPy's rules on overflow are the caller's here as well.
-                waiting.append(pool.submit(copy_context().run, work, item))
-                if len(waiting) > threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for one in waiting:
-                one.cancel()
+    shifted = bool(origin.any())
+    for block in portion.blocks(None if chosen is None else np.flatnonzero(chosen)):
+        yield block - origin if shifted else block

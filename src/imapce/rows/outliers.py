@@ -181,11 +181,16 @@ class BlockFence:
             # A column whose squares vanish counts as constant elsewhere; here it must only not be infinite.
             weight = np.minimum(1.0 / bulk.unit**2, FARTHEST)
         centre, limit, weight = (xp.asarray(one) for one in (bulk.centre, reach * bulk.unit, weight))
-        deviation = block - centre
-        # Most blocks have no such row, and two sums over them tell: a third of the time of scaling every value.
+        # Most blocks have no such row, and their least and largest values tell: no row is farther out than all columns'
+        # largest deviations together. A third of the time of a sum over the columns of every row.
+        most = xp.maximum(block.max(axis=0) - centre, centre - block.min(axis=0))
+        beyond = bool((most > limit).any())
         with np.errstate(over="ignore"):
+            if not beyond and float((most * most) @ weight) < farthest**2 * (1 - 1e-9):
+                return len(block), np.empty(0, dtype=np.intp), np.empty((0, len(bulk.columns)))
+            deviation = block - centre
             suspect = (deviation * deviation) @ weight >= farthest**2 * (1 - 1e-9)
-        if bool((deviation.max(axis=0) > limit).any() | (deviation.min(axis=0) < -limit).any()):
+        if beyond:
             suspect |= (abs(deviation) > limit).any(axis=1)
         near = xp.flatnonzero(suspect)
         scaled = _scaled(on_host(deviation[near]), bulk.unit)

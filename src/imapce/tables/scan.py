@@ -35,7 +35,7 @@ FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "i
 # A batch of numbers that is decoded while another is computed with; memory in use is a few of them.
 BATCH_BYTES = 8 << 20
 MOST_BATCH_ROWS, FEWEST_BATCH_ROWS = 1 << 17, 1 << 10
-BATCHES_AHEAD, FILES_AHEAD = 2, 1
+BATCHES_AHEAD, FILES_AHEAD = 4, 1
 # Whole row groups fetched ahead took twice the memory and three times the CPU (4,000,000 × 16 float32 on a local disk).
 CSV_BLOCK_BYTES = 4 << 20
 NO_SCAN = (

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imapce.common.streams import Array, Portion, Stream
+from imapce.common.streams import Array, Places, Portion, Stream, in_order
 from imapce.common.words import listing
 from imapce.errors import InvalidValueError
 from imapce.tables.columns import MOST_TEXT_VALUES, Unknown
@@ -33,7 +33,7 @@ class ScannedMatrix(Stream):
     >>> from imapce.tables.scan import scan
     >>> write_table({"a": np.arange(3.0), "b": [True, False, True]}, "table.parquet")
     >>> encoding, matrix = learned(scan("table.parquet"))
-    >>> next(next(matrix.portions()).blocks()).tolist()
+    >>> next(next(matrix.portions()).blocks(None)).tolist()
     [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]
     """
 
@@ -55,8 +55,10 @@ class ScannedMatrix(Stream):
             blocks = partial(_numbers, batch) if self._plain else partial(self._encoded, batch, columns)
             yield Portion(batch.num_rows, blocks)
 
-    def _encoded(self, batch: pa.RecordBatch, columns: NDArray[np.intp] | None) -> Iterator[Array]:
-        rows = pa.Table.from_batches([batch])
+    def _encoded(
+        self, batch: pa.RecordBatch, columns: NDArray[np.intp] | None, places: Places | None
+    ) -> Iterator[Array]:
+        rows = pa.Table.from_batches([batch if places is None else batch.take(pa.array(places))])
         matrix = encode(rows, encoding=self.encoding, missing=self._missing, unknown=self._unknown).matrix
         matrix = matrix.astype(np.float64, copy=False)
         matrix = matrix if columns is None else matrix[:, columns]
@@ -64,13 +66,17 @@ class ScannedMatrix(Stream):
         yield from (matrix[start : start + step] for start in range(0, len(matrix), step))
 
 
-def _numbers(batch: pa.RecordBatch) -> Iterator[Array]:
+def _numbers(batch: pa.RecordBatch, places: Places | None) -> Iterator[Array]:
     """Columns of plain numbers, each copied in one run of memory; a block is the transpose of what they fill."""
     columns = [_values(column) for column in batch.columns]
-    step = min(_block_rows(len(columns)), batch.num_rows)
+    n_rows = batch.num_rows
+    if places is not None:
+        # Of a sample next to nothing has to become float64.
+        columns, n_rows = [column[places] for column in columns], len(places)
+    step = min(_block_rows(len(columns)), n_rows)
     buffer = np.empty((len(columns), step))
-    for start in range(0, batch.num_rows, step):
-        stop = min(start + step, batch.num_rows)
+    for start in range(0, n_rows, step):
+        stop = min(start + step, n_rows)
         for place, column in enumerate(columns):
             buffer[place, : stop - start] = column[start:stop]
         yield buffer[:, : stop - start].T
@@ -97,9 +103,15 @@ def learned(table: Scan, *, missing: Missing = "error") -> tuple[Encoding, Scann
     """
     columns = [Column.of(table.schema.field(name)) for name in table.columns]
     require_usable(columns)
-    for batch in table.batches():
-        for one, values in zip(columns, batch.columns, strict=True):
+
+    def looked_at(batch: pa.RecordBatch) -> list[Column]:
+        seen = [Column.of(table.schema.field(name)) for name in table.columns]
+        for one, values in zip(seen, batch.columns, strict=True):
             one.look_at(values)
+        return seen
+
+    for seen in in_order(looked_at, table.batches()):
+        columns = [one.joined(other) for one, other in zip(columns, seen, strict=True)]
     encoding = encoding_of(columns, table.n_rows, missing=missing)
     return encoding, ScannedMatrix(table, encoding, missing=missing)
 
@@ -178,9 +190,8 @@ class Column:
             ):
                 if value is None:
                     self.n_missing += count
-                # Text of very many values is refused at the end; what is kept of it until then is bounded.
-                elif value in self.counts or len(self.counts) <= 1000 * MOST_TEXT_VALUES:
-                    self.counts[value] = self.counts.get(value, 0) + count
+                else:
+                    self._count(value, count)
             return
         # One read of float32 in half the time of a cast and a sum.
         total = pc.sum(values).as_py() if pa.types.is_floating(values.type) and not values.null_count else np.nan
@@ -198,8 +209,13 @@ class Column:
         self.n_missing += other.n_missing
         self.n_infinite += other.n_infinite
         for value, count in other.counts.items():
-            self.counts[value] = self.counts.get(value, 0) + count
+            self._count(value, count)
         return self
+
+    def _count(self, value: Any, count: int) -> None:
+        # Text of very many values is refused at the end; what is kept of it until then is bounded.
+        if value in self.counts or len(self.counts) <= 1000 * MOST_TEXT_VALUES:
+            self.counts[value] = self.counts.get(value, 0) + count
 
     def fault(self, n_rows: int) -> str:
         """Why the column cannot be used; "" where it can."""
