@@ -233,11 +233,11 @@ class Leakage:
         return np.linalg.svd((vectors[:, varying] / np.sqrt(values[varying])).T @ seen, compute_uv=False) ** 2
 
 
-def distinct(ranked: Sequence[Optimum]) -> list[Optimum]:
-    """The views without those that show nearly an earlier one."""
+def distinct(ranked: Sequence[Optimum], *, apart: float = SAME_VIEW) -> list[Optimum]:
+    """The views without those that show nearly an earlier one: Σ sin² between them is below `apart`."""
     kept: list[Optimum] = []
     for one in ranked:
         others = [other.V for other in kept]
-        if not others or squared_distances(one.V[None], np.stack(others)).min() >= SAME_VIEW:
+        if not others or squared_distances(one.V[None], np.stack(others)).min() >= apart:
             kept.append(one)
     return kept

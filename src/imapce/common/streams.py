@@ -32,9 +32,10 @@ class Portion:
     Whoever calls it does that work, so that several threads may take a portion each. A block may be overwritten by the
     next one of its portion.
 
-    >>> whole = np.eye(3)
-    >>> [len(block) for block in Portion(3, lambda places: iter([whole if places is None else whole[places]])).blocks(None)]
-    [3]
+    >>> rows = np.eye(3)
+    >>> portion = Portion(3, lambda places: iter([rows if places is None else rows[places]]))
+    >>> [len(block) for block in portion.blocks(None)], [len(block) for block in portion.blocks(np.array([0, 2]))]
+    ([3], [2])
     """
 
     n_rows: int

@@ -12,10 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from imapce.common.streams import is_scan
+from imapce.common.streams import in_order, is_scan
 from imapce.common.words import close_matches
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.common.streams import in_order
 from imapce.tables.encode import is_table
 from imapce.tables.files import as_arrow, batches_written, table_target
 

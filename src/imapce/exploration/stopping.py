@@ -86,7 +86,7 @@ class StructureTest:
         if Z.n_rows > TESTED_ROWS:
             sample = np.zeros(Z.n_rows, dtype=bool)
             chosen = np.random.default_rng(self._seed).choice(Z.n_rows, TESTED_ROWS, replace=False)
-            sample[Z.content_order[chosen]] = True
+            sample[Z.by_content(chosen)] = True
         return self.p_value(Z.project(basis, sample), watch)
 
     def _draw(self, n: int, q: int, number: int) -> float:
