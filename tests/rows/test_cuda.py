@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from helpers import random_stack
-from imapce import IMAPCE, Exploration, Subset
+from imapce import IMAPCE, Exploration, Subset, scan
 from imapce.common.cards import card_answers
+from imapce.common.streams import Portion, Stream
 from imapce.errors import InvalidValueError, MissingExtraError
-from imapce.rows import cuda, halves
+from imapce.rows import cuda, cuda_source, halves
 from imapce.rows.cuda import CudaRows
 from imapce.rows.cuda_kernel import SHARED_BYTES, WIDEST_PANEL, Shape
 from imapce.rows.cuda_store import HalvesStore
 from imapce.rows.dense import DenseRows
 from imapce.rows.outliers import outlying_rows
+from imapce.tables import write_table
 
 needs_card = pytest.mark.skipif(not card_answers(), reason="no NVIDIA card answers here")
 WIDTHS = [3, 8, 21, 40, 64, 100, 200, 216, 333, 400, 784, 800, 1700]
+
+
+class Pieces(Stream):
+    """An array read as files are: from its beginning, some rows at a time, in one buffer that is used again."""
+
+    def __init__(self, X: np.ndarray, rows: int):
+        self.X, self.rows, self.passes = X, rows, 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape
+
+    def portions(self, columns: Any = None) -> Iterator[Portion]:
+        self.passes += 1
+        for start in range(0, len(self.X), self.rows):
+            part = self.X[start : start + self.rows]
+            yield Portion(len(part), partial(self._blocks, part))
+
+    def _blocks(self, part: np.ndarray) -> Iterator[np.ndarray]:
+        step = len(part) // 2 + 1
+        buffer = np.empty((step, part.shape[1]))
+        for start in range(0, len(part), step):
+            block = part[start : start + step]
+            buffer[: len(block)] = block
+            yield buffer[: len(block)]
 
 
 def sample(n: int, d: int, seed: int = 0) -> np.ndarray:
@@ -86,13 +119,15 @@ def test_rows_larger_than_the_card_are_read_in_parts(monkeypatch: pytest.MonkeyP
     room = 10_000 * HalvesStore.bytes_of(1, 96)
     free = whole.xp.cuda.Device().mem_info[0]
     monkeypatch.setattr(cuda, "ROOM", room / free)
-    monkeypatch.setattr(cuda, "BATCH_BYTES", 1 << 20)
-    rows = CudaRows.open(X)
-    assert sum(store.n_rows for store in rows.held) < 20_000
-    mine, exact = rows.quartic(W, np.zeros((4, 2))), whole.quartic(W, np.zeros((4, 2)))
-    np.testing.assert_allclose(mine.weighted, exact.weighted, rtol=1e-6, atol=1e-6 * np.abs(exact.weighted).max())
-    mask = np.arange(len(X)) % 3 == 0
-    assert np.allclose(rows.subset(mask).moments().variance, whole.subset(mask).moments().variance, rtol=1e-6)
+    monkeypatch.setattr(cuda_source, "BATCH_BYTES", 1 << 20)
+    monkeypatch.setattr(cuda, "PART_BYTES", 3 << 20)
+    for matrix in (X, Pieces(X, 7_001)):
+        rows = CudaRows.open(matrix)
+        assert sum(store.n_rows for store in rows.held) < 20_000
+        mine, exact = rows.quartic(W, np.zeros((4, 2))), whole.quartic(W, np.zeros((4, 2)))
+        np.testing.assert_allclose(mine.weighted, exact.weighted, rtol=1e-6, atol=1e-6 * np.abs(exact.weighted).max())
+        mask = np.arange(len(X)) % 3 == 0
+        assert np.allclose(rows.subset(mask).moments().variance, whole.subset(mask).moments().variance, rtol=1e-6)
     with pytest.raises(InvalidValueError, match=r"needs another .* GiB on the card"):
         CudaRows.open(whole.xp.asarray(X))
 
@@ -134,6 +169,22 @@ def test_a_fit_on_the_card_is_the_fit_on_the_host(engine: str) -> None:
         np.testing.assert_array_equal(exploration.run().labels_, plain.run().labels_)
 
 
+@needs_card
+def test_a_scan_on_the_card_is_the_fit_of_its_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(30_000, 50)) + 6 * np.eye(3, 50)[np.arange(30_000) % 3]).astype(np.float32)
+    table = pa.table({f"x{place}": X[:, place] for place in range(50)})
+    for part in range(3):
+        write_table(table.slice(part * 10_000, 10_000), tmp_path / f"part-{part}.parquet")
+    files = scan(tmp_path)
+    host = IMAPCE(engine="dense", random_state=0).fit(table)
+    card = IMAPCE(engine="cuda", random_state=0).fit(files)
+    assert card.engine_ == "cuda"
+    cosines = np.linalg.svd(host.components_ @ card.components_.T)[1]
+    assert np.arccos(np.clip(cosines.min(), 0, 1)) < 1e-4
+    np.testing.assert_allclose(card.transform(files), host.transform(table), atol=1e-3)
+
+
 # --- without a card: the same steps computed by NumPy, and the reference of the kernel's numbers ---------------------
 
 
@@ -165,6 +216,27 @@ def test_the_steps_of_the_card_computed_by_numpy_equal_the_dense_engine(far: flo
         )
     assert np.array_equal(rows.without(mask).origin, on_numpy(X[~mask]).origin)
     assert np.array_equal(outlying_rows(rows), outlying_rows(dense))
+
+
+@pytest.mark.parametrize("room", [900, 300, 0])
+def test_files_fill_the_card_and_what_has_no_room_is_read_again(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    X = sample(900, 7)
+    monkeypatch.setattr(CudaRows, "_room", lambda self: min(room, self.n_rows))
+    monkeypatch.setattr(cuda, "PART_BYTES", 250 * 4 * 7)
+    files = Pieces(X, 64)
+    rows, array = CudaRows.open(files, xp=np), on_numpy(X)
+    assert sum(store.n_rows for store in rows.held) == room
+    np.testing.assert_allclose(rows.moments().scatter, array.moments().scatter, rtol=1e-12)
+    mask = np.random.default_rng(1).random(900) < 0.4
+    W = random_stack(3, 7, 2)
+    few = rows.subset(mask)
+    passes = files.passes
+    for mine, theirs in ((rows, array), (few, array.subset(mask)), (few.subset(mask[mask]), array.subset(mask))):
+        got, wanted = mine.quartic(W, np.zeros((3, 2))), theirs.quartic(W, np.zeros((3, 2)))
+        np.testing.assert_allclose(got.weighted, wanted.weighted, rtol=1e-5, atol=1e-6 * np.abs(wanted.weighted).max())
+        np.testing.assert_allclose(mine.project(W[0], np.zeros(2)), theirs.project(W[0], np.zeros(2)), atol=1e-12)
+    assert (files.passes == passes) == (room == 900)
+    np.testing.assert_allclose(rows.without(mask).origin, array.without(mask).origin, rtol=1e-12)
 
 
 def test_the_numbers_of_the_kernel_are_good_to_a_millionth() -> None:

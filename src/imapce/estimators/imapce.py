@@ -85,9 +85,9 @@ class IMAPCE(LinearView):
         "keep" uses every row. "auto" trims where α or μ is automatic and keeps where both are given. Missing values are
         filled before, with means that count every row.
     missing : "error" refuses missing values; "mean" fills them with the means (of a category: shares) seen in `fit`.
-    engine : "auto", "dense", "sparse", "moment_tensor" or "cuda"; how rows are reduced, never what comes out.
-        Arrays of a card (CuPy, PyTorch, JAX) are reduced there, and "cuda" brings those of the host (`imapce[gpu]`), in
-        parts where they are larger than the card. `engine_` tells which it was.
+    engine : "auto", "dense", "sparse", "moment_tensor", "files", "dask" or "cuda"; how rows are reduced, never what
+        comes out. Arrays of a card (CuPy, PyTorch, JAX) are reduced there, and "cuda" brings those of the host and of
+        files there (`imapce[gpu]`), in parts where they are larger than the card. `engine_` tells which it was.
     random_state : seed of the random starts.
     verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
 

@@ -2,22 +2,23 @@
 
 The origin is always subtracted: columns far from zero would lose their digits in float32. Moments are float64, taken in
 the pass that finds the columns' ranges; the rows are then written as z' = (x − origin)·c (`rows/halves.py`). What does
-not fit the card stays where it is and is encoded again whenever it is read.
+not fit the card stays where it is, on the host or in files, and is encoded again whenever it is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.cards import cupy_module, is_on_card
+from imapce.common.cards import cupy_module
+from imapce.common.streams import Stream
 from imapce.errors import InvalidValueError
 from imapce.rows.base import Array, Moments, Quartic, Rows
 from imapce.rows.cuda_kernel import kernel_runs
+from imapce.rows.cuda_source import ArraySource, Source, StreamSource
 from imapce.rows.cuda_store import HalvesStore, PlainStore, Store
 from imapce.rows.cuda_survey import Survey, scaled_batch
 from imapce.rows.halves import column_scale
@@ -25,66 +26,12 @@ from imapce.rows.halves import column_scale
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
-BATCH_BYTES = 128 << 20  # of what is read at once from the source
+PART_BYTES = 1 << 30  # of encoded rows that are read again in every pass
 ROOM = 0.85  # of the card's free memory, for encoded rows; the rest is for what is multiplied
 
 
-@dataclass(frozen=True)
-class Source:
-    """Where rows come from: an array of the host or of the card, or some of its rows; never changed.
-
-    >>> [len(part) for part in Source(np, np.eye(5)).batches(rows=2)]
-    [2, 2, 1]
-    """
-
-    xp: Any
-    array: Any
-    index: Places | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        n, d = self.array.shape
-        return (n if self.index is None else len(self.index)), d
-
-    def batches(self, *, start: int = 0, stop: int | None = None, rows: int | None = None) -> Iterator[Any]:
-        """The rows from `start` to `stop`, in order, where they are computed with."""
-        n, d = self.shape
-        step = rows or max(1, BATCH_BYTES // (d * self.array.dtype.itemsize))
-        stop = n if stop is None else stop
-        ahead = None
-        for first in range(start, stop, step):
-            here = slice(first, min(first + step, stop))
-            part = self.array[here] if self.index is None else self.array[self._places(here)]
-            # While the card works on one batch the host brings the next: copies from the host do not wait for it.
-            now, ahead = ahead, self._on_card(part)
-            if now is not None:
-                yield now
-        if ahead is not None:
-            yield ahead
-
-    def _places(self, here: slice) -> Any:
-        assert self.index is not None
-        places = self.index[here]
-        return self.xp.asarray(places) if is_on_card(self.array) else places
-
-    def _on_card(self, part: Any) -> Any:
-        if self.xp is np or is_on_card(part):
-            return part
-        pinned = self.xp.cuda.alloc_pinned_memory(part.nbytes)
-        held = np.frombuffer(pinned, part.dtype, part.size).reshape(part.shape)
-        np.copyto(held, part)
-        on_card = self.xp.empty(part.shape, dtype=part.dtype)
-        on_card.set(held)
-        return on_card
-
-    def subset(self, mask: Mask) -> Source:
-        """The rows where `mask` is true."""
-        chosen = np.flatnonzero(mask)
-        return Source(self.xp, self.array, chosen if self.index is None else self.index[chosen])
-
-
 class CudaRows(Rows):
-    """Rows of an array of the card, or of the host brought there.
+    """Rows of an array of the card, or of the host or of files, brought there.
 
     >>> rows = CudaRows.open(np.array([[0.0, 1.0], [2.0, 1.0]]), xp=np)    # the same steps, computed by NumPy
     >>> rows.origin, rows.moments().variance
@@ -103,19 +50,23 @@ class CudaRows(Rows):
         source: Source,
         origin: Array,
         scale: Array,
-        parts: list[tuple[int, int, Store | None]],
+        held: list[Store],
         *,
         moments: Moments | None = None,
     ):
-        self._source, self._parts, self._kept_moments = source, parts, moments
+        self._source, self.held, self._kept_moments = source, held, moments
         self.xp = source.xp
         self.origin, self.scale = origin, scale
         self.n_rows, self.n_features = source.shape
 
     @classmethod
-    def open(cls, array: Any, *, index: Places | None = None, xp: Any = None) -> CudaRows:
+    def open(cls, matrix: Any, *, xp: Any = None) -> CudaRows:
         """Read once for moments and ranges, once more to be encoded."""
-        source = Source(cupy_module() if xp is None else xp, array, index)
+        xp = cupy_module() if xp is None else xp
+        return cls._of(StreamSource(xp, matrix) if isinstance(matrix, Stream) else ArraySource(xp, matrix))
+
+    @classmethod
+    def _of(cls, source: Source) -> CudaRows:
         survey = Survey.of(source.xp, source.shape, source.batches())
         about_mean = Moments(survey.n_rows, np.zeros(source.shape[1]), survey.variance, survey.scatter)
         rows = cls(source, survey.mean, column_scale(survey.largest), [], moments=about_mean)
@@ -124,57 +75,50 @@ class CudaRows(Rows):
 
     def _write(self) -> None:
         """Encode as many rows as the card has room for; the others are encoded when they are read."""
-        start = 0
-        for count in self._room():
-            store = self._store(count)
-            self._fill(store, start)
-            self._parts.append((start, start + count, store))
-            start += count
-        if start == self.n_rows:
-            return
-        if is_on_card(self._source.array):
-            need = HalvesStore.bytes_of(self.n_rows - start, self.n_features) / 2**30
+        count = self._room()
+        if count < self.n_rows and self._source.lies_on_card:
+            need = HalvesStore.bytes_of(self.n_rows - count, self.n_features) / 2**30
             raise InvalidValueError(
                 f"engine='cuda' needs another {need:.1f} GiB on the card for X, and it is full; pass X as an array of "
                 "the host, which is then read in parts, or fewer rows."
             )
-        step = max(1, 8 * BATCH_BYTES // (4 * self.n_features))
-        self._parts += [(first, min(first + step, self.n_rows), None) for first in range(start, self.n_rows, step)]
+        self.held = list(self._encoded(0, count, step=count))
 
-    def _room(self) -> list[int]:
-        """How many rows to hold, in pieces."""
+    def _room(self) -> int:
+        """How many rows to hold."""
         if self.xp is np:
-            return [self.n_rows]
+            return self.n_rows
         self.xp.get_default_memory_pool().free_all_blocks()
         free = self.xp.cuda.Device().mem_info[0]
-        most = int(ROOM * free) // HalvesStore.bytes_of(1, self.n_features)
-        return [self.n_rows] if self.n_rows <= most else [most] if most > 0 else []
+        return min(self.n_rows, int(ROOM * free) // HalvesStore.bytes_of(1, self.n_features))
 
     def _store(self, n_rows: int) -> Store:
         if self.xp is not np and kernel_runs(self.xp):
             return HalvesStore(self.xp, n_rows, self.n_features)
         return PlainStore(self.xp, n_rows, self.n_features)
 
-    def _fill(self, store: Store, start: int) -> None:
+    def _encoded(self, start: int, stop: int, *, step: int) -> Iterator[Store]:
+        """The rows from `start` to `stop`, read once, in stores of `step` rows."""
+        if start == stop:
+            return
         origin, scale = self.xp.asarray(self.origin), self.xp.asarray(self.scale)
-        first = 0
-        for batch in self._source.batches(start=start, stop=start + store.n_rows):
-            store.write(first, scaled_batch(self.xp, batch, origin, scale))
-            first += len(batch)
+        store, filled = self._store(min(step, stop - start)), 0
+        for batch in self._source.batches(start=start, stop=stop):
+            while len(batch):
+                part, batch = batch[: store.n_rows - filled], batch[store.n_rows - filled :]
+                store.write(filled, scaled_batch(self.xp, part, origin, scale))
+                filled += len(part)
+                start += len(part)
+                if filled == store.n_rows:
+                    yield store
+                    if start < stop:
+                        store, filled = self._store(min(step, stop - start)), 0
 
     def _stores(self) -> Iterator[Store]:
-        """Every part in order; one that is not held is encoded now."""
-        for start, stop, held in self._parts:
-            store = held
-            if store is None:
-                store = self._store(stop - start)
-                self._fill(store, start)
-            yield store
-
-    @property
-    def held(self) -> list[Store]:
-        """The parts that lie on the card."""
-        return [store for _, _, store in self._parts if store is not None]
+        """Every row in order; those that are not held are read and encoded now, a gigabyte at a time."""
+        yield from self.held
+        first = sum(store.n_rows for store in self.held)
+        yield from self._encoded(first, self.n_rows, step=max(1, PART_BYTES // (4 * self.n_features)))
 
     def _compute_moments(self) -> Moments:
         """Of a subset, from the rows as they are held, in the coordinates of all."""
@@ -208,24 +152,20 @@ class CudaRows(Rows):
 
     def subset(self, mask: Mask) -> CudaRows:
         source = self._source.subset(mask)
-        if any(held is None for _, _, held in self._parts):
+        if sum(store.n_rows for store in self.held) < self.n_rows:
             rows = CudaRows(source, self.origin, self.scale, [])
             rows._write()
             return rows
-        parts: list[tuple[int, int, Store | None]] = []
-        first = 0
-        for start, stop, held in self._parts:
-            assert held is not None
-            chosen = np.flatnonzero(mask[start:stop])
+        held, first = [], 0
+        for store in self.held:
+            chosen = np.flatnonzero(mask[first : first + store.n_rows])
+            first += store.n_rows
             if len(chosen):
-                store = held.chosen(self.xp.asarray(chosen))
-                parts.append((first, first + len(chosen), store))
-                first += len(chosen)
-        return CudaRows(source, self.origin, self.scale, parts)
+                held.append(store.chosen(self.xp.asarray(chosen)))
+        return CudaRows(source, self.origin, self.scale, held)
 
     def without(self, mask: Mask) -> CudaRows:
-        source = self._source.subset(~mask)
-        return CudaRows.open(source.array, index=source.index, xp=self.xp)
+        return CudaRows._of(self._source.subset(~mask))
 
     def blocks(self, columns: Places | None = None) -> Iterator[Array]:
         for block in self.native_blocks(columns):
@@ -253,4 +193,4 @@ def projected_on_card(matrix: Any, W: Array, mean: Array, *, xp: Any = None) -> 
     """
     xp = cupy_module() if xp is None else xp
     frames, centre = xp.asarray(W), xp.asarray(mean)
-    return xp.concatenate([(batch - centre) @ frames for batch in Source(xp, matrix).batches()])
+    return xp.concatenate([(batch - centre) @ frames for batch in ArraySource(xp, matrix).batches()])

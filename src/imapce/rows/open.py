@@ -28,8 +28,8 @@ ENGINES = ("auto", "dense", "sparse", "moment_tensor", "files", "dask", "cuda")
 def open_rows(matrix: Any, *, engine: str = "auto", n_components: int = 2) -> Rows:
     """The engine for a search over `matrix`.
 
-    "auto" goes by what the matrix is: sparse, on a card, or in memory; there it takes a card where one answers and the
-    matrix is large. Where columns are few the rows of any of them are folded into fourth moments.
+    "auto" goes by what the matrix is: sparse, on a card, on a cluster, on disk or in memory; of the last two it takes a
+    card where one answers and the matrix is large. Where columns are few, the rows are folded into fourth moments.
 
     >>> open_rows(np.eye(3), engine="dense").n_features
     3
@@ -43,10 +43,14 @@ def open_rows(matrix: Any, *, engine: str = "auto", n_components: int = 2) -> Ro
 
 def _opened(matrix: Any, engine: str, n_components: int) -> Rows:
     """The rows where they lie, not folded."""
-    if isinstance(matrix, Stream) or engine == "files":
-        return _on_disk(matrix, engine)
     if hasattr(matrix, "parts") or engine == "dask":
         return _on_cluster(matrix, engine)
+    on_disk = isinstance(matrix, Stream)
+    # Files are read twice to fill a card, and a dozen times where there is none.
+    if on_disk and (engine == "cuda" or (engine == "auto" and _worth_a_card(matrix, n_components))):
+        return CudaRows.open(matrix)
+    if on_disk or engine == "files":
+        return _on_disk(matrix, engine)
     is_sparse = issparse(matrix)
     if engine == "dense" and is_sparse:
         raise InvalidTypeError(
@@ -61,7 +65,9 @@ def _on_disk(matrix: Any, engine: str) -> Rows:
     if not isinstance(matrix, Stream):
         raise InvalidTypeError(f"engine='files' reads imapce.scan(path), and X is {type(matrix).__name__}; use 'auto'.")
     if engine not in ("auto", "files", "moment_tensor"):
-        raise InvalidTypeError(f"engine={engine!r} reads arrays and X lies on disk; use engine='auto' or 'files'.")
+        raise InvalidTypeError(
+            f"engine={engine!r} does not read files and X is imapce.scan(path); use engine='auto', 'files' or 'cuda'."
+        )
     return FileRows.centred_if_far(matrix)
 
 
@@ -74,7 +80,7 @@ def _on_cluster(matrix: Any, engine: str) -> Rows:
 
 
 def _worth_a_card(matrix: Any, n_components: int) -> bool:
-    """Whether a search over rows in memory is worth the way to a card: the copy is one read, a search some hundred."""
+    """Whether a search is worth the way to a card: the copy is a read or two, a search some hundred."""
     n, d = matrix.shape
     large = not issparse(matrix) and n * d >= LARGE
     return large and not moment_tensor_pays(n, d, n_components) and card_answers()
