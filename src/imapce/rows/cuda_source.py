@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.cards import is_on_card
-from imapce.common.streams import Portion, Stream
-from imapce.rows.files import in_order
+from imapce.common.streams import Places, Portion, Stream, in_order
 
 Mask = NDArray[np.bool_]
-Places = NDArray[np.intp]
 
 BATCH_BYTES = 128 << 20  # of what is read at once from the source
 
@@ -93,7 +91,7 @@ class StreamSource:
     ...     shape = (4, 1)
     ...     def portions(self, columns=None):
     ...         for X in ([[1.0], [2.0]], [[3.0], [4.0]]):
-    ...             yield Portion(2, lambda X=X: iter([np.array(X)]))
+    ...             yield Portion(2, lambda places, X=np.array(X): iter([X if places is None else X[places]]))
     >>> [part.tolist() for part in StreamSource(np, Twice()).batches(start=1)]
     [[[2.0]], [[3.0], [4.0]]]
     """
@@ -142,11 +140,11 @@ class StreamSource:
 def _array_of(wanted: tuple[Portion, Places, int]) -> Any:
     """The rows asked for of a portion, whose own blocks may overwrite each other."""
     portion, inside, d = wanted
-    array, filled = np.empty((portion.n_rows, d)), 0
-    for block in portion.blocks():
+    array, filled = np.empty((len(inside), d)), 0
+    for block in portion.blocks(None if len(inside) == portion.n_rows else inside):
         array[filled : filled + len(block)] = block
         filled += len(block)
-    return array if len(inside) == len(array) else array[inside]
+    return array
 
 
 def _one_ahead(xp: Any, parts: Iterator[Any]) -> Iterator[Any]:
