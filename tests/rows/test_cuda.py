@@ -44,7 +44,8 @@ class Pieces(Stream):
             part = self.X[start : start + self.rows]
             yield Portion(len(part), partial(self._blocks, part))
 
-    def _blocks(self, part: np.ndarray) -> Iterator[np.ndarray]:
+    def _blocks(self, part: np.ndarray, places: np.ndarray | None) -> Iterator[np.ndarray]:
+        part = part if places is None else part[places]
         step = len(part) // 2 + 1
         buffer = np.empty((step, part.shape[1]))
         for start in range(0, len(part), step):
