@@ -100,6 +100,18 @@ def test_whole_numbers_are_classes_where_they_repeat_and_missing_ones_are_nothin
     assert ReadLabels.read(pl.Series("kind", ["a", None, "b"])).title == "kind"
 
 
+def test_many_dates_are_a_measurement_and_few_are_classes() -> None:
+    days = pd.date_range("2024-01-01", periods=60, freq="12h")
+    expected = np.arange(60) / 2
+    for dates in (days.to_series(), days.tz_localize("Europe/Vienna"), pl.Series(days), pa.array(days)):
+        read = ReadLabels.read(dates)
+        assert read.names is None
+        # The hour of the change to summer time lies outside.
+        np.testing.assert_allclose(read.values - read.values[0], expected, atol=1e-9)
+    few = ReadLabels.read([one.date() for one in days[:4]] * 10)
+    assert few.names == ("2024-01-01", "2024-01-02")
+
+
 def test_the_label_cannot_be_read_back_and_the_rest_is_shown_whatever_the_way() -> None:
     assert readable(IMAPCE(random_state=0).fit_transform(X)) > 0.4
     for prior in (Labels(BATCH), Labels(BATCH, erase=True), BATCH, Labels(GAPS)):

@@ -165,8 +165,8 @@ def mixed() -> Any:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "NaN": (lambda: array(with_value(np.nan)), r"X must have no missing values, and column 'x2'.*'x5' has NaN"),
-    "inf": (lambda: array(with_value(-np.inf)), r"X must have finite values, and column 'x2'.*'x5' has infinity"),
+    "NaN": (lambda: array(with_value(np.nan)), r"X must have no missing values, and columns 'x2'.*'x5' have NaN"),
+    "inf": (lambda: array(with_value(-np.inf)), r"X must have finite values, and columns 'x2'.*'x5' have infinity"),
     "text": (lambda: array(np.full((9, 3), "a")), r"X must hold numbers; got an array of text"),
     "objects": (
         lambda: array(planted().astype(object)),

@@ -84,8 +84,8 @@ class Labels:
     explain of X: the means of the classes, or the regression on the number. α = 1 leaves the scatter within classes.
     alpha="auto" gives up the directions with vᵀXᵀL ≠ 0 as far as needed for the label not to be read back from the
     view, and with erase=True they are given up whatever α is; what is not linear can stay. Numbers are classes where
-    they take at most 20 different values (and five rows or more for each), else a measurement: write classes that are
-    numbered higher as text. A row whose label is missing says nothing. `prior=y` means Labels(y).
+    they take at most 20 different values (and five rows or more for each), else a measurement, and so are dates: write
+    classes that are numbered higher as text. A row whose label is missing says nothing. `prior=y` means Labels(y).
 
     >>> Labels(["a", "b", "a"], weight=2.0)
     Labels(3 labels, weight=2.0, erase=False)

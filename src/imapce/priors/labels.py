@@ -10,6 +10,7 @@ linear reader of it beats chance. A row whose label is missing has zeros in L an
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import numbers
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ class ReadLabels:
             return cls._of_numbers(told.astype(np.float64), stated, title)
         kinds = {one: place for place, one in enumerate(sorted(set(map(str, told))))}
         most = min(MOST_CLASSES, max(2, len(told) // ROWS_PER_CLASS))
+        if len(kinds) > min(most, MOST_CLASSES_OF_NUMBERS) and all(isinstance(one, datetime.date) for one in told):
+            return cls._of_numbers(np.array([_days(one) for one in told]), stated, title)
         if len(kinds) > most:
             raise InvalidValueError(
                 f"Labels(y) must be classes of several rows, or numbers; got {len(kinds)} classes in {len(told)} rows, "
@@ -217,6 +220,18 @@ def _entries(y: Any) -> tuple[NDArray[np.object_], str | None]:
     entries = np.empty(len(listed), dtype=object)
     entries[:] = listed
     return entries, None if title is None else str(title)
+
+
+def _days(moment: datetime.date) -> float:
+    """Days since 1970-01-01, with the time of day where there is one; without a zone it is read as UTC.
+
+    >>> _days(datetime.date(1970, 1, 3)), _days(datetime.datetime(1970, 1, 1, 12))
+    (2.0, 0.5)
+    """
+    time = getattr(moment, "time", datetime.time)()
+    zone = getattr(moment, "tzinfo", None) or datetime.UTC
+    at = datetime.datetime.combine(datetime.date(moment.year, moment.month, moment.day), time, tzinfo=zone)
+    return at.timestamp() / 86_400
 
 
 def _not_flat(y: Any) -> InvalidValueError:

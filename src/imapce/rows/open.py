@@ -72,6 +72,11 @@ def _on_disk(matrix: Any, engine: str) -> Rows:
 
 
 def _on_cluster(matrix: Any, engine: str) -> Rows:
+    if isinstance(matrix, Stream):
+        raise InvalidTypeError(
+            "engine='dask' reads Dask collections and X is imapce.scan(path); use engine='auto' or 'files', or pass "
+            "dask.dataframe.read_parquet(path)."
+        )
     if not hasattr(matrix, "parts"):
         raise InvalidTypeError(f"engine='dask' reads Dask collections, and X is {type(matrix).__name__}; use 'auto'.")
     if engine not in ("auto", "dask", "moment_tensor"):

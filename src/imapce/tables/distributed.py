@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.common.words import listed
+from imapce.common.words import columns_with
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
 from imapce.tables.columns import Unknown, all_missing, kind_of
 from imapce.tables.encode import column_at, column_names, encode
@@ -189,14 +189,14 @@ def _of_array(X: Any, name: str, missing: Missing, means: Array | None) -> Chunk
     names = [f"x{i}" for i in range(X.shape[1])]
     if endless.any():
         raise InvalidValueError(
-            f"{name} must have finite values, and column {listed(names, endless > 0)} has infinity; drop those rows "
+            f"{name} must have finite values, and {columns_with(names, endless > 0, 'infinity')}; drop those rows "
             "or clip the values."
         )
     if missed.any():
         # A column of nothing but NaN has no mean.
         if missing == "error" or (means is None and (missed == sum(lengths)).any()):
             raise InvalidValueError(
-                f"{name} must have no missing values, and column {listed(names, missed > 0)} has NaN; drop those rows "
+                f"{name} must have no missing values, and {columns_with(names, missed > 0, 'NaN')}; drop those rows "
                 'or columns, or fill them with missing="mean".'
             )
         if means is None:

@@ -18,7 +18,7 @@ from sklearn.utils import check_array
 from imapce.common.cards import as_cupy, is_on_card, on_host
 from imapce.common.clusters import is_dask
 from imapce.common.streams import is_scan
-from imapce.common.words import listed, listing
+from imapce.common.words import columns_with, listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import encode, is_table
@@ -110,6 +110,8 @@ class Reader:
         """
         name = "Samples(background)"
         if is_scan(table):
+            if table.n_rows < 2:
+                raise InvalidValueError(f"{name} must have at least 2 rows; got {table.n_rows}.")
             return self._scanned(table, missing, "error")
         if is_dask(table):
             return self._on_cluster(table, missing=missing, extra="ignore", means=means, name=name)
@@ -332,10 +334,10 @@ def require_finite(matrix: Any, name: str, names: list[str]) -> None:
             endless |= np.isinf(part).any(axis=0)
     if missing.any():
         raise InvalidValueError(
-            f"{name} must have no missing values, and column {listed(names, missing)} has NaN; drop those rows or "
+            f"{name} must have no missing values, and {columns_with(names, missing, 'NaN')}; drop those rows or "
             'fill them with missing="mean" (sparse matrices excepted).'
         )
     if endless.any():
         raise InvalidValueError(
-            f"{name} must be finite, and column {listed(names, endless)} has infinity (inf); replace these values."
+            f"{name} must be finite, and {columns_with(names, endless, 'infinity (inf)')}; replace these values."
         )

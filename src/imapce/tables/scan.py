@@ -10,7 +10,9 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -106,7 +108,7 @@ class Scan:
         if self.meter is not None:
             self.meter.begin()
         while True:
-            with self._one_sentence():
+            with self._one_sentence(read):
                 batch = next(batches, None)
             if batch is None:
                 break
@@ -195,15 +197,32 @@ class Scan:
         return repr(self.files[0]) if len(self.files) == 1 else f"the {len(self.files)} files"
 
     @contextmanager
-    def _one_sentence(self) -> Iterator[None]:
+    def _one_sentence(self, n_read: float = 0) -> Iterator[None]:
         try:
             yield
         except (pa.ArrowException, OSError) as error:
-            # Arrow tells the way to an error first, then the error.
-            reason = " ".join(str(error).split()).rpartition("Invalid: ")[2][:300].removesuffix(".")
+            # Arrow tells the way to an error first, then the error, then what it may be.
+            whole = " ".join(str(error).split()).rpartition("Invalid: ")[2]
+            reason = re.sub(r".* input source '.*?': ", "", whole).split(". ")[0][:300].removesuffix(".")
+            way_out = "mend the file or write it again"
             if "conversion error" in reason:
-                reason += f"; types are those of its first rows, and other ones {NO_SCAN.removesuffix('.')}"
-            raise FileFormatError(f"{self._named()} cannot be read to its end: {reason}.") from error
+                way_out = f"types are those of its first rows, and other ones {NO_SCAN.removesuffix('.')}"
+            elif self.kind == "ipc" and reason == "Not an Arrow file":
+                way_out = "write it again, whole and as an Arrow file, not as a stream"
+            raise FileFormatError(
+                f"{self._file_of_row(n_read)!r} cannot be read to its end: {reason}; {way_out}."
+            ) from error
+
+    def _file_of_row(self, number: float) -> str:
+        """The file that holds the row, or the first one whose rows cannot be counted."""
+        for file in self.files[:-1]:
+            try:
+                number -= replace(self, files=(file,))._dataset().count_rows()
+            except (pa.ArrowException, OSError):
+                return file
+            if number < 0:
+                return file
+        return self.files[-1]
 
 
 def scan(path: str | os.PathLike[str] | Sequence[str], *, columns: Sequence[str] | None = None) -> Any:
@@ -221,8 +240,8 @@ def scan(path: str | os.PathLike[str] | Sequence[str], *, columns: Sequence[str]
     """
     files = _files(path)
     suffixes = {Path(file).suffix.lower() for file in files}
-    if suffixes == {".npy"} and len(files) == 1:
-        return _memory_map(files[0], columns)
+    if suffixes == {".npy"}:
+        return _memory_map(files, columns)
     kinds = {FORMATS.get(suffix) for suffix in suffixes}
     if None in kinds or len(kinds) > 1:
         raise InvalidValueError(
@@ -235,7 +254,7 @@ def scan(path: str | os.PathLike[str] | Sequence[str], *, columns: Sequence[str]
     schemas = [_schema(file, kind, dialect) for file in files]
     schema = _common(files, schemas, columns)
     whole = Scan(tuple(files), tuple(schema.names), 0, kind, schema, states, dialect)
-    with whole._one_sentence():
+    with whole._one_sentence(math.inf):
         n_rows = whole._dataset().count_rows()
     whole = replace(whole, n_rows=int(n_rows))
     if not n_rows:
@@ -247,21 +266,22 @@ def _files(path: Any) -> list[str]:
     if isinstance(path, (str, os.PathLike)):
         text = os.fspath(path)
         if os.path.isdir(text):
-            found = sorted(str(file) for file in Path(text).iterdir() if file.suffix.lower() in FORMATS)
+            # Names that begin so are notes of whoever wrote the folder (_SUCCESS, _metadata), or not finished.
+            seen = (file for file in Path(text).iterdir() if not file.name.startswith((".", "_")))
+            found = sorted(str(file) for file in seen if file.suffix.lower() in FORMATS)
         elif os.path.exists(text):
             found = [text]
         else:
-            found = sorted(glob.glob(text))
-    elif isinstance(path, Sequence):
+            found = sorted(glob.glob(text, recursive=True))
+    elif isinstance(path, Sequence) and all(isinstance(file, (str, os.PathLike)) for file in path):
         found = [os.fspath(file) for file in path]
     else:
-        raise InvalidTypeError(
-            f"path must be a file, a folder, a pattern or a list of files; got {type(path).__name__}."
-        )
+        raise InvalidTypeError(f"path must be a file, a folder, a pattern or a list of files; got {path!r:.80}.")
     missing = [file for file in found if not os.path.isfile(file)]
     if not found and isinstance(path, (str, os.PathLike)) and os.path.isdir(path):
         raise InvalidValueError(
-            f"path must be a folder with tables in it, and {str(path)!r} has none among {', '.join(FORMATS)}."
+            f"path must be a folder with tables in it, and {str(path)!r} has none among {', '.join(FORMATS)}; tables "
+            f"in folders of their own are {os.path.join(path, '**', '*.parquet')!r}."
         )
     if missing or not found:
         raise InvalidValueError(f"path must name files that exist; got {missing[0] if missing else str(path)!r}.")
@@ -278,13 +298,19 @@ def _listed(columns: Any) -> list[str]:
     return names
 
 
-def _memory_map(file: str, columns: Any) -> Any:
+def _memory_map(files: list[str], columns: Any) -> Any:
+    file = files[0]
+    if len(files) > 1:
+        raise InvalidValueError(
+            f"path must name one .npy file, got {len(files)}: join them with numpy.concatenate, or write Parquet files."
+        )
     if columns is not None:
         raise InvalidValueError(f"columns are chosen by name, and those of {file!r} have none; leave columns out.")
     try:
         array = np.load(file, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise FileFormatError(f"{file!r} is no whole .npy file of numbers: {' '.join(str(error).split())}.") from error
+        reason = " ".join(str(error).split()).removesuffix(".")
+        raise FileFormatError(f"{file!r} is no whole .npy file of numbers: {reason}.") from error
     return array
 
 
@@ -345,12 +371,20 @@ def _common(files: Sequence[str], schemas: Sequence[pa.Schema], columns: Any) ->
             here, there = schema.field(name).type, fields[name].type
             if here == there:
                 continue
+            if _is_text(here) and _is_text(there):
+                fields[name] = pa.field(name, pa.large_string())
+                continue
             if not (_is_number(here) and _is_number(there)):
                 raise FileFormatError(
                     f"column {name!r} is {here} in {file!r} and {there} in {files[0]!r}; write it as one type."
                 )
             fields[name] = pa.field(name, pa.float64())
     return pa.schema([fields[name] for name in first.names])
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _is_number(kind: pa.DataType) -> bool:
