@@ -99,6 +99,21 @@ def test_reductions_equal_the_dense_engine_whatever_the_numbers_are(kind: str) -
 
 
 @on_any_scheduler
+def test_a_digest_tells_rows_and_their_order_apart_however_they_are_cut() -> None:
+    def digest(X: np.ndarray, *sizes: int) -> str:
+        (told,) = {open_rows(Reader.learn(in_chunks(size)(X))[1], engine="dask").digest() for size in sizes}
+        return told
+
+    far = planted() + 1e5
+    swapped, changed, zero, negative = (far.copy() for _ in range(4))
+    swapped[[0, -1]] = swapped[[-1, 0]]
+    changed[7, 3] = np.nextafter(changed[7, 3], np.inf)
+    zero[9, 0], negative[9, 0] = 0.0, -0.0
+    assert len({digest(X, 100, 137, len(far)) for X in (far, swapped, changed, zero)}) == 4
+    assert digest(zero, 50) == digest(negative, 60)
+
+
+@on_any_scheduler
 @pytest.mark.parametrize("gathered", [0, 20_000], ids=["stay there", "are a sample"])
 @pytest.mark.parametrize("share", [0.05, 0.9])
 def test_some_of_the_rows_equal_the_dense_engine(gathered: int, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
