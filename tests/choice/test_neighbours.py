@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from helpers import angle_between
 from imapce import IMAPCE, Attributes, Samples, load_model, metrics
-from imapce.choice.neighbours import Neighbourhoods, nearest, neighbour_plane, shared_weights
+from imapce.choice.neighbours import Neighbourhoods, nearest, neighbour_plane, reference_axes, shared_weights
 
 
 def planted(n: int = 600, d: int = 10, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
@@ -100,6 +100,16 @@ def test_two_fits_are_the_same_and_a_seed_does_not_move_the_planes() -> None:
     one, other, third = (IMAPCE(random_state=seed).fit(X) for seed in (0, 0, 7))
     assert one.components_.tobytes() == other.components_.tobytes()
     assert angle_between(one.components_, third.components_) < 0.05
+
+
+def test_rounding_does_not_turn_the_axes_of_neighbours_round() -> None:
+    """LAPACK's signs are any; the draw that breaks ties would make other rows neighbours."""
+    X = np.random.default_rng(0).normal(size=(900, 10)) @ np.random.default_rng(1).normal(size=(10, 10))
+    C, weights = X.T @ X, np.ones(10)
+    expected = reference_axes(C, weights, 900)
+    for seed in range(20):
+        noise = np.random.default_rng(seed).normal(size=C.shape) * 1e-15
+        np.testing.assert_allclose(reference_axes(C * (1 + noise + noise.T), weights, 900), expected, atol=1e-10)
 
 
 def test_sparse_and_dense_rows_give_the_same_view() -> None:

@@ -153,7 +153,9 @@ def reference_axes(second_moment: Array, weights: Array, n_rows: int) -> Array:
     scale = np.sqrt(weights)
     d, q = len(scale), min(len(scale), searched_width(n_rows))
     values, vectors = eigh(second_moment * np.outer(scale, scale), subset_by_index=(d - q, d - 1))
-    return scale[:, None] * vectors[:, values > 1e-10 * values[-1]][:, ::-1]
+    # Rounding may turn an axis round, and with it whom the draw that breaks ties makes a neighbour: the plane of an
+    # engine then differed by 1e-5 from that of another.
+    return scale[:, None] * with_fixed_signs(vectors[:, values > 1e-10 * values[-1]][:, ::-1])
 
 
 def jittered(points: Array) -> Array:
