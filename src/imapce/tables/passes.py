@@ -13,8 +13,8 @@ from imapce.common.words import roughly
 # What a fit reads a table for: its columns, its moments, two looks for outliers, one to five samples of rows to search
 # in and to judge views by (one with a background, most with labels). Then come the evaluations on all rows.
 PASSES_BEFORE = 7
-# Measured: the process with all it imports, and what is kept of each row (masks; 2026-11-16).
-BASE_BYTES, BYTES_PER_ROW = 500_000_000, 8
+# Measured: the process with all it imports, and what is kept of each row (masks; 2026-11-16). Labels take 90 more.
+BASE_BYTES, BYTES_PER_ROW = 500_000_000, 4
 
 
 @dataclass(frozen=True)
