@@ -179,6 +179,11 @@ class Desk:
         """How many tabs are held."""
         return len(self._tabs)
 
+    @property
+    def sessions(self) -> list[Session]:
+        """The sessions of all tabs."""
+        return [tab.session for tab in self._tabs.values() if tab.session is not None]
+
     def close(self) -> None:
         """Let go of everything."""
         for tab in list(self._tabs.values()):

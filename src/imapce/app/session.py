@@ -40,6 +40,8 @@ class Session(Stage):
         super().__init__(study, send)
         self._telling = threading.RLock()
         self._jobs = Jobs(self._ended)
+        self._later = threading.Lock()
+        self._last: dict[str, Content] = {}
 
     # --- the talk -----------------------------------------------------------------------------------------------------
 
@@ -47,6 +49,7 @@ class Session(Stage):
         """Answer one message; a refusal is an answer too, in one sentence. What takes a while is answered later."""
         name = str(message.get("type"))
         if name in _SLOW:
+            self._last[name] = message
             threading.Thread(target=self._answer_later, args=(message,), name=f"imapce {name}", daemon=True).start()
             return {"type": "later"}, []
         return self._answer(_ACTS.get(name), message, buffers)
@@ -64,11 +67,16 @@ class Session(Stage):
             return {**answer, "error": f"That message could not be read ({problem}); reload the page."}, []
 
     def _answer_later(self, message: Content) -> None:
-        self.send(*self._answer(_SLOW[str(message["type"])], message, ()))
+        # One at a time, and of several descriptions only the last: at a million rows each is a second of work, and
+        # nobody looks at those before it.
+        name = str(message["type"])
+        with self._later:
+            stale = name == "describe" and self._last[name] is not message
+            self.send(*self._answer(_superseded if stale else _SLOW[name], message, ()))
 
     def close(self) -> None:
         """End the work that runs; what was accepted is saved already."""
-        self._jobs.cancel()
+        self._jobs.close()
         self.send = _to_nobody
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -306,6 +314,10 @@ def _weight(name: str, value: Any) -> float | str:
     if value == "auto" or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     raise InvalidValueError(f'{name} must be a number or "auto"; got {value!r}.')
+
+
+def _superseded(session: Session, message: Content, buffers: Sequence[bytes]) -> Reply:
+    raise InvalidValueError("another selection was made meanwhile; that one is described.")
 
 
 def _to_nobody(content: Content, buffers: Sequence[Buffer]) -> None:

@@ -136,9 +136,13 @@ class Study:
             facts={"legend": "Rows"},
         )
 
+    def prepare(self) -> None:
+        """Make what all copies share, which takes a second at a million rows: before a page waits for it."""
+        self.overview.index(), self.columns, self.order
+
     def own_copy(self) -> Self:
         """The same rows for another person: data, columns and overview are shared, the exploration is not."""
-        self.overview, self.columns, self.order  # noqa: B018 - made once, for all copies
+        self.prepare()
         other = copy.copy(self)
         other.exploration = copy.copy(self.exploration)
         return other

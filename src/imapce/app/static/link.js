@@ -39,7 +39,6 @@ export class SocketModel {
     this.listeners = { "msg:custom": [], up: [], down: [] };
     this.wait = 250;
     this.connect();
-    window.addEventListener("pagehide", () => this.send({ type: "bye" }));
   }
   connect() {
     const socket = new WebSocket(this.address());
