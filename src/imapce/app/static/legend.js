@@ -56,7 +56,7 @@ export function legendPanel(app) {
         return line;
       });
       const scale = told.scale
-        ? h("div", { class: "scale" }, h("div", { class: "ramp", style: { background: `linear-gradient(90deg, ${(app.palette ?? []).slice(16).join(",")})` } }), h("div", { class: "ends" }, h("span", null, niceNumber(told.scale.low)), h("span", null, niceNumber(told.scale.high))))
+        ? h("div", { class: "scale" }, h("div", { class: "ramp", style: { background: `linear-gradient(90deg, ${(app.palette ?? []).slice(told.scale.first).join(",")})` } }), h("div", { class: "ends" }, h("span", null, niceNumber(told.scale.low)), h("span", null, niceNumber(told.scale.high))))
         : null;
       const none = entries.length || scale ? null : empty("Nothing to colour yet.");
       renew(body, [scale, ...entries, none].filter(Boolean));
