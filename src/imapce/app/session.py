@@ -240,14 +240,12 @@ class Session(Stage):
             self.tell_state()
 
         def work(job: Job) -> None:
+            self.selected[:] = False
+            self.tell_selection()
             significance = SIGNIFICANT if message.get("test") else None
-            try:
-                self.exploration.run(
-                    callback=seen, significance=significance, progress=self._told(job), cancel=job.cancelled
-                )
-            finally:
-                self.selected[:] = False
-                self.tell_selection()
+            self.exploration.run(
+                callback=seen, significance=significance, progress=self._told(job), cancel=job.cancelled
+            )
 
         self._start("running to the end", work)
         return {}, []

@@ -39,7 +39,8 @@ export function legendPanel(app) {
       if (told) choice.value = told.by;
     },
     show(colours) {
-      told = colours;
+      // The most distinct comes first, or it could lie below the end of the list.
+      told = { ...colours, legend: [...colours.legend].sort((a, b) => Number(b.most ?? false) - Number(a.most ?? false)) };
       walking = -1;
       choice.value = told.by;
       panel.refresh();

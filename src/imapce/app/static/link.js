@@ -89,7 +89,7 @@ export class Link {
       const one = this.asked.get(content.re);
       this.asked.delete(content.re);
       if (!one) return;
-      if (content.error) one.fail(new Error(content.error));
+      if (content.error) one.fail(new Error(content.error[0].toUpperCase() + content.error.slice(1)));
       else one.done([content, buffers]);
     } else this.heard.get(content.type)?.(content, buffers);
   }

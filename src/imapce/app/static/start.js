@@ -52,7 +52,11 @@ export function startPage(root, link, limit, opened) {
       say(problem.message);
     }
   };
-  picker.addEventListener("change", () => picker.files[0] && receive(picker.files[0]));
+  picker.addEventListener("change", () => {
+    if (picker.files[0]) receive(picker.files[0]);
+    // Else the same file, mended, could not be chosen again.
+    picker.value = "";
+  });
   for (const kind of ["dragover", "drop"]) {
     page.addEventListener(kind, (event) => {
       event.preventDefault();
