@@ -204,10 +204,10 @@ class Session(Stage):
                 # What was undone is in sight at once, before it is found again.
                 self.show(self.study.unexplored_again(seen))
 
-        return self._move("going back", work)
+        return self._move("going back", work, fresh=False)
 
     def _redo(self, message: Content, buffers: Sequence[bytes]) -> Reply:
-        return self._move("going forward", lambda job: self.exploration.redo())
+        return self._move("going forward", lambda job: self.exploration.redo(), fresh=False)
 
     def _settings(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Other weights, or other columns and rows that are known; what was taken stays."""
@@ -219,9 +219,10 @@ class Session(Stage):
             self.exploration.go_on_with(**given)
             self.study.priors = given.get("prior", self.study.priors)
             self.study.weights = {**self.study.weights, **{key: given[key] for key in ("alpha", "mu") if key in given}}
-            self.study.settled_at = len(self.exploration.moves)
+            # What may be redone was made with the settings before, too.
+            self.study.settled_at = len(self.exploration.moves) + self.exploration.redoable
 
-        return self._move("changing the settings", work)
+        return self._move("changing the settings", work, fresh=False)
 
     def _priors(self, message: Content) -> list[Prior]:
         """What is known now: columns by name, rows as they were or those selected, anything else as it was."""
@@ -236,6 +237,7 @@ class Session(Stage):
 
     def _run(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         def seen(step: Any, accepted: Any) -> None:
+            self.study.moved()
             self.show(self.study.looked_back(len(self.exploration.steps) - 1))
             self.tell_state()
 
@@ -253,12 +255,14 @@ class Session(Stage):
     def _cancel(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         return {"cancelled": self._jobs.cancel()}, []
 
-    def _move(self, words: str, change: Callable[[Job], Any]) -> Reply:
-        """Change the exploration, then look again."""
+    def _move(self, words: str, change: Callable[[Job], Any], *, fresh: bool = True) -> Reply:
+        """Change the exploration, then look again; `fresh` moves are made with the settings of now."""
 
         def work(job: Job) -> None:
             before = len(self.exploration.steps)
             change(job)
+            if fresh:
+                self.study.moved()
             self.selected[:] = False
             self.tell_selection()
             self.tell_state()
