@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from imapce.app import opening
 from imapce.app.frames import Buffer, Content
 from imapce.app.session import Reply, Send, Session
@@ -71,6 +73,8 @@ class Tab:
         if self.session is not None:
             self.session.close()
             self.session = None
+            # Of a table of 100 MB the pool would keep as much again for another one that may never come.
+            pa.default_memory_pool().release_unused()
 
     def begin(self, study: Study) -> None:
         """Open a study of this tab's own."""
