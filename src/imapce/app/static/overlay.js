@@ -15,7 +15,17 @@ export function drawOverlay(canvas, plot) {
   if (camera.dims === 2) axes(pen, camera, scene, look);
   else compass(pen, camera, scene, look);
   if (!plot.turning) {
-    if (plot.showOutlines) outlines(pen, camera, scene, look);
+    if (plot.showOutlines) {
+      pen.save();
+      if (camera.dims === 2) {
+        const { left, right, top, bottom } = camera.margin;
+        pen.beginPath();
+        pen.rect(left, top - 10, camera.width - left, camera.height - top - bottom + 10);
+        pen.clip();
+      }
+      outlines(pen, camera, scene, look);
+      pen.restore();
+    }
     if (plot.showArrows) arrows(pen, camera, scene, look);
   }
   lasso(pen, plot, look);
@@ -127,18 +137,21 @@ function outlines(pen, camera, scene, look) {
     }
   }
   for (const [one, { x, y, long, wide, angle }] of found) {
-    const rise = one.most || long < 16 ? Math.sqrt((long * Math.sin(angle)) ** 2 + (wide * Math.cos(angle)) ** 2) + 11 : 0;
+    // Above the highest place of an outline, which lies to a side where it is tilted.
+    const high = Math.hypot(long * Math.sin(angle), wide * Math.cos(angle));
+    const above = one.most || long < 16;
+    const across = above ? x - ((long ** 2 - wide ** 2) * Math.sin(angle) * Math.cos(angle)) / high : x;
     pen.strokeStyle = look.ground;
     pen.lineWidth = 4;
     const name = scene.names ? short(scene.names[one.number].replace(/^Cluster /, ""), 18) : String(one.number);
     const half = pen.measureText(name).width / 2;
-    let height = Math.max(camera.margin.top, y - rise);
+    let height = Math.max(camera.margin.top, above ? y - high - 11 : y);
     // A name that would lie on another goes below it.
-    for (let on; (on = taken.find((other) => Math.abs(other.x - x) < other.half + half + 3 && Math.abs(other.height - height) < 13)); ) height = on.height + 13.5;
-    taken.push({ x, height, half });
-    pen.strokeText(name, x, height);
+    for (let on; (on = taken.find((other) => Math.abs(other.across - across) < other.half + half + 3 && Math.abs(other.height - height) < 13)); ) height = on.height + 13.5;
+    taken.push({ across, height, half });
+    pen.strokeText(name, across, height);
     pen.fillStyle = look.ink;
-    pen.fillText(name, x, height);
+    pen.fillText(name, across, height);
   }
 }
 
