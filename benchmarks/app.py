@@ -7,6 +7,8 @@ A page is watched from outside: what it puts on its canvas, what goes through it
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import re
 import signal
@@ -16,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,10 +32,12 @@ from imapce.app.desk import Desk
 from imapce.app.guard import Guard
 from imapce.app.lasso import LassoIndex
 from imapce.app.server import application
+from imapce.app.session import Session
 from imapce.app.study import Study
+from imapce.common.threads import a_core_left
 
 ROOT = Path(__file__).parents[1]
-COLUMNS, GROUPS, REPEATS = 20, 6, 3
+COLUMNS, GROUPS, REPEATS, FURTHER = 20, 6, 3, 5
 # What is asked for at 100,000 and at 1,000,000 points.
 WANTED = {
     "link opened to all points drawn, s": (0.8, 1.3),
@@ -94,25 +99,27 @@ def rows_of(n: int) -> np.ndarray:
 
 
 @contextmanager
-def serving(path: Path) -> Iterator[tuple[str, int]]:
-    """A server over a file: its link and its process id."""
+def serving(path: Path) -> Iterator[str]:
+    """A server over a file: its link."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "imapce", "app", str(path), "--no-browser"]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         link = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+", line)))
-        yield link, process.pid
+        yield link
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
         process.stdout.close()
 
 
-def resident(pid: int) -> float:
-    """Memory of a process in MB."""
-    text = Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
+def own_memory() -> float:
+    """MB that this process alone holds, once what is free went back to the system."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    text = Path("/proc/self/smaps_rollup").read_text()
+    return sum(int(size) for size in re.findall(r"Private_\w+:\s+(\d+)", text)) / 1024
 
 
 class Page:
@@ -193,28 +200,29 @@ def measured(n: int, context: Any, folder: Path) -> dict[str, float]:
     angle = np.linspace(0, 2 * np.pi, 120, endpoint=False)
     polygon = np.stack([2 * np.cos(angle), 1.5 * np.sin(angle)], axis=1)
     found["lasso to exact rows in Python, ms"] = 1000 * best(lambda: index.rows(polygon))
-    with serving(path) as (link, pid):
-        pages = []
-        for _ in range(REPEATS):
-            pages.append(Page(context, link))
-            if len(pages) > 1:
-                pages[0].page.close()
-                pages.pop(0)
-        page = pages[0]
-        found["link opened to all points drawn, s"] = page.opened
+    with serving(path) as link:
+        opened = []
+        for place in range(REPEATS):
+            page = Page(context, link)
+            opened.append(page.opened)
+            if place < REPEATS - 1:
+                page.page.close()
+        found["link opened to all points drawn, s"] = min(opened)
         first = page.value("seen.got.find((one) => one.type === 'view').bytes")
         found["bytes per point, first"] = sum(first) / n
         found["lasso to selection on screen, ms"] = min(page.lasso() for _ in range(REPEATS))
         page.page.keyboard.press("Escape")
         found["hover to the row, ms"] = page.hover()
 
-        # A fit, with the pointer moving over the rows meanwhile.
-        page.page.get_by_role("button", name="Next view").click()
+        # A fit, with the pointer moving over the rows until its clusters and its test are there.
         asked = len(page.answers("hover"))
-        for i in range(60):
-            page.page.mouse.move(*page.at(0.35 + 0.005 * i, 0.4 + 0.003 * (i % 9)))
+        page.page.get_by_role("button", name="Next view").click()
+        page.wait("document.querySelector('.imapce').dataset.busy === 'yes'")
+        place = 0
+        while page.value("document.querySelector('.imapce').dataset.busy") == "yes":
+            place += 1
+            page.page.mouse.move(*page.at(0.35 + 0.005 * (place % 60), 0.4 + 0.003 * (place % 9)))
             page.page.wait_for_timeout(25)
-        page.idle()
         waited = page.answers("hover")[asked:]
         found["input while a fit runs, p95, ms"] = float(np.quantile(waited, 0.95)) if waited else float("nan")
 
@@ -245,42 +253,88 @@ def measured(n: int, context: Any, folder: Path) -> dict[str, float]:
         )
         page.idle()
 
-        before = resident(pid)
-        other = context.browser.new_context(viewport={"width": 1200, "height": 900})
-        further = Page(other, link)
-        further.page.wait_for_timeout(500)
-        found["a further session, MB"] = resident(pid) - before
-        other.close()
         page.page.close()
-    found["freed after the tab closes, s"] = freed(np.load(path, mmap_mode="r"), context, folder)
+    memory, seconds = further_sessions(path, context.browser)
+    found["a further session, MB"] = memory
+    found["freed after the tab closes, s"] = seconds
     return found
 
 
-def freed(rows: np.ndarray, context: Any, folder: Path) -> float:
-    """Seconds from closing a tab until its session is gone, of a server in this process that can be asked."""
-    study = Study("rows", Exploration(np.asarray(rows), random_state=0), features=rows)
+def further_sessions(path: Path, browser: Any) -> tuple[float, float]:
+    """MB that each of five more people with a lasso costs the server, and seconds until the last of them is freed."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    command = [sys.executable, "-c", f"from benchmarks.app import answering; answering({str(path)!r})"]
+    server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdin is not None
+    assert server.stdout is not None
+
+    def told(question: str) -> float:
+        print(question, file=server.stdin, flush=True)
+        return float(server.stdout.readline())  # type: ignore[union-attr]
+
+    def another() -> Page:
+        page = Page(browser.new_context(viewport={"width": 1200, "height": 900}), link)
+        page.lasso()
+        return page
+
+    try:
+        link = server.stdout.readline().strip()
+        # The first ones bring what is shared: threads, buffers of the server, the rows sorted for lassos.
+        pages = [another() for _ in range(2)]
+        before = told("memory")
+        pages += [another() for _ in range(FURTHER)]
+        memory = (told("memory") - before) / FURTHER
+        assert told("sessions") == FURTHER + 2
+        for page in pages:
+            page.page.close()
+        closed = time.perf_counter()
+        while told("sessions") and time.perf_counter() - closed < 90:
+            time.sleep(0.05)
+        return memory, time.perf_counter() - closed
+    finally:
+        server.stdin.close()
+        server.wait(30)
+        server.stdout.close()
+
+
+def answering(path: str) -> None:
+    """A server that tells, asked on its standard input, how much memory it holds and how many sessions live."""
+    rows = np.load(path)
+    study = Study("rows", Exploration(rows, random_state=0), features=rows)
+    study.prepare()
+    held: weakref.WeakSet[Session] = weakref.WeakSet()
+    with tempfile.TemporaryDirectory() as kept, in_this_process(Desk(study, Path(kept))) as (link, desk):
+        print(link, flush=True)
+        for question in sys.stdin:
+            held.update(desk.sessions)
+            while any(thread.name.startswith("imapce") for thread in threading.enumerate()):
+                time.sleep(0.05)
+            print(own_memory() if question.strip() == "memory" else len(held), flush=True)
+
+
+@contextmanager
+def in_this_process(desk: Desk) -> Iterator[tuple[str, Desk]]:
+    """A desk behind its guard, and the link to it."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen()
     address = f"127.0.0.1:{listener.getsockname()[1]}"
-    with tempfile.TemporaryDirectory(dir=folder) as kept:
-        desk = Desk(study, Path(kept))
-        config = uvicorn.Config(Guard(application(desk), "key", [address]), log_level="error", ws="websockets-sansio")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    config = uvicorn.Config(
+        Guard(application(desk), "key", [address]),
+        log_level="error",
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    with a_core_left():
         thread.start()
-        page = Page(context, f"http://{address}/login?token=key")
-        assert desk.open_tabs == 1
-        closed = time.perf_counter()
-        # Closing a tab by remote control tells the page nothing; leaving it does what a hand does.
-        page.page.goto("about:blank")
-        while desk.open_tabs and time.perf_counter() - closed < 90:
-            time.sleep(0.05)
-        seconds = time.perf_counter() - closed
-        page.page.close()
-        server.should_exit = True
-        thread.join(30)
-    return seconds
+        try:
+            yield f"http://{address}/login?token=key", desk
+        finally:
+            server.should_exit = True
+            thread.join(30)
 
 
 def best(work: Any) -> float:

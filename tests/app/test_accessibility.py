@@ -97,3 +97,35 @@ def test_the_whole_loop_by_keyboard(tmp_path: Path, data: Path) -> None:
         page.keyboard.press("d")
         page.locator('.imapce[data-theme="dark"]').wait_for()
         watched.nothing_wrong()
+
+
+def test_news_from_python_leave_the_focus_where_it_is(tmp_path: Path, data: Path) -> None:
+    with served(data, cwd=tmp_path) as server, chromium() as context:
+        page, watched = opened(context, server)
+        page.get_by_role("button", name="Next view").click()
+        for taken in (1, 2):
+            page.get_by_role("button", name="Take most distinct").click()
+            page.locator(".step:not(.now)").nth(taken - 1).wait_for()
+            idle(page)
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            if page.evaluate("() => document.activeElement.matches('.step')"):
+                break
+        assert page.evaluate("() => document.activeElement.dataset.step") == "0"
+        page.evaluate("() => (window.held = document.activeElement)")
+
+        # A look back tells the state again: the same element has the focus and says that it is in sight.
+        page.keyboard.press("Enter")
+        page.locator('.step[aria-current="step"][data-step="0"]').wait_for()
+        assert page.evaluate("() => document.activeElement === window.held")
+
+        # Undone, the second step is gone and the first is still the same; of one that is gone itself, the one in its
+        # place has the focus.
+        page.keyboard.press("u")
+        page.locator('.step[data-step="1"]').wait_for(state="detached")
+        assert page.evaluate("() => document.activeElement === window.held")
+        idle(page)
+        page.keyboard.press("u")
+        page.locator('.step[data-step="0"]').wait_for(state="detached")
+        assert page.evaluate("() => document.activeElement.matches('.step.now')")
+        watched.nothing_wrong()

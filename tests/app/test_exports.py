@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import pytest
 
 from conversation import Talk, groups
 from imapce import Attributes, Exploration, Labels, Subset
-from imapce.app.opening import dataset_study
+from imapce.app.opening import dataset_study, file_study
 from imapce.app.script import as_python
 from imapce.app.study import Study
 
@@ -103,12 +105,60 @@ def test_the_python_knows_what_was_regrouped_and_set_anew() -> None:
     np.testing.assert_array_equal(run_script(talk).labels_, talk.exploration.labels_)
 
 
-def test_the_python_of_a_data_set_stands_alone() -> None:
+def in_a_process_of_its_own(talk: Talk, folder: Path) -> np.ndarray:
+    """The labels that the copied text leads to, where nothing of this process is known."""
+    script = folder / "copied.py"
+    script.write_text(export(talk, "python")[1].decode() + "np.save('labels.npy', exploration.labels_)\n")
+    subprocess.run([sys.executable, script], cwd=folder, check=True, timeout=300)
+    return np.load(folder / "labels.npy")
+
+
+def take_part(talk: Talk, name: str | None = None) -> None:
+    """Half of the first cluster in sight, by hand."""
+    rows = np.flatnonzero(talk.session.scene.clusters == 0)
+    talk.session.selected[rows[: len(rows) // 2]] = True
+    talk.done("take", what="selection", name=name)
+
+
+def test_the_python_of_a_data_set_stands_alone_through_every_kind_of_move(tmp_path: Path) -> None:
     talk = Talk(dataset_study("synthetic"))
     talk.done("take", what="most")
-    names: dict[str, Any] = {}
-    exec(as_python(talk.session.study), names)
-    np.testing.assert_array_equal(names["exploration"].labels_, talk.exploration.labels_)
+    talk.done("next")
+    take_part(talk, "half")
+    np.testing.assert_array_equal(in_a_process_of_its_own(talk, tmp_path), talk.exploration.labels_)
+    talk.done("split", number=0)
+    talk.done("merge", numbers=[0, 1])
+    talk.done("split", cluster=0)
+    talk.done("take", what="most")
+    np.testing.assert_array_equal(in_a_process_of_its_own(talk, tmp_path), talk.exploration.labels_)
+    # What is known and the weights change; what was undone before was made without them.
+    talk.done("undo")
+    talk.done("settings", columns=["batch"], alpha=2.0, mu=50.0)
+    talk.done("redo")
+    talk.done("take", what="most")
+    talk.done("split", number=1)
+    found = in_a_process_of_its_own(talk, tmp_path)
+    np.testing.assert_array_equal(found, talk.exploration.labels_)
+    assert "batch" in as_python(talk.session.study)
+    assert len(np.unique(found)) > 3
+
+
+def test_the_python_of_a_file_goes_on_where_settings_changed(tmp_path: Path) -> None:
+    X = groups()
+    table = pa.table({**{f"c{j}": X[:, j] for j in range(4)}, "kind": [f"k{i % 2}" for i in range(len(X))]})
+    pyarrow.csv.write_csv(table, tmp_path / "groups.csv")
+    roles = {**{f"c{j}": "feature" for j in range(4)}, "kind": "label"}
+    talk = Talk(file_study("groups.csv", pyarrow.csv.read_csv(tmp_path / "groups.csv"), roles))
+    talk.done("take", what="most")
+    talk.done("undo")
+    talk.done("settings", mu=30.0)
+    talk.done("settings", columns=["c3", "kind"])
+    talk.done("take", what="most")
+    take_part(talk)
+    talk.done("take", what="most")
+    text = as_python(talk.session.study)
+    assert text.count("exploration.accept()") == 2
+    np.testing.assert_array_equal(in_a_process_of_its_own(talk, tmp_path), talk.exploration.labels_)
 
 
 def test_what_is_not_offered_is_refused(talk: Talk) -> None:

@@ -241,3 +241,30 @@ def test_messages_that_make_no_sense_are_answered_in_a_sentence(talk: Talk, mess
     assert answer["re"] == 3
     assert answer.get("error") or talk.said("failed")
     assert talk.exploration.labels_.max() == -1
+
+
+def test_of_several_descriptions_only_the_first_and_the_last_are_made(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk.ask("select", how="invert")
+    began, go_on, made, real = threading.Event(), threading.Event(), [], talk.exploration.profile
+
+    def held_up(rows: np.ndarray) -> Any:
+        made.append(rows.sum())
+        began.set()
+        assert go_on.wait(60)
+        return real(rows)
+
+    monkeypatch.setattr(talk.exploration, "profile", held_up)
+    talk.session.handle({"type": "describe", "id": 1})
+    assert began.wait(60)
+    for number in (2, 3):
+        talk.session.handle({"type": "describe", "id": number})
+    go_on.set()
+    for thread in threading.enumerate():
+        if thread.name == "imapce describe":
+            thread.join(60)
+    answers = {content["re"]: content for content, _ in talk.said("reply")}
+    assert "another selection" in answers[2]["error"]
+    assert answers[1]["count"] == answers[3]["count"] == 300
+    assert len(made) == 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +68,23 @@ def test_a_freed_tab_comes_back_from_its_file(tmp_path: Path) -> None:
     again = some.tab(tab.key, "me")
     assert again is not tab
     np.testing.assert_array_equal(again.session.exploration.labels_, labels)
+
+
+def test_a_freed_session_holds_no_memory_until_some_later_collection(tmp_path: Path) -> None:
+    some = desk(tmp_path)
+    tab = some.tab(None, "me")
+    take(tab)
+    for thread in threading.enumerate():
+        if thread.name.startswith("imapce"):
+            thread.join(60)
+    session, explored = weakref.ref(tab.session), weakref.ref(tab.session.exploration)
+    gc.disable()
+    try:
+        some.free(tab)
+        assert session() is None
+        assert explored() is None
+    finally:
+        gc.enable()
 
 
 def test_a_data_set_of_the_start_page_comes_back_with_its_work_and_its_settings(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Which colour every row has: one byte a row, and what stands beside it in the legend.
 
-    0 known · 1 no cluster, or missing · 2 to 13 the palette · 16 to 63 a scale
+    0 known · 1 no cluster, or missing · 2 to 26 the palette and further hues of clusters · 32 to 63 a scale
 
 The bytes are what the page draws from; light and dark are two tables of 64 colours for the same bytes.
 """
@@ -14,23 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.app.columns import told
-from imapce.plotting.style import KNOWN_GREY, MISSING_GREY, PALETTE, continuous_colormap
+from imapce.plotting.style import CLUSTER_HUES, KNOWN_GREY, MISSING_GREY, PALETTE, continuous_colormap
 
 Codes = NDArray[np.uint8]
 
-KNOWN, NONE, FIRST, SCALE = 0, 1, 2, 16
-SHADES = 48
-# The colours of clusters leave out black, as in all figures.
-CLUSTER_CODES = tuple(FIRST + place for place, hue in enumerate(PALETTE) if hue != "#000000")
-# On dark the deep ones are lifted until each is 3:1 against the ground.
+KNOWN, NONE, FIRST, SCALE = 0, 1, 2, 32
+SHADES = 32
+HUES = (*PALETTE, *(hue for hue in CLUSTER_HUES if hue not in PALETTE))
+CLUSTER_CODES = tuple(FIRST + HUES.index(hue) for hue in CLUSTER_HUES)
+# On dark the deep ones are lifted until each is 3:1 against the ground, and moved apart again: the closest two of all
+# are as far from each other as on light.
 ON_DARK = {
-    "#0072B2": "#3B9BDC",
-    "#D55E00": "#F07A24",
-    "#009E73": "#1FBF91",
+    "#0072B2": "#588CFF",
+    "#D55E00": "#BE4B13",
+    "#009E73": "#88CA95",
     "#000000": "#E6EAEF",
-    "#882255": "#D0608F",
-    "#332288": "#8F83E8",
-    "#5A2D00": "#B5824F",
+    "#882255": "#C212A8",
+    "#332288": "#205BF7",
+    "#5A2D00": "#965F49",
 }
 
 
@@ -42,9 +43,9 @@ def palettes() -> dict[str, list[str]]:
     """
     shades = continuous_colormap()(np.linspace(0, 1, SHADES))[:, :3]
     scale = ["#%02X%02X%02X" % tuple(round(255 * part) for part in shade) for shade in shades]  # noqa: UP031
-    spare = [MISSING_GREY] * (SCALE - FIRST - len(PALETTE))
-    light = [KNOWN_GREY, "#8C959F", *PALETTE, *spare, *scale]
-    dark = ["#3A424C", "#7C8794", *(ON_DARK.get(hue, hue) for hue in PALETTE), *spare, *_lifted(shades)]
+    spare = [MISSING_GREY] * (SCALE - FIRST - len(HUES))
+    light = [KNOWN_GREY, "#8C959F", *HUES, *spare, *scale]
+    dark = ["#3A424C", "#7C8794", *(ON_DARK.get(hue, hue) for hue in HUES), *spare, *_lifted(shades)]
     return {"light": light, "dark": dark}
 
 
@@ -108,10 +109,10 @@ def by_number(by: str, title: str, numbers: NDArray[np.intp], names: list[str], 
 
 
 def cluster_code(number: int) -> int:
-    """The code of a cluster by its number; after eleven they repeat, as in all figures.
+    """The code of a cluster by its number; after 24 they repeat, as in all figures.
 
-    >>> cluster_code(0), cluster_code(11)
-    (2, 2)
+    >>> cluster_code(0), cluster_code(11), cluster_code(24)
+    (2, 14, 2)
     """
     return CLUSTER_CODES[number % len(CLUSTER_CODES)]
 
@@ -161,6 +162,6 @@ def _on_a_scale(name: str, values: NDArray[np.float64]) -> Colouring:
         share = np.clip((present - low) / ((high - low) or 1.0), 0.0, 1.0)
         codes[~missing] = SCALE + np.minimum((share * SHADES).astype(int), SHADES - 1)
         scale = {"low": told(low), "high": told(high), "least": told(float(present.min()))}
-        scale["most"] = told(float(present.max()))
+        scale |= {"most": told(float(present.max())), "first": SCALE}
     legend = [{"code": NONE, "name": "missing", "count": int(missing.sum())}] if missing.any() else []
     return Colouring(f"column:{name}", name, codes, legend, scale)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from imapce.app import opening
 from imapce.app.frames import Buffer, Content
 from imapce.app.session import Reply, Send, Session
@@ -71,6 +73,8 @@ class Tab:
         if self.session is not None:
             self.session.close()
             self.session = None
+            # Of a table of 100 MB the pool would keep as much again for another one that may never come.
+            pa.default_memory_pool().release_unused()
 
     def begin(self, study: Study) -> None:
         """Open a study of this tab's own."""
@@ -178,6 +182,11 @@ class Desk:
     def open_tabs(self) -> int:
         """How many tabs are held."""
         return len(self._tabs)
+
+    @property
+    def sessions(self) -> list[Session]:
+        """The sessions of all tabs."""
+        return [tab.session for tab in self._tabs.values() if tab.session is not None]
 
     def close(self) -> None:
         """Let go of everything."""

@@ -71,7 +71,7 @@ def _figure(study: Study, scene: Scene, colouring: Colouring, target: Path) -> N
     else:
         by_code: dict[int, str] = {}
         for entry in colouring.legend:
-            # After eleven clusters colours repeat, and so do they in the figure.
+            # After 24 clusters colours repeat, and so do they in the figure.
             code, name = entry["code"], entry["name"]
             by_code[code] = f"{by_code[code]}, {name}" if code in by_code else name
         color, color_name = np.array([by_code.get(code, "") for code in colouring.codes.tolist()]), colouring.title

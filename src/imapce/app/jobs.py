@@ -73,6 +73,11 @@ class Jobs:
             job.stop.set()
         return job is not None
 
+    def close(self) -> None:
+        """End the work that runs and tell nobody: a session and its jobs that held each other would stay in memory."""
+        self.cancel()
+        self._ended = _untold
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until nothing runs; whether that came in time."""
         job = self._current
@@ -95,6 +100,10 @@ class Jobs:
             self._ended(job, error)
         finally:
             job.done.set()
+
+
+def _untold(job: Job, error: Exception | None) -> None:
+    """What became of work that nobody waits for."""
 
 
 def told_at_most(tell: Tell, seconds: float, clock: Callable[[], float]) -> Tell:

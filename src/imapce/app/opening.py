@@ -90,6 +90,7 @@ def dataset_study(name: str) -> Study:
         labels=tuple(labels),
         picture=_PICTURES.get(name),
         script=tuple(script),
+        labelled="data.labels[{names[0]!r}]",
     )
 
 

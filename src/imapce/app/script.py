@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from imapce.app.study import Study
-from imapce.exploration.record import AcceptedStep, Regrouping
+from imapce.exploration.record import AcceptedStep, Move, TakenCluster, clusters_after
 from imapce.priors.kinds import Attributes, Prior, Samples, Subset
 
 HEAD = "# The exploration as it stood on the page of imapce app."
@@ -29,7 +30,7 @@ def as_python(study: Study) -> str:
     if study.priors:
         names = sorted({type(prior).__name__ for prior in study.priors})
         lines[3] = f"from imapce import {', '.join(sorted(['Exploration', *names]))}"
-        known = [_prior(prior, study.background) for prior in study.priors]
+        known = [_prior(prior, study) for prior in study.priors]
         arguments.append(f"prior=[{', '.join(known)}]")
     model = exploration.record().parameters
     changed = {key: model[key] for key in ("alpha", "mu", "missing", "n_components") if model[key] != _DEFAULTS[key]}
@@ -39,27 +40,51 @@ def as_python(study: Study) -> str:
         arguments.append(f"estimator=IMAPCE({told})")
     arguments.append(f"random_state={exploration.random_state}")
     lines.append(f"exploration = Exploration({', '.join(arguments)})")
-    lines += [_move(move, study.settled_at <= place) for place, move in enumerate(exploration.moves)]
+    lines += _moves(exploration.moves, study.settled_at)
     return "\n".join(lines) + "\n"
 
 
 _DEFAULTS: dict[str, Any] = {"alpha": "auto", "mu": "auto", "missing": "error", "n_components": 2}
 
 
-def _move(move: AcceptedStep | Regrouping, same_settings: bool) -> str:
-    if isinstance(move, Regrouping):
-        if move.kind == "merge":
-            return f"exploration.merge({list(move.replaced)})"
-        if move.kind == "consolidate":
-            return "exploration.consolidate()"
-        if move.replaced:
-            return f"exploration.split({move.replaced[0]})"
-        return f"# {move.words}"
-    named = [cluster.name for cluster in move.clusters if cluster.name]
-    name = f", name={named[0]!r}" if named else ""
-    if same_settings and move.view == 0 and all(cluster.chosen == "automatic" for cluster in move.clusters):
-        return f"exploration.accept({name.removeprefix(', ')})"
-    return "\n".join(f"exploration.accept(mask={_rows(cluster.rows)}{name})" for cluster in move.clusters)
+def _moves(moves: Sequence[Move], settled_at: int) -> list[str]:
+    """Lines that lead to the clusters of these moves, of which the first so many were made with other settings.
+
+    Those are written as the clusters they led to: other settings would propose and split otherwise. After them, a step
+    is left to the library where everything before it was written step by step, since every step has its own seed.
+    """
+    before, after = moves[:settled_at], moves[settled_at:]
+    taken = clusters_after(before)
+    lines = [_by_hand(cluster) for cluster in taken]
+    if before:
+        lines.append("exploration.go_on_with()")
+    steps = [move for move in before if isinstance(move, AcceptedStep)]
+    same = len(taken) == len(steps) and not any(move.pieces for move in before if not isinstance(move, AcceptedStep))
+    for move in after:
+        if isinstance(move, AcceptedStep):
+            automatic = move.view == 0 and all(cluster.chosen == "automatic" for cluster in move.clusters)
+            name = next((cluster.name for cluster in move.clusters if cluster.name), None)
+            if same and automatic:
+                lines.append(f"exploration.accept({'' if name is None else f'name={name!r}'})")
+            else:
+                lines += [_by_hand(cluster) for cluster in move.clusters]
+                same = same and len(move.clusters) == 1
+        elif move.kind == "merge":
+            lines.append(f"exploration.merge({list(move.replaced)})")
+        elif move.kind == "consolidate":
+            lines.append("exploration.consolidate()")
+        elif move.replaced:
+            lines.append(f"exploration.split({move.replaced[0]})")
+        else:
+            # Pieces of a cluster that was not taken show in proposals alone; what is taken of them follows by its rows.
+            lines.append(f"# {move.words}")
+            same = False
+    return lines
+
+
+def _by_hand(cluster: TakenCluster) -> str:
+    name = "" if cluster.name is None else f", name={cluster.name!r}"
+    return f"exploration.accept(mask={_rows(cluster.rows)}{name})"
 
 
 def _rows(rows: Any) -> str:
@@ -74,14 +99,15 @@ def _rows(rows: Any) -> str:
     return f"np.r_[{parts}]"
 
 
-def _prior(prior: Prior, background: str | None) -> str:
+def _prior(prior: Prior, study: Study) -> str:
     if isinstance(prior, Attributes):
         return f"Attributes({prior.columns!r}{', erase=True' if prior.erase else ''})"
     if isinstance(prior, Subset):
         rows = np.asarray(prior.rows)
         return f"Subset({_rows(np.flatnonzero(rows) if rows.dtype == bool else rows)})"
     if isinstance(prior, Samples):
+        background = study.background
         return "Samples(...)" if background is None else f"Samples(imapce.tables.read_table({background!r}))"
     names = prior.y.column_names if hasattr(prior.y, "column_names") else []
     erase = ", erase=True" if prior.erase else ""
-    return f"Labels(data.select({names!r}){erase})" if names else f"Labels(...{erase})"
+    return f"Labels({study.labelled.format(names=names)}{erase})" if names else f"Labels(...{erase})"

@@ -40,6 +40,8 @@ class Session(Stage):
         super().__init__(study, send)
         self._telling = threading.RLock()
         self._jobs = Jobs(self._ended)
+        self._later = threading.Lock()
+        self._last: dict[str, Content] = {}
 
     # --- the talk -----------------------------------------------------------------------------------------------------
 
@@ -47,6 +49,7 @@ class Session(Stage):
         """Answer one message; a refusal is an answer too, in one sentence. What takes a while is answered later."""
         name = str(message.get("type"))
         if name in _SLOW:
+            self._last[name] = message
             threading.Thread(target=self._answer_later, args=(message,), name=f"imapce {name}", daemon=True).start()
             return {"type": "later"}, []
         return self._answer(_ACTS.get(name), message, buffers)
@@ -64,11 +67,16 @@ class Session(Stage):
             return {**answer, "error": f"That message could not be read ({problem}); reload the page."}, []
 
     def _answer_later(self, message: Content) -> None:
-        self.send(*self._answer(_SLOW[str(message["type"])], message, ()))
+        # One at a time, and of several descriptions only the last: at a million rows each is a second of work, and
+        # nobody looks at those before it.
+        name = str(message["type"])
+        with self._later:
+            stale = name == "describe" and self._last[name] is not message
+            self.send(*self._answer(_superseded if stale else _SLOW[name], message, ()))
 
     def close(self) -> None:
         """End the work that runs; what was accepted is saved already."""
-        self._jobs.cancel()
+        self._jobs.close()
         self.send = _to_nobody
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -196,10 +204,10 @@ class Session(Stage):
                 # What was undone is in sight at once, before it is found again.
                 self.show(self.study.unexplored_again(seen))
 
-        return self._move("going back", work)
+        return self._move("going back", work, fresh=False)
 
     def _redo(self, message: Content, buffers: Sequence[bytes]) -> Reply:
-        return self._move("going forward", lambda job: self.exploration.redo())
+        return self._move("going forward", lambda job: self.exploration.redo(), fresh=False)
 
     def _settings(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Other weights, or other columns and rows that are known; what was taken stays."""
@@ -211,9 +219,10 @@ class Session(Stage):
             self.exploration.go_on_with(**given)
             self.study.priors = given.get("prior", self.study.priors)
             self.study.weights = {**self.study.weights, **{key: given[key] for key in ("alpha", "mu") if key in given}}
-            self.study.settled_at = len(self.exploration.moves)
+            # What may be redone was made with the settings before, too.
+            self.study.settled_at = len(self.exploration.moves) + self.exploration.redoable
 
-        return self._move("changing the settings", work)
+        return self._move("changing the settings", work, fresh=False)
 
     def _priors(self, message: Content) -> list[Prior]:
         """What is known now: columns by name, rows as they were or those selected, anything else as it was."""
@@ -228,18 +237,17 @@ class Session(Stage):
 
     def _run(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         def seen(step: Any, accepted: Any) -> None:
+            self.study.moved()
             self.show(self.study.looked_back(len(self.exploration.steps) - 1))
             self.tell_state()
 
         def work(job: Job) -> None:
+            self.selected[:] = False
+            self.tell_selection()
             significance = SIGNIFICANT if message.get("test") else None
-            try:
-                self.exploration.run(
-                    callback=seen, significance=significance, progress=self._told(job), cancel=job.cancelled
-                )
-            finally:
-                self.selected[:] = False
-                self.tell_selection()
+            self.exploration.run(
+                callback=seen, significance=significance, progress=self._told(job), cancel=job.cancelled
+            )
 
         self._start("running to the end", work)
         return {}, []
@@ -247,12 +255,14 @@ class Session(Stage):
     def _cancel(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         return {"cancelled": self._jobs.cancel()}, []
 
-    def _move(self, words: str, change: Callable[[Job], Any]) -> Reply:
-        """Change the exploration, then look again."""
+    def _move(self, words: str, change: Callable[[Job], Any], *, fresh: bool = True) -> Reply:
+        """Change the exploration, then look again; `fresh` moves are made with the settings of now."""
 
         def work(job: Job) -> None:
             before = len(self.exploration.steps)
             change(job)
+            if fresh:
+                self.study.moved()
             self.selected[:] = False
             self.tell_selection()
             self.tell_state()
@@ -306,6 +316,10 @@ def _weight(name: str, value: Any) -> float | str:
     if value == "auto" or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     raise InvalidValueError(f'{name} must be a number or "auto"; got {value!r}.')
+
+
+def _superseded(session: Session, message: Content, buffers: Sequence[bytes]) -> Reply:
+    raise InvalidValueError("another selection was made meanwhile; that one is described.")
 
 
 def _to_nobody(content: Content, buffers: Sequence[Buffer]) -> None:

@@ -33,9 +33,9 @@ class Study:
     """One exploration with what a page shows beside it.
 
     `table` holds the columns as they were read, `features` what the exploration was made of, `picture` the height and
-    width where a row is a picture, `script` the Python that makes `X`, `color` the column of the first colours;
-    `keeps_file` tells whether the file of the session is one that somebody named; `settled_at` is the number of moves
-    that were made before the settings were changed last.
+    width where a row is a picture, `script` the Python that makes `X`, `labelled` that of columns of labels by their
+    names, `color` the column of the first colours; `keeps_file` tells whether the file of the session is one that
+    somebody named; `settled_at` is the number of moves that were made before the settings were changed last.
 
     >>> study = Study("noise", Exploration(np.random.default_rng(0).normal(size=(30, 4))))
     >>> study.n_rows, study.overview.kind
@@ -54,6 +54,7 @@ class Study:
     color: str | None = None
     picture: tuple[int, int] | None = None
     script: tuple[str, ...] = ()
+    labelled: str = "data.select({names!r})"
     keeps_file: bool = True
     settled_at: int = 0
     notes: list[str] = field(default_factory=list)
@@ -136,18 +137,28 @@ class Study:
             facts={"legend": "Rows"},
         )
 
+    def prepare(self) -> None:
+        """Make what all copies share, which takes a second at a million rows: before a page waits for it."""
+        self.overview.index(), self.columns, self.order
+
     def own_copy(self) -> Self:
         """The same rows for another person: data, columns and overview are shared, the exploration is not."""
-        self.overview, self.columns, self.order  # noqa: B018 - made once, for all copies
+        self.prepare()
         other = copy.copy(self)
         other.exploration = copy.copy(self.exploration)
         return other
+
+    def moved(self) -> None:
+        """The last move was made with the settings of now, whatever was undone before it."""
+        self.settled_at = min(self.settled_at, len(self.exploration.moves) - 1)
 
     def settle(self) -> None:
         """Take the weights and what is known from the exploration, as after it was read from a file."""
         record = self.exploration.record()
         self.weights = {name: record.parameters[name] for name in ("alpha", "mu")}
         self.priors = [self._by_column(prior) for prior in record.priors]
+        # A file does not tell with which settings its moves were made.
+        self.settled_at = len(self.exploration.moves) + self.exploration.redoable
         if record.known_at_start.any():
             self.priors.append(Subset(record.known_at_start, weight=record.subset_weight))
 

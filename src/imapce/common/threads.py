@@ -8,6 +8,7 @@ an iteration of a mixture in the plane 4 ms instead of 0.7 ms, an exploration of
 from __future__ import annotations
 
 import functools
+import os
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -32,6 +33,15 @@ def one_thread() -> AbstractContextManager[Any]:
     ...     total = sum(range(3))
     """
     return _thread_pools().limit(limits=1)
+
+
+def a_core_left() -> AbstractContextManager[Any]:
+    """A block in which BLAS and OpenMP leave one core to whatever else must answer meanwhile.
+
+    >>> with a_core_left():
+    ...     total = sum(range(3))
+    """
+    return _thread_pools().limit(limits=max(1, (os.cpu_count() or 1) - 1))
 
 
 def threads_for(n_rows: int, n_columns: int) -> AbstractContextManager[Any]:

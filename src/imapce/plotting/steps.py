@@ -24,7 +24,16 @@ from imapce.errors import InvalidValueError
 from imapce.plotting.key import Key
 from imapce.plotting.labels import Labels
 from imapce.plotting.scatter import plot_embedding, point_look
-from imapce.plotting.style import INK, KNOWN_GREY, LABEL_SIZE, PALETTE, blank_figure, new_figure, quiet_axes
+from imapce.plotting.style import (
+    CLUSTER_HUES,
+    INK,
+    KNOWN_GREY,
+    LABEL_SIZE,
+    PALETTE,
+    blank_figure,
+    new_figure,
+    quiet_axes,
+)
 
 if TYPE_CHECKING:
     from imapce.exploration.record import AcceptedStep
@@ -35,8 +44,6 @@ Points = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Entry = tuple[str, str, str]
 
-# Without black, which stands for "unexplored".
-CLUSTER_HUES = tuple(hue for hue in PALETTE if hue != "#000000")
 UNEXPLORED_BLACK = "#000000"
 OTHER_GREY = "#8C959F"
 RASTERISE_FROM = 20_000
@@ -47,7 +54,7 @@ _ELLIPSE_SIGMAS = 2.0
 
 
 def cluster_hue(number: int) -> str:
-    """Give the colour of a cluster by its number, the same in every figure; after eleven clusters they repeat.
+    """Give the colour of a cluster by its number, the same in every figure; after 24 clusters they repeat.
 
     >>> cluster_hue(0)
     '#0072B2'

@@ -7,7 +7,7 @@ export function actionsPanel(app) {
   const left = h("p", { class: "left" });
   const next = button("Next view", { class: "main", onclick: () => app.ask("next") });
   const take = button("Take most distinct", { class: "main", onclick: () => app.ask("take", { what: "most" }) });
-  const name = h("input", { type: "text", placeholder: "Name it (optional)", maxLength: 60, "aria-label": "Name of the rows you take" });
+  const name = h("input", { type: "text", placeholder: "Optional name", maxLength: 60, "aria-label": "Name of the rows you take" });
   const takeSelection = button("Take selection", {
     onclick: async () => {
       const [told] = await app.ask("take", { what: "selection", name: name.value.trim() || null });
@@ -50,10 +50,10 @@ export function actionsPanel(app) {
       left.textContent = state.left ? `${rowsOf(state.left)} of ${count(state.rows)} left to explore` : "Every row is explored";
       const busy = Boolean(state.busy);
       const looking = state.looking.kind === "step";
-      back.hidden = !looking || Boolean(state.stop);
+      const held = busy && !state.busy.gives_way;
+      back.hidden = !looking || held || Boolean(state.stop);
       next.hidden = looking || state.proposed || Boolean(state.stop);
       take.hidden = looking || !state.proposed || Boolean(state.stop);
-      const held = busy && !state.busy.gives_way;
       next.disabled = held || Boolean(state.stop);
       take.disabled = held || !state.can_take_most;
       take.title = state.can_take_most ? "Take the outlined cluster into the known, and look again" : "No cluster is outlined yet";

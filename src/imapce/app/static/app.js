@@ -1,7 +1,7 @@
 // The instrument: plot, loop, colours, why, timeline. It draws, asks and shows; Python decides.
 
 import { actionsPanel } from "./actions.js";
-import { button, count, h, icon, rowsOf } from "./dom.js";
+import { button, count, h, rowsOf } from "./dom.js";
 import { exportMenu } from "./exporting.js";
 import { keyboard, keysDialog } from "./keys.js";
 import { legendPanel } from "./legend.js";
@@ -109,7 +109,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
   const title = h("div", { class: "title" }, h("h2", null, ""));
   root.append(
     h("header", null,
-      onHome ? button("Back to the start", { iconOnly: true, class: "quiet", onclick: onHome }, "home") : icon("home"),
+      onHome ? button("Back to the start", { iconOnly: true, class: "quiet", onclick: onHome }, "home") : null,
       h("div", { class: "name" }, name, facts),
       busy,
       h("div", { class: "group" }, undo, redo),

@@ -14,6 +14,27 @@ export function h(tag, props, ...children) {
   return el;
 }
 
+// New children for an element. Those that look as one before them leave it in its place, with its focus and whatever
+// pointer is on it; where the focused one is gone, the one that stands there now has the focus.
+export function renew(parent, children) {
+  const before = [...parent.children];
+  const focused = parent.getRootNode().activeElement;
+  const place = before.findIndex((one) => one.contains(focused));
+  const kept = new Map(before.map((one) => [one.shows, one]));
+  const fresh = children.map((one) => {
+    const shows = one.outerHTML;
+    const same = kept.get(shows);
+    kept.delete(shows);
+    one.shows = shows;
+    return same ?? one;
+  });
+  for (const one of before) if (!fresh.includes(one)) one.remove();
+  fresh.forEach((one, i) => parent.children[i] !== one && parent.insertBefore(one, parent.children[i] ?? null));
+  if (place < 0 || fresh.includes(before[place])) return;
+  const there = fresh[Math.min(place, fresh.length - 1)];
+  (there?.matches("button") ? there : there?.querySelector("button"))?.focus();
+}
+
 const ICONS = {
   lasso: "M12 4c5 0 8 2.6 8 6s-3.4 6-8 6-8-2.6-8-6 3-6 8-6zM7.2 15.2c-1.6.8-1.8 2.6-.4 3.4 1.3.7 1.6 1.3 1 2.4",
   box: "M5 5h14v14H5z",

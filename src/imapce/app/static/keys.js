@@ -61,7 +61,10 @@ export function keyboard(app) {
     const inside = event.target;
     if (inside instanceof HTMLElement && inside.closest("input, select, textarea, [contenteditable]")) return;
     if (event.key === "Enter" && inside instanceof HTMLElement && inside.closest("button, a, summary")) return;
-    if (event.key.startsWith("Arrow") && inside instanceof HTMLElement && inside.closest("aside, .timeline") && !inside.closest(".legend")) return;
+    if (inside instanceof HTMLElement && inside.closest("dialog")) return;
+    // Arrows scroll what is longer than its place, and walk everywhere else.
+    const scrolls = { ArrowUp: "aside", ArrowDown: "aside", ArrowLeft: ".timeline", ArrowRight: ".timeline" }[event.key];
+    if (scrolls && inside instanceof HTMLElement && inside.closest(scrolls) && !inside.closest(".legend")) return;
     const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!act) return;
     event.preventDefault();

@@ -1,6 +1,6 @@
 // What colours mean: a choice of columns, and a legend of real buttons that select.
 
-import { count, empty, h, niceNumber, percent, short } from "./dom.js";
+import { count, empty, h, niceNumber, percent, renew, short } from "./dom.js";
 
 export function legendPanel(app) {
   const choice = h("select", { "aria-label": "Colour by" });
@@ -39,7 +39,8 @@ export function legendPanel(app) {
       if (told) choice.value = told.by;
     },
     show(colours) {
-      told = colours;
+      // The most distinct comes first, or it could lie below the end of the list.
+      told = { ...colours, legend: [...colours.legend].sort((a, b) => Number(b.most ?? false) - Number(a.most ?? false)) };
       walking = -1;
       choice.value = told.by;
       panel.refresh();
@@ -48,7 +49,7 @@ export function legendPanel(app) {
       if (!told) return;
       const entries = told.legend.map((entry, place) => {
         const total = app.state?.rows || told.legend.reduce((sum, one) => sum + one.count, 0);
-        const line = h("button", { type: "button", class: "entry", title: "Select these rows; with Shift, add them", onclick: (event) => pick(entry, place, event.shiftKey ? "add" : "replace") },
+        const line = h("button", { type: "button", class: "entry", "data-place": place, title: "Select these rows; with Shift, add them", onclick: (event) => pick(told.legend[place], place, event.shiftKey ? "add" : "replace") },
           h("span", { class: "swatch", style: { background: app.palette?.[entry.code] } }),
           h("span", { class: "label" }, short(entry.name, 30), entry.most ? h("em", null, "most\u00a0distinct") : null),
           h("span", { class: "number" }, count(entry.count)),
@@ -56,10 +57,10 @@ export function legendPanel(app) {
         return line;
       });
       const scale = told.scale
-        ? h("div", { class: "scale" }, h("div", { class: "ramp", style: { background: `linear-gradient(90deg, ${(app.palette ?? []).slice(16).join(",")})` } }), h("div", { class: "ends" }, h("span", null, niceNumber(told.scale.low)), h("span", null, niceNumber(told.scale.high))))
+        ? h("div", { class: "scale" }, h("div", { class: "ramp", style: { background: `linear-gradient(90deg, ${(app.palette ?? []).slice(told.scale.first).join(",")})` } }), h("div", { class: "ends" }, h("span", null, niceNumber(told.scale.low)), h("span", null, niceNumber(told.scale.high))))
         : null;
       const none = entries.length || scale ? null : empty("Nothing to colour yet.");
-      body.replaceChildren(...[scale, ...entries, none].filter(Boolean));
+      renew(body, [scale, ...entries, none].filter(Boolean));
     },
     // Arrows walk the clusters of the view.
     walk(by) {

@@ -39,7 +39,6 @@ export class SocketModel {
     this.listeners = { "msg:custom": [], up: [], down: [] };
     this.wait = 250;
     this.connect();
-    window.addEventListener("pagehide", () => this.send({ type: "bye" }));
   }
   connect() {
     const socket = new WebSocket(this.address());
@@ -90,7 +89,7 @@ export class Link {
       const one = this.asked.get(content.re);
       this.asked.delete(content.re);
       if (!one) return;
-      if (content.error) one.fail(new Error(content.error));
+      if (content.error) one.fail(new Error(content.error[0].toUpperCase() + content.error.slice(1)));
       else one.done([content, buffers]);
     } else this.heard.get(content.type)?.(content, buffers);
   }

@@ -15,7 +15,17 @@ export function drawOverlay(canvas, plot) {
   if (camera.dims === 2) axes(pen, camera, scene, look);
   else compass(pen, camera, scene, look);
   if (!plot.turning) {
-    if (plot.showOutlines) outlines(pen, camera, scene, look);
+    if (plot.showOutlines) {
+      pen.save();
+      if (camera.dims === 2) {
+        const { left, right, top, bottom } = camera.margin;
+        pen.beginPath();
+        pen.rect(left, top - 10, camera.width - left, camera.height - top - bottom + 10);
+        pen.clip();
+      }
+      outlines(pen, camera, scene, look);
+      pen.restore();
+    }
     if (plot.showArrows) arrows(pen, camera, scene, look);
   }
   lasso(pen, plot, look);
@@ -29,6 +39,10 @@ export function axisWords(axis, longest = 24) {
 function axes(pen, camera, scene, look) {
   const { left, right, top, bottom } = camera.margin;
   const [x0, x1, y0, y1] = [left, camera.width - right, top, camera.height - bottom];
+  // Rows beyond the axes would lie below their words.
+  pen.fillStyle = look.ground;
+  pen.fillRect(0, y1, camera.width, bottom);
+  pen.fillRect(0, 0, x0, camera.height);
   pen.strokeStyle = look.hairline;
   pen.fillStyle = look.soft;
   pen.lineWidth = 1;
@@ -108,8 +122,10 @@ function outlines(pen, camera, scene, look) {
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   pen.lineJoin = "round";
-  for (const one of scene.outlines ?? []) {
-    const { x, y, long, wide, angle } = ellipse(camera, one);
+  const taken = [];
+  // Outlines first, so that none runs through a name.
+  const found = (scene.outlines ?? []).map((one) => [one, ellipse(camera, one)]);
+  for (const [one, { x, y, long, wide, angle }] of found) {
     if (one.most) {
       for (const [colour, width] of [[look.ground, 4.5], [look.ink, 1.6]]) {
         pen.strokeStyle = colour;
@@ -119,14 +135,23 @@ function outlines(pen, camera, scene, look) {
         pen.stroke();
       }
     }
-    const rise = one.most ? Math.sqrt((long * Math.sin(angle)) ** 2 + (wide * Math.cos(angle)) ** 2) + 11 : 0;
+  }
+  for (const [one, { x, y, long, wide, angle }] of found) {
+    // Above the highest place of an outline, which lies to a side where it is tilted.
+    const high = Math.hypot(long * Math.sin(angle), wide * Math.cos(angle));
+    const above = one.most || long < 16;
+    const across = above ? x - ((long ** 2 - wide ** 2) * Math.sin(angle) * Math.cos(angle)) / high : x;
     pen.strokeStyle = look.ground;
     pen.lineWidth = 4;
     const name = scene.names ? short(scene.names[one.number].replace(/^Cluster /, ""), 18) : String(one.number);
-    const height = Math.max(camera.margin.top, y - rise);
-    pen.strokeText(name, x, height);
+    const half = pen.measureText(name).width / 2;
+    let height = Math.max(camera.margin.top, above ? y - high - 11 : y);
+    // A name that would lie on another goes below it.
+    for (let on; (on = taken.find((other) => Math.abs(other.across - across) < other.half + half + 3 && Math.abs(other.height - height) < 13)); ) height = on.height + 13.5;
+    taken.push({ across, height, half });
+    pen.strokeText(name, across, height);
     pen.fillStyle = look.ink;
-    pen.fillText(name, x, height);
+    pen.fillText(name, across, height);
   }
 }
 

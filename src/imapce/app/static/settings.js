@@ -1,6 +1,6 @@
 // How views are found: the weights, what is known, and how much of it is left in sight.
 
-import { button, empty, h, niceNumber, short } from "./dom.js";
+import { button, empty, h, niceNumber, renew, short } from "./dom.js";
 
 export function settingsPanel(app) {
   const weights = { alpha: weight("α", "How strongly what is known is given up"), mu: weight("μ", "How strongly clusters are pulled apart") };
@@ -93,7 +93,8 @@ export function settingsPanel(app) {
       }
       const lines = columns.map((name) => h("li", null, h("span", null, short(name, 28)), button(`Forget ${name}`, { iconOnly: true, class: "quiet", onclick: () => setKnown(columns.filter((one) => one !== name)) }, "clear")));
       const others = state.priors.filter((one) => !/column|Labels/.test(one));
-      known.replaceChildren(...lines, ...others.map((words) => h("li", { class: "words" }, words)), ...(lines.length + others.length ? [] : [h("li", { class: "words" }, "Nothing yet but what you take.")]));
+      const words = lines.length + others.length ? others : ["Nothing yet but what you take."];
+      renew(known, [...lines, ...words.map((one) => h("li", { class: "words" }, one))]);
       for (const option of add.options) option.hidden = columns.includes(option.value);
       forget.hidden = !state.known_at_start;
       const held = Boolean(state.busy && !state.busy.gives_way);

@@ -10,11 +10,19 @@ export function startPage(root, link, limit, opened) {
   const picker = h("input", { type: "file", id: "imapce-file", class: "unseen", accept: ".csv,.tsv,.txt,.dat,.data,.tab,.gz,.bz2,.zst,.jsonl,.ndjson,.parquet,.arrow,.feather,.ipc,.xlsx,.npy,.npz" });
   const drop = h("label", { class: "drop", htmlFor: "imapce-file" }, icon("out"), h("b", null, "Open a file"), h("span", null, "Drop a table here, or choose one: CSV, TSV, Parquet, Arrow, Excel, .npy"), h("small", null, `Up to ${Math.round(limit / (1 << 20))} MB. It stays on this computer.`));
   const columns = h("div", { class: "columns", hidden: true });
+  const work = h("span", null, "");
+  const waiting = h("div", { class: "doing", role: "status" }, h("span", { class: "spinner" }), work);
   const page = h("div", { class: "imapce start" },
     h("div", { class: "sheet" },
       h("h1", null, "imapce"), h("p", { class: "lead" }, "See what else is in your data: views that drop what you know and pull apart the clusters of the rest."),
-      trouble, h("div", { class: "open" }, picker, drop), columns, h("h2", null, "Or begin with data that is at hand"), list));
-  page.dataset.theme = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+      trouble, h("div", { class: "open" }, picker, drop), columns, h("h2", null, "Or begin with data that is at hand"), list), waiting);
+  let theme = null;
+  try {
+    theme = localStorage.getItem("imapce-theme");
+  } catch {
+    // Storage may be forbidden; then the system decides.
+  }
+  page.dataset.theme = theme ?? (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   root.append(page);
   document.title = "imapce";
 
@@ -22,13 +30,15 @@ export function startPage(root, link, limit, opened) {
     trouble.hidden = !words;
     trouble.textContent = words ?? "";
     page.classList.remove("waiting");
+    work.textContent = "";
   };
-  const wait = () => {
+  const wait = (words) => {
     say(null);
     page.classList.add("waiting");
+    work.textContent = words;
   };
-  const open = (fields) => {
-    wait();
+  const open = (fields, name = fields.dataset.replaceAll("_", " ")) => {
+    wait(`Opening ${name}…`);
     link.ask("open", fields).then(opened).catch((problem) => say(problem.message));
   };
 
@@ -39,20 +49,25 @@ export function startPage(root, link, limit, opened) {
 
   const receive = async (file) => {
     if (file.size > limit) return say(`${file.name} has ${count(Math.round(file.size / (1 << 20)))} MB, and a page takes ${Math.round(limit / (1 << 20))}; name it on the command line instead: imapce app FILE.`);
-    wait();
+    wait(`Sending ${file.name}…`);
     try {
       const answer = await fetch(`/upload?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
       const sent = await answer.json();
       if (sent.error) return say(sent.error);
+      work.textContent = `Reading ${file.name}…`;
       const [told] = await link.ask("inspect", { upload: sent.upload });
       say(null);
       if (told.columns.length) choose(sent.upload, told);
-      else open({ upload: sent.upload });
+      else open({ upload: sent.upload }, file.name);
     } catch (problem) {
       say(problem.message);
     }
   };
-  picker.addEventListener("change", () => picker.files[0] && receive(picker.files[0]));
+  picker.addEventListener("change", () => {
+    if (picker.files[0]) receive(picker.files[0]);
+    // Else the same file, mended, could not be chosen again.
+    picker.value = "";
+  });
   for (const kind of ["dragover", "drop"]) {
     page.addEventListener(kind, (event) => {
       event.preventDefault();
@@ -72,7 +87,7 @@ export function startPage(root, link, limit, opened) {
       h("h2", null, `${told.name}: ${count(told.rows)} rows`),
       h("p", null, "Features make the view. What is known is given up. A label only colours."),
       h("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Columns" }, h("table", null, h("thead", null, h("tr", null, ["Column", "Kind", "Role", ""].map((name) => h("th", { scope: "col" }, name)))), h("tbody", null, lines))),
-      button("Explore", { class: "main", onclick: () => open({ upload, roles }) }));
+      button("Explore", { class: "main", onclick: () => open({ upload, roles }, told.name) }));
     columns.scrollIntoView({ block: "nearest" });
   }
 }

@@ -4,7 +4,7 @@ import { button, h } from "./dom.js";
 
 export function toolbar(app) {
   const { plot } = app;
-  let wasThree = false;
+  let flatTool = null;
   const tools = {
     lasso: button("Lasso (L)", { iconOnly: true, onclick: () => pick("lasso") }, "lasso"),
     box: button("Box (B)", { iconOnly: true, onclick: () => pick("box") }, "box"),
@@ -47,8 +47,14 @@ export function toolbar(app) {
     refresh(scene) {
       const flat = scene.dims !== 3;
       three.setAttribute("aria-pressed", String(!flat));
-      if (!flat && !wasThree) pick("pan");
-      wasThree = !flat;
+      // Three axes are turned by hand; back in two, the hand has what it had before.
+      if (!flat && flatTool === null) {
+        flatTool = plot.tool;
+        pick("pan");
+      } else if (flat && flatTool !== null) {
+        if (plot.tool === "pan") pick(flatTool);
+        flatTool = null;
+      }
     },
   };
 }
