@@ -134,6 +134,10 @@ class Rows(ABC):
         """`project` of the rows where `mask` is true."""
         return self.subset(mask).project(W, offset)
 
+    def project_exactly(self, W: Array, offset: Array) -> Array:
+        """`project` to rounding of float64, where the order of the results is what is asked for."""
+        return self.project(W, offset)
+
     def cross(self, values: Array) -> Array:
         """Σ z lᵀ (d, q), l the values (n, q) beside the rows."""
         (result,) = self.add_blocks(_cross, beside=values)

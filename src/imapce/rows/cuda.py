@@ -145,6 +145,12 @@ class CudaRows(Rows):
     def project(self, W: Array, offset: Array) -> Array:
         return self._get(self.projected(W, offset))
 
+    def project_exactly(self, W: Array, offset: Array) -> Array:
+        # From the rows as they came: of 30,000 of them 22 bits told a few pairs in another order than float64 does.
+        frames, origin, shift = (self.xp.asarray(one) for one in (W, self.origin, offset))
+        parts = [(batch - origin) @ frames - shift for batch in self._source.batches()]
+        return self._get(self.xp.concatenate(parts))
+
     def projected(self, W: Array, offset: Array) -> Any:
         """`project`, left on the card."""
         inside, shift = self.xp.asarray(W / self.scale[:, None]), self.xp.asarray(offset)

@@ -204,7 +204,8 @@ class StandardizedRows:
         """
         if self.n_rows > ORDERED_ROWS:
             return np.arange(self.n_rows)
-        return order_of_points(self.project(key_directions(self.n_features)))
+        keys = self._inverse[:, None] * key_directions(self.n_features)
+        return order_of_points(self.rows.unfolded.project_exactly(keys, self._mean @ keys))
 
     def by_content(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """content_order[places], which of very many rows is not written: eight bytes for each."""
