@@ -38,6 +38,9 @@ def test_two_browsers_do_not_see_each_other(tmp_path: Path) -> None:
     assert len(mine.session.exploration.steps) == 1
     assert yours.session.exploration.steps == []
     assert both.tab(mine.key, "you").session.exploration.steps == []
+    assert both.held(mine.key, "me") is mine
+    assert both.held(mine.key, "you") is None
+    assert both.held(None, "me") is None
 
 
 def test_rows_are_shared_and_steps_are_not(tmp_path: Path) -> None:

@@ -163,6 +163,11 @@ class Desk:
                 found = next((tab for tab in mine if not tab.attached), None)
             return found if found is not None else self._new(key, browser)
 
+    def held(self, key: str | None, browser: str) -> Tab | None:
+        """The tab of this browser by its key, where it is held."""
+        tab = self._tabs.get(key or "")
+        return tab if tab is not None and tab.browser == browser else None
+
     def free(self, tab: Tab) -> None:
         """Let go of a tab that nobody looks at."""
         with self._lock:

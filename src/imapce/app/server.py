@@ -61,6 +61,9 @@ def application(desk: Desk) -> Starlette:
     async def talk(sock: WebSocket) -> None:
         await _talk(desk, sock)
 
+    async def hover(sock: WebSocket) -> None:
+        await _hover(desk, sock)
+
     @contextlib.asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
         yield
@@ -73,6 +76,7 @@ def application(desk: Desk) -> Starlette:
             Route("/static/{name}", static),
             Route("/upload", upload, methods=["POST"]),
             WebSocketRoute("/talk", talk),
+            WebSocketRoute("/hover", hover),
         ],
         lifespan=life,
     )
@@ -138,6 +142,22 @@ async def _talk(desk: Desk, sock: WebSocket) -> None:
             await writer
         if tab.detach(send):
             loop.call_later(grace, _free, loop, desk, tab)
+
+
+async def _hover(desk: Desk, sock: WebSocket) -> None:
+    """A second socket for what lies below the pointer: behind a view of a million rows it would wait 100 ms."""
+    await sock.accept()
+    browser = sock.cookies.get(_browser_cookie(sock), "")
+    try:
+        while True:
+            message, _ = unpack(await sock.receive_bytes())
+            tab = desk.held(sock.query_params.get("tab"), browser)
+            if tab is None or message.get("type") != "hover":
+                break
+            await sock.send_bytes(pack(*await asyncio.to_thread(tab.handle, message)))
+        await sock.close()
+    except (WebSocketDisconnect, FileFormatError, RuntimeError):
+        pass
 
 
 def _free(loop: asyncio.AbstractEventLoop, desk: Desk, tab: Tab) -> None:

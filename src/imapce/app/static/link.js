@@ -34,14 +34,17 @@ function unpacked(buffer) {
 
 // A socket that looks like a widget's model, and comes back by itself when it drops.
 export class SocketModel {
+  // address(path): where the socket of a path is. What lies below the pointer has one of its own, and does not wait
+  // behind a view of many rows.
   constructor(address) {
     this.address = address;
+    this.pointer = null;
     this.listeners = { "msg:custom": [], up: [], down: [] };
     this.wait = 250;
     this.connect();
   }
   connect() {
-    const socket = new WebSocket(this.address());
+    const socket = new WebSocket(this.address("talk"));
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
       this.socket = socket;
@@ -63,8 +66,15 @@ export class SocketModel {
   emit(event, ...values) {
     for (const f of this.listeners[event]) f(...values);
   }
+  besides() {
+    this.pointer?.close();
+    this.pointer = new WebSocket(this.address("hover"));
+    this.pointer.binaryType = "arraybuffer";
+    this.pointer.onmessage = (event) => this.emit("msg:custom", ...unpacked(event.data));
+  }
   send(content, _callbacks, buffers = []) {
-    if (this.socket?.readyState === 1) this.socket.send(packed(content, buffers));
+    if (content.type === "hover" && this.pointer?.readyState === 1) this.pointer.send(packed(content, buffers));
+    else if (this.socket?.readyState === 1) this.socket.send(packed(content, buffers));
   }
 }
 

@@ -7,13 +7,14 @@ import { startPage } from "./start.js";
 
 const root = document.getElementById("imapce");
 const kept = () => sessionStorage.getItem("imapce-tab") ?? "";
-const model = new SocketModel(() => `ws://${location.host}/talk?tab=${encodeURIComponent(kept())}`);
+const model = new SocketModel((path) => `ws://${location.host}/${path}?tab=${encodeURIComponent(kept())}`);
 const link = new Link(model);
 let shown = null;
 
 async function where() {
   const [told] = await link.ask("where");
   sessionStorage.setItem("imapce-tab", told.tab);
+  model.besides();
   if (told.open && shown?.kind === "app") return shown.again();
   shown?.gone?.();
   root.replaceChildren();
