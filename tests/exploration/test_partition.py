@@ -182,3 +182,29 @@ def test_odd_tables_come_to_an_end_in_words(name: str) -> None:
     exploration = session(odd()[name]).run()
     assert exploration.stop_reason is not None
     assert exploration.labels_.shape == (len(odd()[name]),)
+
+
+@pytest.mark.parametrize("steps", [1.0, 2.0])
+def test_rounded_columns_are_not_cut_at_their_values(steps: float) -> None:
+    rng = np.random.default_rng(1)
+    group = np.arange(600) % 3
+    X = np.round((rng.standard_normal((600, 4)) + 6 / np.sqrt(2) * np.eye(3, 4)[group]) / steps)
+    exploration = session(X).run()
+    assert len(exploration.clusters_) == 3
+    assert adjusted_rand_score(group, exploration.labels_) >= 0.9
+
+
+def test_answers_on_a_scale_that_ends_are_one_group() -> None:
+    rng = np.random.default_rng([8, 9])
+    mood = rng.standard_normal((300, 1))
+    X = np.clip(np.round(np.exp(0.8 * (mood + 0.8 * rng.standard_normal((300, 6))))), 1, 10)
+    assert session(X).run().stop_reason.startswith("No structure beyond chance")
+
+
+def test_what_too_many_axes_hide_is_found_in_fewer() -> None:
+    rng = np.random.default_rng(0)
+    group = np.arange(360) % 15
+    course = rng.standard_normal((15, 7))[group] + 0.5 * rng.standard_normal((360, 7))
+    far = 0.1 * rng.standard_t(2, (360, 90))
+    exploration = session(course @ rng.standard_normal((7, 90)) + far).run()
+    assert adjusted_rand_score(group, exploration.labels_) >= 0.5

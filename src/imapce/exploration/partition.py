@@ -4,7 +4,7 @@
 
 A view is a shadow: what it separates is apart, what it does not may be too. So clusters are found where all directions
 that are free of the known are seen at once, from a sample of the rows, and a step takes them in the order in which its
-views show them. What is accepted by hand restricts them. On 14 labelled tables NMI and ARI are 0.63 and 0.58; clusters
+views show them. What is accepted by hand restricts them. On 14 labelled tables NMI and ARI are 0.63 and 0.57; clusters
 found view by view had 0.49 and 0.38.
 """
 
@@ -25,7 +25,7 @@ from imapce.exploration.clustering import OUTLIER
 from imapce.exploration.merging import merged
 from imapce.exploration.mixture import Choice, Mixture, choose, component_of
 from imapce.exploration.steps import coordinates
-from imapce.exploration.structure import CLEAR_VALLEY, Structure, deepest_valley, is_structure
+from imapce.exploration.structure import CLEAR_VALLEY, VERY_CLEAR, Structure, deepest_valley, is_structure
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.rows.ordering import key_directions, order_of_points
@@ -36,6 +36,9 @@ Mask = NDArray[np.bool_]
 
 SAMPLE = 1_500
 AXES = 30
+# Where nothing is found in all axes, it is looked for in so many: few rows cannot tell the covariances of 30. Among 360
+# rows of 90 columns, 15 classes (movement_libras of KEEL), nothing was found, and in 15 axes an NMI of 0.63.
+FEW_AXES = 15
 # Beyond so many columns the leading axes stand for them, and a column's few values are not looked at.
 WIDE = 500
 FEW_VALUES = 10
@@ -110,18 +113,12 @@ def partition_of(
     with one_thread():
         watch.tell("looking for clusters in all directions", 0.0)
         space = Space.of(problem, unexplored, known_columns)
-        found = choose(space.points, watch)
-        final = merged(space.points, found.labels, watch=watch)
-        structure = is_structure(
-            space.points,
-            found,
-            final,
-            columns=space.columns.values,
-            coordinates=space.columns.coordinates,
-            valleys=space.valleys,
-            watch=watch,
-        )
-    whole = _whole(space, found, final, structure)
+        whole = _found_in(space, watch)
+        if not whole.structure.clear and len(space.basis) > FEW_AXES:
+            fewer = _found_in(space.leading(FEW_AXES), watch)
+            # Who looks twice finds more by chance: lognormal noise, 400×30, was clear in 2 of 10 tables, z up to 7.
+            surer = fewer.structure.dependence is None or fewer.structure.dependence >= VERY_CLEAR
+            whole = fewer if fewer.structure.clear and surer else whole
     return _of_all_rows(whole, unexplored, rows, min_cluster_size=min_cluster_size, watch=watch)
 
 
@@ -219,6 +216,13 @@ class Space:
         inside[self.places] = True
         return inside
 
+    def leading(self, axes: int) -> Space:
+        """The same rows in their leading axes."""
+        turn = _leading(self.points, axes)
+        return replace(
+            self, columns=replace(self.columns, turned=self.columns.turned @ turn), basis=turn.T @ self.basis
+        )
+
     def points_of(self, some: Mask, rows: Rows) -> Array:
         """Some of all rows, the sample or not, in the same coordinates but for values up to their rounding."""
         return coordinates(rows.subset(some), self.basis, self.mean, self.scale)
@@ -227,6 +231,22 @@ class Space:
         """The places of some of all rows in an order that their values alone decide."""
         keys = key_directions(len(self.basis)).T @ self.basis
         return np.flatnonzero(some)[order_of_points(coordinates(rows.subset(some), keys, self.mean, self.scale))]
+
+
+def _found_in(space: Space, watch: Watch) -> Partition:
+    """The partition of the sample by the mixture found in it, and whether it is more than chance."""
+    found = choose(space.points, watch)
+    final = merged(space.points, found.labels, watch=watch)
+    structure = is_structure(
+        space.points,
+        found,
+        final,
+        columns=space.columns.values,
+        coordinates=space.columns.coordinates,
+        valleys=space.valleys,
+        watch=watch,
+    )
+    return _whole(space, found, final, structure)
 
 
 def _whole(space: Space, found: Choice, final: Labels, structure: Structure) -> Partition:
@@ -320,16 +340,10 @@ class _Columns:
         # Columns that are not standardised may be in any unit, and no tolerance is to depend on it.
         unit = max(float(values.std()), np.finfo(np.float64).tiny) if values.size else 1.0
         # Rows read in another order differ in their last digits, which decide between equal distances.
-        values, stretch = np.round(values / unit, ROUNDED), np.full(values.shape[1], 1 / unit)
+        values = np.round(values / unit, ROUNDED)
         counts = 1 + (np.diff(np.sort(values, axis=0), axis=0) > 1e-12).sum(axis=0)
-        if _mostly_continuous(counts):
-            for j in np.flatnonzero((counts > 2) & (counts <= FEW_VALUES)):
-                before = float(values[:, j].std())
-                values[:, j] = _up_to_rounding(values[:, j], int(j))
-                shrunk = before / float(values[:, j].std())
-                values[:, j] *= shrunk
-                stretch[j] *= shrunk
-        return cls(values, counts, stretch, _leading(values))
+        spread, stretch = _up_to_rounding(values, counts)
+        return cls(values, counts, stretch / unit, _leading(spread))
 
     @property
     def axes(self) -> Array:
@@ -337,8 +351,8 @@ class _Columns:
         return self.stretch[:, None] * self.turned
 
     def coordinates(self, values: Array) -> Array:
-        """(n, q) of columns in the units of `values`."""
-        return values @ self.turned
+        """(n, q) of columns like `values`, spread as those are."""
+        return _up_to_rounding(values, self.counts)[0] @ self.turned
 
 
 def _mostly_continuous(counts: Labels) -> bool:
@@ -346,23 +360,37 @@ def _mostly_continuous(counts: Labels) -> bool:
     return bool(len(varying)) and float(np.mean(varying > FEW_VALUES)) >= 0.5
 
 
-def _up_to_rounding(values: Array, seed: int) -> Array:
-    """A column of few values as what it may have been before it was rounded: spread evenly up to the next value.
+def _up_to_rounding(values: Array, counts: Labels) -> tuple[Array, Array]:
+    """Columns (n, c) as they may have been before they were rounded, and what each was stretched by for it.
 
-    Beside continuous columns every value of it would be a cluster of no width. Image Segmentation: NMI 0.74, without it
-    0.67; where all columns are spread so (two values, many ties), other tables lose more than it gains.
+    A column counts as rounded where its values usually lie farther apart than the kernel is wide in which a valley is
+    looked for, 0.9·σ·n^(−1/5): each would be a cluster of no width. Its values are spread evenly up to half the way to
+    the next, or half the usual way where that is far, and the column keeps its variance. Three rounded Gaussians (600×4
+    in steps of one standard deviation) were 11 to 15 clusters in four of six tables and are three in five. Between two
+    values nothing was rounded: with those spread too, ionosphere falls from an NMI of 0.39 to 0.11.
     """
-    levels, place = np.unique(values, return_inverse=True)
-    gaps = np.diff(levels)
-    below, above = np.append(gaps[0], gaps) / 2, np.append(gaps, gaps[-1]) / 2
-    return values + np.random.default_rng([5, seed]).random(len(values)) * (below + above)[place] - below[place]
+    n = len(values)
+    spread, stretch = values.copy(), np.ones(values.shape[1])
+    for j in np.flatnonzero((counts > 2) & (counts < n)):
+        levels, place = np.unique(values[:, j], return_inverse=True)
+        gaps = np.diff(levels)
+        usual, deviation = float(np.median(gaps)), float(values[:, j].std())
+        if usual < 0.9 * deviation * n**-0.2:
+            continue
+        gaps = np.minimum(gaps, usual) / 2
+        below, above = np.append(gaps[0], gaps), np.append(gaps, gaps[-1])
+        between = np.random.default_rng([5, int(j)]).random(n)
+        spread[:, j] += between * (below + above)[place] - below[place]
+        stretch[j] = deviation / float(spread[:, j].std())
+        spread[:, j] *= stretch[j]
+    return spread, stretch
 
 
-def _leading(values: Array) -> Array:
-    """(c, q): the columns themselves, or where they repeat each other or are more than AXES their leading axes."""
+def _leading(values: Array, most: int = AXES) -> Array:
+    """(c, q): the columns themselves, or where they repeat each other or are more than `most` their leading axes."""
     deviation = values - values.mean(axis=0)
     variances, axes = np.linalg.eigh(deviation.T @ deviation / max(1, len(values)))
     varying = variances > 1e-10 * max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
-    if varying.all() and len(variances) <= AXES:
+    if varying.all() and len(variances) <= most:
         return np.eye(len(variances))
-    return axes[:, varying][:, ::-1][:, :AXES]
+    return axes[:, varying][:, ::-1][:, :most]
