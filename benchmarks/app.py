@@ -116,15 +116,15 @@ def rows_of(n: int) -> np.ndarray:
 
 
 @contextmanager
-def serving(path: Path) -> Iterator[str]:
-    """A server over a file: its link."""
+def serving(path: Path) -> Iterator[tuple[str, int]]:
+    """A server over a file: its link and its process id."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "imapce", "app", str(path), "--no-browser"]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         link = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+", line)))
-        yield link
+        yield link, process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
@@ -235,7 +235,7 @@ def measured(n: int, context: Any, folder: Path) -> dict[str, float]:
     angle = np.linspace(0, 2 * np.pi, 120, endpoint=False)
     polygon = np.stack([2 * np.cos(angle), 1.5 * np.sin(angle)], axis=1)
     found["lasso to exact rows in Python, ms"] = 1000 * best(lambda: index.rows(polygon))
-    with serving(path) as link:
+    with serving(path) as (link, _):
         opened = []
         for place in range(REPEATS):
             page = Page(context, link)

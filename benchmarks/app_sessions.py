@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from websockets.sync.client import connect
 
-from benchmarks.app import resident, rows_of, serving
+from benchmarks.app import rows_of, serving
 from imapce.app.frames import pack, unpack
 from imapce.app.guard import cookie_of
 
@@ -84,6 +84,12 @@ class Person:
             if self.state["undoable" if move == "undo" else "redoable"]:
                 self.ask(move)
                 self.idle()
+
+
+def resident(pid: int) -> float:
+    """Memory of a process in MB."""
+    words = Path(f"/proc/{pid}/status").read_text().split()
+    return int(words[words.index("VmRSS:") + 1]) / 1024
 
 
 def live(person: Person, until: float, seed: int, rounds: list[int]) -> None:

@@ -47,6 +47,7 @@ KEPT = 4  # optima of a point that are scored, best objective first
 # Σ sin² between those of a given μ, and between those listed after the clearest: sketches of one basin are many, and no
 # other μ brings the basins they crowd out (CIFAR-100 + T-shirt/Coat at μ = 1e5, draw 0: 0.94 instead of 0.91).
 APART = 0.03
+LISTED = 8  # of those, the chosen one among them; nobody looks through more, and each costs work for every row
 NOTICEABLE = 0.1  # leakage of the clearest view, above which what is correlated with the known goes as well
 CHALLENGERS = 3  # optima, clearest first, that may be shown; of more the one that keeps most does so by luck
 
@@ -110,7 +111,7 @@ class PathSearch:
         path = tuple(one.optimum for one in found)
         # Of sketches of one basin the clearest: all that are left are evaluated on all rows, and of 27 views of
         # 40,000,000 rows that took twice the time of reading them.
-        _, *others = distinct(sorted(path, key=lambda one: -one.score), apart=APART)
+        _, *others = distinct(sorted(path, key=lambda one: -one.score), apart=APART)[:LISTED]
         reason = (
             f"Converged: the clearest of {len(path)} views on a path over alpha and mu; "
             f"alpha {best.optimum.alpha:.4g}, mu {best.optimum.mu:.4g}."
