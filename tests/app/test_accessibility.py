@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from conversation import groups
+from imapce.app import colours
 from served import chromium, idle, opened, served
 
 AXE = os.environ.get("AXE_CORE")
@@ -129,3 +130,17 @@ def test_news_from_python_leave_the_focus_where_it_is(tmp_path: Path, data: Path
         page.locator('.step[data-step="0"]').wait_for(state="detached")
         assert page.evaluate("() => document.activeElement.matches('.step.now')")
         watched.nothing_wrong()
+
+
+def test_the_legend_turns_dark_with_the_system(tmp_path: Path, data: Path) -> None:
+    with served(data, "--color", "kind", cwd=tmp_path) as server, chromium(color_scheme="light") as context:
+        page, _ = opened(context, server)
+        swatch = page.locator(".entry .swatch").first
+        swatch.wait_for()
+        light, dark = (colours.palettes()[name][colours.FIRST] for name in ("light", "dark"))
+        told = "([swatch, hue]) => { const i = document.createElement('i'); i.style.background = hue;"
+        same = told + " return swatch.style.background === i.style.background; }"
+        assert page.evaluate(same, [swatch.element_handle(), light])
+        page.emulate_media(color_scheme="dark")
+        page.locator('.imapce[data-theme="dark"]').wait_for()
+        assert page.evaluate(same, [swatch.element_handle(), dark])

@@ -78,6 +78,9 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     } catch {
       // A notebook may keep no storage; the switch then holds until it is reloaded.
     }
+    repaint();
+  };
+  const repaint = () => {
     setTheme();
     app.legend.refresh();
     app.timeline.refresh(app.state);
@@ -88,7 +91,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
   } catch {
     app.theme = null;
   }
-  prefers.addEventListener("change", setTheme);
+  prefers.addEventListener("change", repaint);
 
   // --- the layout ---------------------------------------------------------------------------------------------------
   app.live = h("div", { class: "unseen", role: "status", "aria-live": "polite" });

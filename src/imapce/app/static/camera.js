@@ -8,7 +8,7 @@ export class Camera {
     this.high = [1, 1];
     this.spin = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
     // Room for the names of the axes.
-    this.margin = { left: 46, right: 16, top: 82, bottom: 44 };
+    this.margin = { left: 58, right: 16, top: 82, bottom: 44 };
   }
   resize(width, height) {
     this.width = width;
