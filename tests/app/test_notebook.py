@@ -73,7 +73,9 @@ def test_the_first_steps_in_jupyterlab(tmp_path: Path) -> None:
         watched = Watched(address.removeprefix("http://"))
         page.on("request", lambda one: watched.asked(one.url))
         page.goto(f"{address}/lab/tree/explore.ipynb?token=key")
-        page.locator(".jp-Notebook .jp-Cell").first.click(timeout=60_000)
+        # A cell that is run before its kernel is there is not run at all.
+        page.get_by_text("| Idle").wait_for(timeout=90_000)
+        page.locator(".jp-Notebook .jp-Cell").first.click()
         page.keyboard.press("Shift+Enter")
         page.locator(".imapce canvas.over").wait_for(timeout=90_000)
         page.get_by_role("button", name="Next view").click()
