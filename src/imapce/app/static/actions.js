@@ -5,8 +5,8 @@ import { button, count, h, percent, rowsOf } from "./dom.js";
 export function actionsPanel(app) {
   const bar = ["known", "taken", "left"].map((name) => h("span", { class: name }));
   const left = h("p", { class: "left" });
-  const next = button("Next view", { class: "main", onclick: () => app.ask("next") });
-  const take = button("Take most distinct", { class: "main", onclick: () => app.ask("take", { what: "most" }) });
+  const next = button("Next view", { class: "main", hidden: true, onclick: () => app.ask("next") });
+  const take = button("Take most distinct", { class: "main", hidden: true, onclick: () => app.ask("take", { what: "most" }) });
   const name = h("input", { type: "text", placeholder: "Optional name", maxLength: 60, "aria-label": "Name of the rows you take" });
   const takeSelection = button("Take selection", {
     onclick: async () => {
@@ -17,7 +17,7 @@ export function actionsPanel(app) {
   name.addEventListener("keydown", (event) => event.key === "Enter" && takeSelection.click());
   const split = button("Split this one", { hidden: true, title: "Let this cluster fall into the pieces it is made of", onclick: () => app.ask("split", app.selected.clusters.length ? { cluster: app.selected.clusters[0] } : { number: app.selected.taken[0] }) });
   const merge = button("Merge", { hidden: true, title: "Make these clusters one", onclick: () => app.ask("merge", { numbers: app.selected.taken }) });
-  const run = button("Run to the end", { onclick: () => app.ask("run") });
+  const run = button("Run to the end", { hidden: true, onclick: () => app.ask("run") });
   const cancel = button("Cancel", { class: "warn", hidden: true, onclick: () => app.ask("cancel") });
   const back = button("Back to now", { class: "main", hidden: true, onclick: () => (app.state.proposed ? app.ask("view", { number: 0 }) : app.ask("next")) });
   const chosen = h("div", { class: "chosen", hidden: true }, h("p", null, ""), h("div", { class: "row" }, name, takeSelection), h("div", { class: "row" }, split, merge));

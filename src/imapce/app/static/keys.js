@@ -57,7 +57,7 @@ export function keyboard(app) {
     Escape: () => (app.selected?.count ? app.select({ how: "clear" }) : app.state?.busy && app.ask("cancel")),
   };
   const listen = (event) => {
-    if (event.ctrlKey || event.metaKey || app.keys.open || !app.data) return;
+    if (event.ctrlKey || event.metaKey || app.keys.open || !app.state) return;
     const inside = event.target;
     if (inside instanceof HTMLElement && inside.closest("input, select, textarea, [contenteditable]")) return;
     if (event.key === "Enter" && inside instanceof HTMLElement && inside.closest("button, a, summary")) return;
