@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -53,6 +54,19 @@ class Stream(ABC):
     @abstractmethod
     def portions(self, columns: NDArray[np.intp] | None = None) -> Iterator[Portion]:
         """The rows, or some of their columns, some megabytes at a time."""
+
+
+def mask_within(outer: Mask | None, mask: Mask) -> Mask:
+    """A mask of the rows that `outer` chose, or of all where it is None, as one of all rows.
+
+    >>> mask_within(np.array([True, False, True]), np.array([False, True]))
+    array([False, False,  True])
+    """
+    if outer is None:
+        return mask
+    whole = np.zeros(len(outer), dtype=bool)
+    whole[np.flatnonzero(outer)[mask]] = True
+    return whole
 
 
 def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

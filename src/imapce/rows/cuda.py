@@ -147,9 +147,7 @@ class CudaRows(Rows):
 
     def project_exactly(self, W: Array, offset: Array) -> Array:
         # From the rows as they came: of 30,000 of them 22 bits told a few pairs in another order than float64 does.
-        frames, origin, shift = (self.xp.asarray(one) for one in (W, self.origin, offset))
-        parts = [(batch - origin) @ frames - shift for batch in self._source.batches()]
-        return self._get(self.xp.concatenate(parts))
+        return self._get(_projected(self._source, W, self.origin)) - offset
 
     def projected(self, W: Array, offset: Array) -> Any:
         """`project`, left on the card."""
@@ -197,6 +195,9 @@ def projected_on_card(matrix: Any, W: Array, mean: Array, *, xp: Any = None) -> 
     >>> projected_on_card(np.eye(2), np.array([[2.0], [0.0]]), np.zeros(2), xp=np).ravel().tolist()
     [2.0, 0.0]
     """
-    xp = cupy_module() if xp is None else xp
-    frames, centre = xp.asarray(W), xp.asarray(mean)
-    return xp.concatenate([(batch - centre) @ frames for batch in ArraySource(xp, matrix).batches()])
+    return _projected(ArraySource(cupy_module() if xp is None else xp, matrix), W, mean)
+
+
+def _projected(source: Source, W: Array, centre: Array) -> Any:
+    frames, middle = source.xp.asarray(W), source.xp.asarray(centre)
+    return source.xp.concatenate([(batch - middle) @ frames for batch in source.batches()])

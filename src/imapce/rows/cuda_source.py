@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from imapce.common.cards import is_on_card
-from imapce.common.streams import Places, Portion, Stream, in_order
-
-Mask = NDArray[np.bool_]
+from imapce.common.streams import Mask, Places, Portion, Stream, in_order, mask_within
 
 BATCH_BYTES = 128 << 20  # of what is read at once from the source
 
@@ -130,11 +127,7 @@ class StreamSource:
                 return
 
     def subset(self, mask: Mask) -> StreamSource:
-        if self.mask is None:
-            return StreamSource(self.xp, self.stream, mask)
-        whole = np.zeros(len(self.mask), dtype=bool)
-        whole[np.flatnonzero(self.mask)[mask]] = True
-        return StreamSource(self.xp, self.stream, whole)
+        return StreamSource(self.xp, self.stream, mask_within(self.mask, mask))
 
 
 def _array_of(wanted: tuple[Portion, Places, int]) -> Any:

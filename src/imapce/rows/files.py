@@ -18,13 +18,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.streams import Portion, Stream, in_order
+from imapce.common.streams import Mask, Portion, Stream, in_order, mask_within
 from imapce.common.threads import one_thread
 from imapce.rows.base import Array, Moments, Quartic, Rows
 from imapce.rows.blocks import BlockRows, fourth_powers_of, moments_of, quartic_of, scatter_product_of
 from imapce.rows.dense import DenseRows
 
-Mask = NDArray[np.bool_]
 Result = TypeVar("Result")
 Blocks = Callable[[], Iterator[Array]]
 
@@ -129,7 +128,7 @@ class FileRows(BlockRows):
 
     def subset(self, mask: Mask) -> Rows:
         if not self._fits(int(mask.sum())):
-            return FileRows(self._stream, origin=self.origin, mask=self._within(mask))
+            return FileRows(self._stream, origin=self.origin, mask=mask_within(self._mask, mask))
         key = hashlib.blake2b(np.packbits(mask).tobytes(), digest_size=16).digest()
         if key not in self._gathered:
             self._gathered[key] = DenseRows(self._array_of(mask), origin=self.origin)
@@ -141,15 +140,7 @@ class FileRows(BlockRows):
     def without(self, mask: Mask) -> Rows:
         if self._fits(int((~mask).sum())):
             return DenseRows.centred_if_far(self._array_of(~mask))
-        return FileRows.centred_if_far(self._stream, mask=self._within(~mask))
-
-    def _within(self, mask: Mask) -> Mask:
-        """A mask of these rows as one of the stream's."""
-        if self._mask is None:
-            return mask
-        whole = np.zeros(len(self._mask), dtype=bool)
-        whole[np.flatnonzero(self._mask)[mask]] = True
-        return whole
+        return FileRows.centred_if_far(self._stream, mask=mask_within(self._mask, ~mask))
 
     def _fits(self, n_rows: int) -> bool:
         return n_rows * self.n_features * 8 <= GATHERED_BYTES // GATHERED_SAMPLES
@@ -157,7 +148,7 @@ class FileRows(BlockRows):
     def _array_of(self, mask: Mask) -> Array:
         """The chosen rows as they are on disk, gathered in one pass."""
         array, filled = np.empty((int(mask.sum()), self.n_features)), 0
-        chosen = FileRows(self._stream, mask=self._within(mask))
+        chosen = FileRows(self._stream, mask=mask_within(self._mask, mask))
         for part in chosen.reduce_blocks(np.copy):
             array[filled : filled + len(part)] = part
             filled += len(part)

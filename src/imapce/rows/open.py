@@ -45,19 +45,18 @@ def _opened(matrix: Any, engine: str, n_components: int) -> Rows:
     """The rows where they lie, not folded."""
     if hasattr(matrix, "parts") or engine == "dask":
         return _on_cluster(matrix, engine)
-    on_disk = isinstance(matrix, Stream)
+    if engine == "files":
+        return _on_disk(matrix, engine)
     # Files are read twice to fill a card, and a dozen times where there is none.
-    if on_disk and (engine == "cuda" or (engine == "auto" and _worth_a_card(matrix, n_components))):
-        return CudaRows.open(matrix)
-    if on_disk or engine == "files":
+    if engine == "cuda" or is_on_card(matrix) or (engine == "auto" and _worth_a_card(matrix, n_components)):
+        return _on_card(matrix, engine)
+    if isinstance(matrix, Stream):
         return _on_disk(matrix, engine)
     is_sparse = issparse(matrix)
     if engine == "dense" and is_sparse:
         raise InvalidTypeError(
             "engine='dense' reads arrays and X is sparse; use engine='auto' or 'sparse', or pass X.toarray()."
         )
-    if engine == "cuda" or is_on_card(matrix) or (engine == "auto" and _worth_a_card(matrix, n_components)):
-        return _on_card(matrix, engine)
     return SparseRows(matrix) if is_sparse or engine == "sparse" else DenseRows.centred_if_far(matrix)
 
 

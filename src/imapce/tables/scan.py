@@ -214,13 +214,15 @@ class Scan:
             ) from error
 
     def _file_of_row(self, number: float) -> str:
-        """The file that holds the row, or the first one whose rows cannot be counted."""
+        """The file that cannot be read: that of the row, or one after it, since files are read ahead."""
         for file in self.files[:-1]:
+            alone = replace(self, files=(file,))._dataset()
             try:
-                number -= replace(self, files=(file,))._dataset().count_rows()
+                number -= alone.count_rows()
+                if number < 0:
+                    for _ in alone.to_batches(columns=list(self.columns)):
+                        pass
             except (pa.ArrowException, OSError):
-                return file
-            if number < 0:
                 return file
         return self.files[-1]
 
