@@ -24,6 +24,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.priors.classes import is_prior, label_codes
 from imapce.priors.kinds import Attributes, Labels, Prior, Samples, known_columns, known_labels, known_rows
+from imapce.priors.labels import LabelCode
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.stiefel import with_fixed_signs
@@ -105,7 +106,8 @@ class LEACE(LinearView):
             if isinstance(one, Attributes):
                 columns |= known_columns(one, self.reader_)
             elif isinstance(one, Labels):
-                labels.append(known_labels(one, rows.n_rows).columns)
+                read = known_labels(one, rows.n_rows)
+                labels.append(LabelCode.of(read).columns(read))
             else:
                 classes.append(known_rows(one, rows.n_rows).astype(np.intp))
         self._erase_and_keep(rows, classes, columns, np.column_stack(labels))

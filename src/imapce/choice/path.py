@@ -1,79 +1,73 @@
-"""The search over (α, μ) that `alpha="auto"` and `mu="auto"` stand for: few points, all optima kept, one choice.
+"""The walk over (α, μ) that `alpha="auto"` and `mu="auto"` stand for: few points, all optima kept, one shown.
 
-The view shown is the one that keeps most of the neighbourhoods (`choice/neighbours.py`), of the clearest optima, the
-paper's view, PCA's plane and the plane of neighbours; with a background, the optimum that falls apart most clearly.
+μ runs over 0 (PCA's plane), 0.1, 1, 10 and 100 times the paper's scale, and over −1 and −10 times where a cluster is a
+minority: a high kurtosis shows parts of less than 21 %, a low one cannot. Of the optima of a point, and then of all
+points, the one in which the clusters are seen best is shown (`choice/seen.py`).
 
-μ runs over 1, 10 and 100 times the paper's scale and α over multiples of tr XᵀX / tr YᵀY, at which the known weighs as
-much as the data. Known columns need no such weight: α = ∞ leaves them out of the view, and where what is left still
-shows them clearly, also every direction that is correlated with them.
+Beside a background or known rows α runs over multiples of tr XᵀX / tr YᵀY, at which the known weighs as much as the
+data, and the optimum that falls apart most clearly is shown (`choice/score.py`): the background tells what else could
+split the rows, and clusters of all directions know nothing of it.
 
-Where no split in two is clear, a few points with μ < 0 are added: a high kurtosis shows minorities, a low one cannot.
-Of very many rows a sample is searched.
+Starts are the same whatever the seed, so that a table has one view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.choice.known import FEWEST_ROWS, Judged, hidden, keeping, said
-from imapce.choice.planes import Planes
+from imapce.choice.domain import Domain
 from imapce.choice.point import Callback, optima_at
-from imapce.choice.score import SEARCHED_ROWS, Leakage, distinct, separation, shown_by_some
-from imapce.choice.spaces import Space, spaces_without_columns
+from imapce.choice.score import LARGEST_MINORITY, Leakage, distinct, separation, shown_by_some
+from imapce.choice.seen import Onlooker, Sight, clearest
+from imapce.clusters.partition import Candidate
 from imapce.priors.problem import FlatRowsError, Problem
-from imapce.rows.standardized import QuadraticForm
 from imapce.search.closed_form import contrastive_axes
 from imapce.search.objective import Objective, paper_mu, reconstruction_error
 from imapce.search.solution import Optimum, Solution, Trace
-from imapce.search.starts import kurtosis_frames
-from imapce.search.stiefel import random_frames, squared_distances
+from imapce.search.starts import starting_frames
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
+# Times the paper's μ, where clusters choose and where separation does; a high kurtosis shows minorities.
+SEEN_MUS, MUS, MINORITY_MUS = (0.0, 0.1, 1.0, 10.0, 100.0), (1.0, 10.0, 100.0), (-1.0, -10.0)
 ALPHAS = (0.5, 1.0, 2.0, 5.0)
-MUS = (1.0, 10.0, 100.0)
-# Where neighbours decide, optima are challengers of planes that need no search: the paper's setting and one beyond it.
-CHALLENGER_ALPHAS, CHALLENGER_MUS, CHALLENGER_STARTS = (1.0,), (1.0, 10.0), 6
-MINORITY_MUS = (-1.0, -10.0)  # a high kurtosis shows parts of less than 21 %, which a low one cannot
 CLEAR = 0.15  # the score beyond chance from which a split is clear; Gaussian rows reached 0.07 (12 tables, μ = "paper")
-STARTS = 8  # for each point, the random ones drawn anew: its neighbours on the path reach what it misses
+STARTS = 8  # of a point beside a background: its neighbours on the path reach what it misses
 SKETCH, SKETCH_ITERATIONS = 1e-3, 100
-KEPT = 4  # optima of a point that are scored, best objective first
+KEPT = 4  # optima of a point that are compared, best objective first
 # Σ sin² between those of a given μ, and between those listed after the clearest: sketches of one basin are many, and no
 # other μ brings the basins they crowd out (CIFAR-100 + T-shirt/Coat at μ = 1e5, draw 0: 0.94 instead of 0.91).
 APART = 0.03
 LISTED = 8  # of those, the chosen one among them; nobody looks through more, and each costs work for every row
-NOTICEABLE = 0.1  # leakage of the clearest view, above which what is correlated with the known goes as well
-CHALLENGERS = 3  # optima, clearest first, that may be shown; of more the one that keeps most does so by luck
 
 
 @dataclass(frozen=True)
 class Found:
-    """A view of the path: the optimum with its scores, the space it was found in, its frame there, its trace."""
+    """An optimum of the path with its scores, its frame W in the domain's coordinates, and the trace of its search."""
 
     optimum: Optimum
-    space: Space
-    V: Array
+    W: Array
     trace: Trace
+    sight: Sight | None = None
 
 
 class PathSearch:
     """All (α, μ) of the path for a problem; a number instead of "auto" holds that coordinate fixed.
 
-    α = ∞ is what "auto" does about known columns, and stands for it.
+    With a `candidate` the optima are compared by how well its clusters are seen, else by separation.
 
+    >>> from imapce.clusters.partition import candidate_of
     >>> from imapce.priors.problem import pose
     >>> from imapce.rows.open import open_rows
     >>> from imapce.tables.reader import Reader
     >>> two = np.random.default_rng(0).normal(size=(200, 5)) + 4 * np.arange(200)[:, None] % 8 * np.eye(1, 5)
     >>> reader, matrix = Reader.learn(two)
-    >>> solution = PathSearch(pose(open_rows(matrix), [], reader, n_components=2)).run(np.random.default_rng(0))
-    >>> bool(solution.optima[0].separation > 0.5)
+    >>> problem = pose(open_rows(matrix), [], reader, n_components=2)
+    >>> solution = PathSearch(problem, candidate=candidate_of(problem, np.ones(200, dtype=bool))).run()
+    >>> bool(solution.optima[0].seen > 0.9)
     True
     """
 
@@ -81,248 +75,180 @@ class PathSearch:
         self,
         problem: Problem,
         *,
+        candidate: Candidate | None = None,
         alpha: float | str = "auto",
         mu: float | str = "auto",
         n_starts: int = 10,
         tol: float = 1e-6,
         max_iter: int = 500,
-        rank: str = "separation",
         callback: Callback = None,
     ):
         self.problem, self.k = problem, problem.n_components
         self.alpha, self.mu = "auto" if alpha == np.inf else alpha, mu
-        self.tol, self.max_iter = tol, max_iter
-        few = rank == "neighbours"
-        self.n_starts = min(CHALLENGER_STARTS if few else STARTS, n_starts)
-        self._alpha_factors = CHALLENGER_ALPHAS if few else ALPHAS
-        self._mu_factors = CHALLENGER_MUS if few else MUS
-        self.rank = rank
-        self.kept = 1 if rank == "objective" else KEPT
-        self.callback = callback
+        self.tol, self.max_iter, self.callback = tol, max_iter, callback
+        self.candidate = candidate
+        self.n_starts = n_starts if candidate is not None else min(STARTS, n_starts)
         self.leakage = Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
+        self.domain = Domain.of(problem)
+        if self.domain.Z.n_features < self.k:
+            raise FlatRowsError.of_views(self.k)
         self.n_evaluations = 0
 
-    def run(self, rng: np.random.Generator) -> Solution:
-        """The distinct views, the chosen one first and brought to the tolerance; `path` is all of them."""
-        found = self._search(rng)
-        if self.rank == "neighbours" and self.problem.Z.n_rows >= FEWEST_ROWS:
-            return self._by_neighbours(found)
-        best = max(found, key=lambda one: one.optimum.score)
+    def run(self) -> Solution:
+        """The distinct optima, the one to show first, each brought to the tolerance; `path` is all of them."""
+        if self.candidate is None:
+            found = self._by_separation()
+            words = "the one that falls apart most clearly"
+        else:
+            found, words = self._by_clusters(self.candidate)
         path = tuple(one.optimum for one in found)
-        # Of sketches of one basin the clearest: all that are left are evaluated on all rows, and of 27 views of
-        # 40,000,000 rows that took twice the time of reading them.
-        _, *others = distinct(sorted(path, key=lambda one: -one.score), apart=APART)[:LISTED]
-        reason = (
-            f"Converged: the clearest of {len(path)} views on a path over alpha and mu; "
-            f"alpha {best.optimum.alpha:.4g}, mu {best.optimum.mu:.4g}."
-        )
-        return self._polished(best, others, reason, path)
-
-    def _polished(self, best: Found, others: list[Optimum], reason: str, path: tuple[Optimum, ...]) -> Solution:
-        """The chosen optimum brought to the tolerance, the others after it, all evaluated on all rows."""
-        M = best.space.contrast(best.optimum.alpha)
-        solution = self._minimize(M, best.space, best.optimum.mu, best.V[None])
-        if not np.isfinite(solution.optima[0].kurtosis):
-            raise FlatRowsError.of_views(self.k)
-        polished = solution.optima[0]
-        chosen = replace(
-            best.optimum,
-            components=(best.space.basis @ polished.V).T,
-            relative_gradient=polished.relative_gradient,
-            converged=polished.converged,
-        )
+        # All that are listed are evaluated on all rows, and of 27 views of 40,000,000 rows that took twice the time of
+        # reading them.
+        listed = distinct([one.optimum for one in found], apart=APART)[:LISTED]
+        chosen, *others = (one for one in found if any(one.optimum is other for other in listed))
+        solution, shown = self._polished(chosen)
+        optima = [shown, *(now for one in others if (now := self._polished(one)[1]).converged)]
+        if not self.domain.is_whole:
+            optima = self._on_all_rows(optima)
+        reason = f"Converged: of {len(path)} optima {words}; mu {shown.mu:.4g}"
+        reason += f", alpha {shown.alpha:.4g}." if np.isfinite(shown.alpha) and shown.alpha else "."
         return Solution(
-            self._on_all_rows([chosen, *others]),
+            distinct(optima),
             solution.n_iterations,
             self.n_evaluations,
-            reason if solution.converged else solution.stop_reason,
-            best.trace,
+            reason if shown.converged else solution.stop_reason,
+            chosen.trace,
             path,
         )
 
-    def _by_neighbours(self, found: list[Found]) -> Solution:
-        """The view that keeps most of the neighbourhoods, or with known columns most among those that hide them."""
-        clearest = max(found, key=lambda one: one.optimum.score)
-        planes = Planes(self.problem, clearest.space.basis)
-        optima = distinct(sorted((one.optimum for one in found), key=lambda one: -one.score))
-        asked = optima[:CHALLENGERS]
-        if self.problem.hides:
-            views, how = hidden(planes, asked)
-        else:
-            views, how = keeping(planes, [*asked, *self._paper_s_view(found, asked)])
-        scored = [self._scored(one, clearest.space) for one in views]
-        judged = {id(one.optimum): now for one, now in zip(views, scored, strict=True) if one.optimum is not None}
-        rest = {id(one): replace(one, kept=float(planes.kept(one.V).mean())) for one in optima if id(one) not in judged}
-        path = tuple((judged | rest).get(id(one.optimum), one.optimum) for one in found)
-        path += tuple(now for one, now in zip(views, scored, strict=True) if one.optimum is None)
-        others = sorted([*scored[1:], *rest.values()], key=lambda one: -one.kept)
-        _, *others = distinct([scored[0], *others])
-        reason = f"Converged: of {len(path)} views {said(views, how)}.{planes.remark}"
-        if views[0].optimum is None:
-            n_iterations = max(1, len(clearest.trace.evaluations))
-            optima = self._on_all_rows([scored[0], *others])
-            return Solution(optima, n_iterations, self.n_evaluations, reason, clearest.trace, path)
-        best = next(one for one in found if one.optimum is views[0].optimum)
-        return self._polished(replace(best, optimum=scored[0]), others, reason, path)
+    # --- by clusters --------------------------------------------------------------------------------------------------
 
-    def _paper_s_view(self, found: list[Found], beside: list[Optimum]) -> list[Optimum]:
-        """The lowest objective at the paper's μ, where nothing is known; none where it is asked about already."""
-        if self.problem.Y.any_known or self.mu != "auto":
-            return []
-        scale = min(abs(one.optimum.mu) for one in found)
-        paper_s = min((one.optimum for one in found if one.optimum.mu == scale), key=lambda one: one.objective)
-        return [] if any(one is paper_s for one in beside) else [paper_s]
+    def _by_clusters(self, candidate: Candidate) -> tuple[list[Found], str]:
+        """Every optimum, the one in which the clusters are seen best first; and why it is, in words.
 
-    def _scored(self, one: Judged, space: Space) -> Optimum:
-        """A judged view as an optimum; a plane stands at the paper's μ and the α that says who had no part in it."""
-        if one.optimum is not None:
-            return replace(one.optimum, kept=one.mean)
-        Z = self.problem.Z
-        shown = [shown_by_some(Y, one.V) for Y in self.problem.Y.backgrounds]
-        return Optimum(
-            one.V.T.copy(),
-            np.nan,
-            starts=0,
-            alpha=np.inf if self._has_ban else 0.0,
-            mu=self._mus(space)[0],
-            separation=separation(shown_by_some(Z, one.V), shown, chance=space.chance),
-            leakage=self.leakage.of(one.V),
-            kept=one.mean,
-        )
+        One is chosen of every point before points are compared, so that its μ alone leads to it again.
+        """
+        onlooker = Onlooker(self.problem, candidate)
+        best: list[Found] = []
+        rest: list[Found] = []
+        for mu in self._mus(candidate):
+            here = [self._looked_at(one, onlooker) for one in self._walk(np.inf, mu)]
+            chosen = clearest([one.sight for one in here if one.sight is not None])
+            best.append(here.pop(chosen))
+            rest += here
+        shown = best.pop(clearest([one.sight for one in best if one.sight is not None]))
+        others = sorted([*best, *rest], key=lambda one: -np.nan_to_num(one.optimum.seen, nan=one.optimum.kept))
+        return [shown, *others], _words_of(shown, candidate)
 
-    @property
-    def _has_ban(self) -> bool:
-        """Whether columns or labels are known that no weight, but a ban keeps out of the view."""
-        return bool(self.problem.known_columns.any()) or self.problem.Y.weighed_labels is not None
+    def _looked_at(self, one: Found, onlooker: Onlooker) -> Found:
+        sight = onlooker.look(one.optimum.V)
+        return replace(one, optimum=replace(one.optimum, seen=sight.seen, kept=sight.kept), sight=sight)
 
-    def _search(self, rng: np.random.Generator) -> list[Found]:
-        """Every view of the path."""
-        n_rows = self.problem.Z.n_rows
-        sample: Mask | None = None
-        if n_rows > SEARCHED_ROWS:
-            sample = np.zeros(n_rows, dtype=bool)
-            sample[self.problem.Z.by_content(rng.choice(n_rows, SEARCHED_ROWS, replace=False))] = True
-        found: list[Found] = []
-        left: tuple[Space, list[tuple[float, float]], list[Array]] | None = None
-        for space, is_last in self._spaces(sample):
-            if space.Z.n_features < self.k:
-                continue
-            points = self._points(space)
-            closed = kurtosis_frames(space.Z, self.k)[: self.n_starts - 1]
-            # The middle of the path tells whether the clearest view is one of the known; only then is there a reason
-            # to give up more directions, and the rest of this space need not be walked.
-            probe = len(points) // 2
-            found += self._walk(space, points[probe : probe + 1], closed, rng)
-            left = space, points[:probe] + points[probe + 1 :], closed
-            if is_last or max((one.optimum for one in found), key=lambda one: one.separation).leakage <= NOTICEABLE:
-                break
-        if left is None:
-            raise FlatRowsError.of_views(self.k)
-        # Of the last space that has room for a view: the one after it may be too small.
-        space, rest, closed = left
-        found += self._walk(space, rest, closed, rng)
-        if max(one.optimum.score for one in found) < space.chance + CLEAR and self.mu == "auto":
-            # No split in two is clearer than chance makes it: the parts that a high kurtosis shows may be.
-            found += self._walk(space, self._minority_points(space), closed, rng)
-            # What was found where the known still showed cannot stand beside them: there the known is what is clear.
-            found = [_with_minorities(one) for one in found if one.space is space]
-        elif not isinstance(self.mu, str) and self.mu < 0:
-            found = [_with_minorities(one) for one in found]
-        return found
-
-    def _spaces(self, sample: Mask | None) -> Iterator[tuple[Space, bool]]:
-        """The full space; or, to be free of known columns, those without them. Each with whether it is the last."""
-        freed = False
-        if self.alpha == "auto":
-            for one in spaces_without_columns(self.problem, sample):
-                freed = True
-                yield one
-        if not freed:
-            yield Space.of(self.problem, np.zeros((self.problem.X.n_features, 0)), sample), True
-
-    def _points(self, space: Space) -> list[tuple[float, float]]:
-        """Every (α, μ) of the path."""
-        points = []
-        for alpha in self._alphas(space):
-            if self.mu == "paper":
-                M = space.contrast(alpha)
-                points.append((alpha, paper_mu(M, space.X, contrastive_axes(M, self.k))))
-            else:
-                points += [(alpha, mu) for mu in self._mus(space)]
-        return points
-
-    def _minority_points(self, space: Space) -> list[tuple[float, float]]:
-        """The points with μ < 0, at the middle α: where all starts find the minority, its weight matters little."""
-        alphas, scale = self._alphas(space), self._mus(space)[0]
-        return [(alphas[len(alphas) // 2], scale * factor) for factor in MINORITY_MUS] if scale > 0 else []
-
-    def _walk(
-        self, space: Space, points: list[tuple[float, float]], closed: list[Array], rng: np.random.Generator
-    ) -> list[Found]:
-        """The views found at the given points, scored."""
-        found = []
-        for alpha, mu in points:
-            M = space.contrast(alpha)
-            drawn = random_frames(self.n_starts - 1 - len(closed), space.Z.n_features, self.k, rng)
-            starts = np.concatenate([np.stack([contrastive_axes(M, self.k), *closed]), drawn])
-            solution = self._minimize(M, space, mu, starts[:1] if mu == 0 else starts, sketch=True)
-            for optimum in self._compared(solution.optima):
-                scored = replace(
-                    optimum,
-                    components=(space.basis @ optimum.V).T.copy(),
-                    alpha=alpha,
-                    separation=_separation(space, optimum.V),
-                    leakage=self.leakage.of(space.basis @ optimum.V),
-                    relative_gradient=SKETCH,
-                    converged=True,
-                )
-                found.append(Found(scored, space, optimum.V, solution.trace))
-        return found
-
-    def _compared(self, optima: list[Optimum]) -> list[Optimum]:
-        """Those of a point that are scored; of a given μ such as lie apart."""
-        if self.mu == "auto":
-            return optima[: self.kept]
-        apart: list[Optimum] = []
-        for one in optima:
-            if not apart or squared_distances(one.V[None], np.stack([other.V for other in apart])).min() >= APART:
-                apart.append(one)
-        return apart[: self.kept]
-
-    def _alphas(self, space: Space) -> list[float]:
-        if self.alpha != "auto":
-            return [float(self.alpha) if self.problem.Y.any_known else 0.0]
-        if not space.known:
-            return [np.inf if space.without_columns else 0.0]
-        # A prior whose rows vary in nothing the view could show weighs nothing, whatever α.
-        weight = sum(w * form.trace for w, form in space.known)
-        return [a * space.X.trace / weight for a in self._alpha_factors] if weight > 0 else [0.0]
-
-    def _mus(self, space: Space) -> list[float]:
+    def _mus(self, candidate: Candidate) -> list[float]:
+        scale = self._scale
         if not isinstance(self.mu, str):
             return [float(self.mu)]
-        # A space of k directions has one view, and no error to take a scale from.
-        if space.X.size == self.k:
-            return [0.0]
-        scale = paper_mu(space.X, space.X, contrastive_axes(space.X, self.k))
-        return [scale * factor for factor in self._mu_factors]
+        if self.mu == "paper" or scale == 0.0:
+            return [scale]
+        sizes = np.bincount(candidate.groups)
+        minority = bool((sizes[sizes > 0] < LARGEST_MINORITY * len(candidate.groups)).any())
+        return [scale * factor for factor in (*SEEN_MUS, *(MINORITY_MUS if minority else ()))]
 
-    def _minimize(self, M: QuadraticForm, space: Space, mu: float, starts: Array, *, sketch: bool = False) -> Solution:
-        """The optima; as a `sketch` only so far that they can be compared."""
+    @property
+    def _scale(self) -> float:
+        """The paper's μ; a domain of k directions has one view, and no error to take a scale from."""
+        X = self.domain.X
+        return 0.0 if X.size == self.k else paper_mu(X, X, contrastive_axes(X, self.k))
+
+    # --- by separation ------------------------------------------------------------------------------------------------
+
+    def _by_separation(self) -> list[Found]:
+        """Every optimum, the one that falls apart most clearly first."""
+        alphas, scale = self._alphas, self._scale
+        if self.mu == "auto":
+            mus = [scale * factor for factor in MUS] if scale else [0.0]
+            points = [(alpha, mu) for alpha in alphas for mu in mus]
+        elif self.mu == "paper":
+            forms = [(alpha, self.domain.contrast(alpha)) for alpha in alphas]
+            points = [(alpha, paper_mu(M, self.domain.X, contrastive_axes(M, self.k))) for alpha, M in forms]
+        else:
+            points = [(alpha, float(self.mu)) for alpha in alphas]
+        found = [one for point in points for one in self._separated(*point)]
+        if max(one.optimum.score for one in found) < self.domain.chance + CLEAR and self.mu == "auto" and scale:
+            # No split in two is clearer than chance makes it: the parts that a high kurtosis shows may be.
+            middle = alphas[len(alphas) // 2]
+            found += [one for factor in MINORITY_MUS for one in self._separated(middle, scale * factor)]
+            found = [self._scored(one, minorities=True) for one in found]
+        elif not isinstance(self.mu, str) and self.mu < 0:
+            found = [self._scored(one, minorities=True) for one in found]
+        return sorted(found, key=lambda one: -one.optimum.score)
+
+    @property
+    def _alphas(self) -> list[float]:
+        if self.alpha != "auto":
+            return [float(self.alpha) if self.problem.Y.any_known else 0.0]
+        # A prior whose rows vary in nothing the view could show weighs nothing, whatever α.
+        weight = sum(w * form.trace for w, form in self.domain.known)
+        return [a * self.domain.X.trace / weight for a in ALPHAS] if weight > 0 else [0.0]
+
+    def _separated(self, alpha: float, mu: float) -> list[Found]:
+        return [self._scored(one) for one in self._walk(alpha, mu)]
+
+    def _scored(self, one: Found, *, minorities: bool = False) -> Found:
+        V = one.optimum.V
+        shown = [shown_by_some(Y, V) for Y in self.problem.Y.backgrounds]
+        view = shown_by_some(self.problem.Z, V)
+        clear = separation(view, shown, minorities=minorities, chance=self.domain.chance)
+        return replace(one, optimum=replace(one.optimum, separation=clear, leakage=self.leakage.of(V)))
+
+    # --- the search ---------------------------------------------------------------------------------------------------
+
+    def _walk(self, alpha: float, mu: float) -> list[Found]:
+        """The optima found at one point, best objective first; so far that they can be compared."""
+        M, Z = self.domain.contrast(alpha), self.domain.Z
+        axes = contrastive_axes(M, self.k)
+        starts = starting_frames(axes, Z, 1 if mu == 0 else self.n_starts, np.random.default_rng(0))
+        solution = self._minimize(alpha, mu, starts, sketch=True)
+        if not np.isfinite(solution.optima[0].kurtosis):
+            raise FlatRowsError.of_views(self.k)
+        optima = solution.optima if self.mu == "auto" else distinct(solution.optima, apart=APART)
+        return [
+            Found(replace(one, components=self.domain.lift(one.V).T.copy(), alpha=alpha), one.V, solution.trace)
+            for one in optima[:KEPT]
+        ]
+
+    def _polished(self, one: Found) -> tuple[Solution, Optimum]:
+        """An optimum brought to the tolerance, with the scores it had."""
+        solution = self._minimize(one.optimum.alpha, one.optimum.mu, one.W[None])
+        now = solution.optima[0]
+        return solution, replace(
+            one.optimum,
+            components=self.domain.lift(now.V).T.copy(),
+            objective=now.objective,
+            kurtosis=now.kurtosis,
+            relative_gradient=now.relative_gradient,
+            converged=now.converged,
+        )
+
+    def _minimize(self, alpha: float, mu: float, starts: Array, *, sketch: bool = False) -> Solution:
         tol, max_iter = self.tol, self.max_iter
         if sketch:
             tol, max_iter = max(tol, SKETCH), min(max_iter, SKETCH_ITERATIONS)
         solution = optima_at(
-            M, space.Z, mu, starts, tol=tol, max_iter=max_iter, polish=not sketch, callback=self.callback
+            self.domain.contrast(alpha),
+            self.domain.Z,
+            mu,
+            starts,
+            tol=tol,
+            max_iter=max_iter,
+            polish=not sketch,
+            callback=self.callback,
         )
         self.n_evaluations += solution.n_evaluations
         return solution
 
     def _on_all_rows(self, optima: list[Optimum]) -> list[Optimum]:
-        """Equation 2 and κ of views on all columns and rows, each at its own α and μ.
-
-        The path counts only the variance of the space it searches; α = ∞ leaves its constant term out.
-        """
+        """Equation 2 and κ of optima of a domain on all columns and rows, each at its own α and μ."""
         X, Y = self.problem.X, self.problem.Y
         # One pass for all views: folding the rows would take longer than that.
         frames = np.stack([one.V for one in optima])
@@ -333,18 +259,20 @@ class PathSearch:
         evaluated = []
         for one, kurtosis in zip(optima, kurtoses, strict=True):
             error = reconstruction_error(X.second_moment, one.V)
-            if np.isfinite(one.alpha):
-                known = sum(weight * reconstruction_error(form, one.V) for weight, form in Y.second_moments)
-                error -= one.alpha * known
+            if Y.any_known:
+                error -= one.alpha * sum(
+                    weight * reconstruction_error(form, one.V) for weight, form in Y.second_moments
+                )
             evaluated.append(replace(one, objective=float(error + one.mu * kurtosis), kurtosis=float(kurtosis)))
         return evaluated
 
 
-def _separation(space: Space, V: Array, *, minorities: bool = False) -> float:
-    shown = [Y @ V for Y in space.backgrounds]
-    return separation(space.rows @ V, shown, minorities=minorities, chance=space.chance)
-
-
-def _with_minorities(found: Found) -> Found:
-    clear = _separation(found.space, found.V, minorities=True)
-    return replace(found, optimum=replace(found.optimum, separation=clear))
+def _words_of(shown: Found, candidate: Candidate) -> str:
+    """Why an optimum is shown."""
+    count = len(np.unique(candidate.groups))
+    if np.isnan(shown.optimum.seen):
+        return f"the one that keeps most of the neighbourhoods, {shown.optimum.kept:.2f} (chance 0)"
+    return (
+        f"the one in which {count} clusters are seen best: the nearest rows tell the cluster of "
+        f"{shown.optimum.seen:.0%} of the rows"
+    )

@@ -1,4 +1,4 @@
-"""The optima at one (α, μ): equation 2 posed, starts chosen, the race run, and κ of what it found."""
+"""The optima of equation 2 at one α and μ: what a point of a path is, and all there is where both are given."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.choice.score import Leakage, separation, shown_by_some
+from imapce.choice.domain import Domain
 from imapce.common.threads import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
-from imapce.rows.subspace import RowsWithin
 from imapce.search.closed_form import contrastive_axes
 from imapce.search.objective import Objective, paper_mu
 from imapce.search.race import minimize
-from imapce.search.solution import Optimum, Progress, Solution, discounted
+from imapce.search.solution import Progress, Solution
 from imapce.search.starts import starting_frames
 
 Array = NDArray[np.float64]
@@ -36,22 +35,17 @@ def solve_at(
     callback: Callback = None,
 ) -> Solution:
     """The optima of a problem at a given α and μ, or at the paper's μ for that α; best objective first."""
-    M, C_X, Z = problem.contrast(alpha), problem.X.second_moment, problem.Z
-    inside = None
-    if problem.Y.erased is not None:
-        inside = problem.directions_left()
-        within = RowsWithin(Z, inside)
-        M, C_X = within.second_moment if M is Z.second_moment else inside.form(M), inside.form(C_X)
-        Z = within
+    domain = Domain.whole(problem)
+    M = domain.contrast(alpha)
     axes = contrastive_axes(M, problem.n_components)
-    mu = paper_mu(M, C_X, axes) if isinstance(mu, str) else float(mu)
+    mu = paper_mu(M, domain.X, axes) if isinstance(mu, str) else float(mu)
     # Without kurtosis the closed form is the answer and no other start can add to it.
-    starts = starting_frames(axes, Z, 1 if mu == 0 else n_starts, np.random.default_rng(seed))
-    solution = optima_at(M, Z, mu, starts, tol=tol, max_iter=max_iter, callback=callback)
+    starts = starting_frames(axes, domain.Z, 1 if mu == 0 else n_starts, np.random.default_rng(seed))
+    solution = optima_at(M, domain.Z, mu, starts, tol=tol, max_iter=max_iter, callback=callback)
     if not np.isfinite(solution.optima[0].kurtosis):
         raise FlatRowsError.of_views(problem.n_components)
-    lift = (lambda V: V) if inside is None else inside.lift
-    return replace(solution, optima=[replace(one, components=lift(one.V).T, alpha=alpha) for one in solution.optima])
+    optima = [replace(one, components=domain.lift(one.V).T, alpha=alpha) for one in solution.optima]
+    return replace(solution, optima=optima)
 
 
 def optima_at(
@@ -82,14 +76,3 @@ def optima_at(
         kurtoses = objective.kurtosis(np.stack([one.V for one in solution.optima]))
     optima = [replace(one, mu=mu, kurtosis=float(k)) for one, k in zip(solution.optima, kurtoses, strict=True)]
     return replace(solution, optima=optima, n_evaluations=objective.n_evaluations)
-
-
-def by_separation(problem: Problem, optima: list[Optimum]) -> list[Optimum]:
-    """Optima of one (α, μ), scored, those that separate most clearly first."""
-    leakage = Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
-    scored = []
-    for one in optima:
-        known = [shown_by_some(Y, one.V) for Y in problem.Y.backgrounds]
-        shown = separation(shown_by_some(problem.Z, one.V), known)
-        scored.append(replace(one, separation=shown, leakage=leakage.of(one.V)))
-    return sorted(scored, key=lambda one: -discounted(one.separation, one.leakage))

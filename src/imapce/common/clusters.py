@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from imapce.common.streams import is_scan
 from imapce.errors import InvalidTypeError
 
@@ -25,6 +28,24 @@ def as_array(X: Any) -> Any:
     (2, 1)
     """
     return X.to_dask_array() if hasattr(X, "to_dask_array") else X
+
+
+def shifted(view: Any, shift: NDArray[np.float64]) -> Any:
+    """A dask.array or dask.dataframe of n rows plus an array (n, k) of this machine, nothing computed but lengths.
+
+    >>> import dask.array as da
+    >>> shifted(da.ones((2, 1)), np.array([[1.0], [2.0]])).compute().ravel()
+    array([2., 3.])
+    """
+    import dask.array as da
+
+    if hasattr(view, "to_dask_array"):
+        moved = shifted(view.to_dask_array(lengths=True), shift)
+        index = view.index
+        return moved.to_dask_dataframe(columns=list(view.columns), index=index)
+    if np.isnan(view.shape[0]):
+        view = view.compute_chunk_sizes()
+    return view + da.from_array(shift, chunks=view.chunks)
 
 
 def require_in_memory(X: Any, what: str) -> None:

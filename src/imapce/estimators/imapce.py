@@ -15,11 +15,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.choice.known import by_neighbours, read_back
 from imapce.choice.path import PathSearch
-from imapce.choice.point import by_separation, solve_at
+from imapce.choice.point import solve_at
+from imapce.choice.read_back import read_back
 from imapce.choice.trace_ratio import weight_by_ratio
-from imapce.common.cards import on_host
+from imapce.clusters.partition import Candidate, candidate_of
+from imapce.common.cards import in_kind_of, on_host
 from imapce.common.checks import (
     is_whole,
     require_choice,
@@ -28,12 +29,15 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
-from imapce.common.clusters import as_array, is_dask
+from imapce.common.clusters import as_array, is_dask, shifted
 from imapce.common.threads import threads_for
+from imapce.common.watch import UNWATCHED, Watch
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.estimators.stability import agreement_by_chance, agreement_of_halves
-from imapce.priors.kinds import Prior, as_list, without_rows
+from imapce.priors.effect import Effect
+from imapce.priors.kinds import Labels, Prior, as_list, without_rows
+from imapce.priors.labels import LabelCode, ReadLabels
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows
@@ -43,8 +47,8 @@ from imapce.tables.columns import Unknown
 from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
-RANKS = ("auto", "neighbours", "separation", "objective")
 OUTLIERS = ("auto", "keep", "trim")
 LARGEST_TERM = 1e150
 CAPPED = " What is known does not vary along the best ratio, so alpha is as large as its ridge allows."
@@ -54,29 +58,23 @@ class IMAPCE(LinearView):
     """A linear view that keeps variance, drops what is known and pulls apart the clusters of the rest.
 
     Minimises ‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² + μ·κ(ZV) over orthonormal V (d, k): X the data, Y what is known, Z the rows
-    that are not known yet, κ Mardia's kurtosis. With Attributes or Labels to be erased the search runs over V = NṼ,
-    N the directions that carry nothing linear of these columns or labels.
+    that are not known yet, κ Mardia's kurtosis. By default known columns and labels are explained away: X and Z are the
+    rows less their effect, X° = X − LB, estimated given the clusters, and equation 2 says nothing else of them. To be
+    erased (`erase=True`) they bind the axes instead, so that nothing linear of them is left.
 
     Parameters
     ----------
     n_components : axes of the view, usually 2 or 3.
-    alpha : weight of the known structure; 0 or no prior ignores it, 1 is the paper's. "auto" keeps known columns out
-        of the view (α = ∞, which may be given as well), with all that is correlated with them or with known labels
-        where these would still show, and tries one or a few weights for a background or known rows. "ratio" is gcPCA's,
-        α = max tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best view shows as much of the known as of the data; a direction in
-        which Y does not vary counts as one with a hundredth of its mean variance, which bounds α (`stop_reason_` says
-        where it does).
+    alpha : weight of the known. "auto" explains known columns and labels away (∞, which may be given as well) and tries
+        a few weights for a background or known rows. A number weighs all that is known as the paper does (0 ignores it,
+        1 is the paper's), and explains nothing away. "ratio" is gcPCA's, α = max tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the
+        best view shows as much of the known as of the data; a direction in which Y does not vary counts as one with a
+        hundredth of its mean variance, which bounds α (`stop_reason_` says where it does).
     mu : weight of the kurtosis; a number (below 0 shows parts of less than 21 % of the rows), or "paper" for the
-        paper's rule (one to two orders of magnitude below the reconstruction error of contrastive PCA). "auto" tries 1,
-        10 and 100 times that (the last not where neighbours decide) and, where no split in two is clear, −1 and −10
-        times.
-    rank : which view is shown. "neighbours": the one that keeps most of who is near whom, in the columns that share
-        something with others; PCA's plane and the plane of neighbours are compared with the optima, and with columns
-        or labels known only views count from which these cannot be read back, as far as there are such. "separation":
-        the optimum with the largest share of variance explained by a cut in two, less what the known explains.
-        "objective": the lowest one; points of a path are compared by separation, and one optimum of each is kept.
-        "auto" is "neighbours" where α and μ are automatic (or α = ∞) and there is no background, "objective" where both
-        are given (α finite, μ ≥ 0), else "separation".
+        paper's rule (one to two orders of magnitude below the reconstruction error of contrastive PCA). "auto" tries 0
+        (PCA's plane), 0.1, 1, 10 and 100 times that and, where a cluster is a minority, −1 and −10 times, and shows the
+        optimum in which the clusters are seen best; beside a background or known rows, the one that falls apart most
+        clearly.
     standardize : scale every column to unit variance (a categorical column as a whole); False only centres.
     n_starts : starting points tried at once; the first four are closed-form, the rest random.
     tol : relative size of the gradient at which a start has converged.
@@ -88,20 +86,20 @@ class IMAPCE(LinearView):
     engine : "auto", "dense", "sparse", "moment_tensor", "files", "dask" or "cuda"; how rows are reduced, never what
         comes out. Arrays of a card (CuPy, PyTorch, JAX) are reduced there, and "cuda" brings those of the host and of
         files there (`imapce[gpu]`), in parts where they are larger than the card. `engine_` tells which it was.
-    random_state : seed of the random starts.
+    random_state : seed of the random starts where α and μ are given; an automatic fit is the same whatever it is.
     verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
 
-    Fitted: `alpha_` and `mu_` as used, `optima_` (distinct views, best first), `outliers_` (positions of the rows set
-    aside), `read_back_` (score and chance: how well known columns and labels are read from the view by the 15 nearest
-    rows; None where none is known) and, where α or μ is automatic, `path_`, every view tried with its (α, μ) and its
-    scores. A plane that is no optimum stands there, and in `optima_`, at the paper's (or the given) μ with no start.
-    `alpha_` and `mu_` may be given again, with the same `rank`: they lead to the best view of that setting.
+    Fitted: `alpha_` and `mu_` as used (α = ∞: nothing was weighed), `optima_` (distinct optima of equation 2, the view
+    first), `effect_` (B, what the known does to the rows; None where nothing was explained away), `outliers_`
+    (positions of the rows set aside), `read_back_` (how well the known is read from the view and from the clusters, and
+    chance; None where no column or label is known) and, where α or μ is automatic, `path_`, every optimum tried with
+    its scores. `alpha_` and `mu_` may be given again: they lead to the same view.
 
     Examples
     --------
     >>> from imapce import IMAPCE, Attributes, datasets
     >>> X = datasets.make_synthetic(300).X
-    >>> IMAPCE(random_state=0).fit_transform(X, prior=Attributes([0, 1, 2, 3])).shape
+    >>> IMAPCE().fit_transform(X, prior=Attributes([0, 1, 2, 3])).shape
     (300, 2)
     """
 
@@ -111,7 +109,6 @@ class IMAPCE(LinearView):
         *,
         alpha: float | str = "auto",
         mu: float | str = "auto",
-        rank: Literal["auto", "neighbours", "separation", "objective"] = "auto",
         standardize: bool = True,
         n_starts: int = 10,
         tol: float = 1e-6,
@@ -125,7 +122,6 @@ class IMAPCE(LinearView):
         self.n_components = n_components
         self.alpha = alpha
         self.mu = mu
-        self.rank = rank
         self.standardize = standardize
         self.n_starts = n_starts
         self.tol = tol
@@ -142,7 +138,8 @@ class IMAPCE(LinearView):
     kurtosis_: float
     optima_: list[Optimum]
     path_: list[Optimum]
-    read_back_: dict[str, float] | None
+    effect_: Effect | None
+    read_back_: dict[str, float | None] | None
     outliers_: NDArray[np.intp]
     n_iter_: int
     n_evaluations_: int
@@ -163,29 +160,64 @@ class IMAPCE(LinearView):
     def pose(self, rows: Rows, priors: list[Prior], reader: Reader) -> Problem:
         """X, Y and Z of rows that are open already, with gross outliers set aside where `outliers` says so."""
         self.reader_ = reader
-        return self._pose(rows, priors, trim=self.outliers == "trim" or (self.outliers == "auto" and self._walks))
+        trim = self.outliers == "trim" or (self.outliers == "auto" and self._walks)
+        return self._pose(rows, priors, trim=trim, explain=self.explains)
+
+    @property
+    def explains(self) -> bool:
+        """Whether known columns and labels are explained away, and not weighed."""
+        return self.alpha in ("auto", np.inf)
 
     @property
     def _walks(self) -> bool:
         """Whether a path is walked: where a weight is automatic, or is one that only a path finds views at (α = ∞,
         μ < 0), so that `alpha_` and `mu_` of a fitted model lead to its view again.
         """
-        return "auto" in (self.alpha, self.mu) or self.alpha == np.inf or (not isinstance(self.mu, str) and self.mu < 0)
+        return self.explains or self.mu == "auto" or (not isinstance(self.mu, str) and self.mu < 0)
 
-    def solve(self, problem: Problem, *, callback: Callable[[Progress], None] | None = None) -> None:
+    def look_for_clusters(
+        self, problem: Problem, unexplored: Mask | None = None, watch: Watch = UNWATCHED
+    ) -> Candidate | None:
+        """The clusters that choose the view and that the known is explained given; None where neither is asked for.
+
+        `unexplored` (n,) are the rows to explore among all of the table, where a subset is known.
+        """
+        if problem.told is None and (problem.Y.any_known or not self._walks):
+            return None
+        if unexplored is None:
+            unexplored = np.ones(len(problem.set_aside), dtype=bool)
+            if problem.Y.known is not None:
+                unexplored[~problem.set_aside] = ~problem.Y.known
+        return candidate_of(problem, unexplored, watch=watch)
+
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        candidate: Candidate | None = None,
+        callback: Callable[[Progress], None] | None = None,
+    ) -> None:
         """Fit to a problem that is posed already, as every step of an `Exploration` does; `fit` ends here too.
 
-        `callback` is called after every round of the search instead of `verbose` and may raise to cancel.
+        A `candidate` are the clusters of its rows where they were found before. `callback` is called after every round
+        of the search instead of `verbose` and may raise to cancel.
         """
         if int(problem.Z.informative.sum()) < self.n_components:
             raise FlatRowsError.of_views(self.n_components)
+        candidate = self.look_for_clusters(problem) if candidate is None else candidate
+        if problem.told is not None:
+            assert candidate is not None
+            assert candidate.effect is not None
+            problem = problem.given(candidate.effect)
+            if int(problem.Z.informative.sum()) < self.n_components:
+                raise FlatRowsError.of_views(self.n_components)
         if problem.Y.erased is not None:
             problem.directions()
             if problem.directions_left().size < self.n_components:
                 raise FlatRowsError.of_views(self.n_components)
         self._require_range_of_weights(problem)
-        solution = self._solution(problem, callback or self._callback())
-        self._keep(solution, problem)
+        solution = self._solution(problem, candidate, callback or self._callback())
+        self._keep(solution, problem, candidate)
         if problem.remarks and self.verbose and not callable(self.verbose):
             print(*problem.remarks)
 
@@ -200,61 +232,51 @@ class IMAPCE(LinearView):
                 f"squares overflow; got {value!r}."
             )
 
-    def _solution(self, problem: Problem, callback: Callable[[Progress], None] | None) -> Solution:
+    def _solution(
+        self, problem: Problem, candidate: Candidate | None, callback: Callable[[Progress], None] | None
+    ) -> Solution:
         """The search at the settings given, or along the path where one of them is to be chosen."""
         alpha, remark = self.alpha, ""
         if alpha == "ratio":
             ratio = weight_by_ratio(problem)
             alpha, remark = ratio.alpha, CAPPED if ratio.capped else ""
-        seed = int(self._generator().randint(2**31 - 1))
         if self._walks:
             search = PathSearch(
                 problem,
+                # Beside rows that are known, the clusters are told by what falls apart there and not in the known.
+                candidate=None if problem.Y.any_known else candidate,
                 alpha=alpha,
                 mu=self.mu,
                 n_starts=self.n_starts,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                rank=self._rank(problem),
                 callback=callback,
             )
-            solution = search.run(np.random.default_rng(seed))
+            solution = search.run()
         else:
             solution = solve_at(
                 problem,
                 float(alpha) if problem.Y.any_known else 0.0,
                 "paper" if isinstance(self.mu, str) else self.mu,
                 n_starts=self.n_starts,
-                seed=seed,
+                seed=int(self._generator().randint(2**31 - 1)),
                 tol=self.tol,
                 max_iter=self.max_iter,
                 callback=callback,
             )
-            if self.rank == "separation":
-                solution = replace(solution, optima=by_separation(problem, solution.optima))
-            elif self.rank == "neighbours":
-                solution = replace(solution, optima=by_neighbours(problem, solution.optima))
         return replace(solution, stop_reason=solution.stop_reason + remark)
 
-    def _rank(self, problem: Problem) -> str:
-        """By what the views of a path are compared. A background shows what else could split the rows, not who is near
-        whom without it: with one, neighbours chose worse (Sandal/Sneaker 0.76 and 0.81 instead of 0.86).
-        """
-        if self.rank != "auto":
-            return self.rank
-        # A given μ is held, by an optimum of it; α = ∞ comes from a fit in which both were automatic.
-        whole = self.alpha == self.mu == "auto" or self.alpha == np.inf
-        return "neighbours" if whole and not problem.Y.backgrounds else "separation"
-
-    def _keep(self, solution: Solution, problem: Problem) -> None:
+    def _keep(self, solution: Solution, problem: Problem, candidate: Candidate | None) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
         C_X = problem.X.second_moment
         self.optima_ = Views(
             replace(one, components=canonical_frame(one.V, C_X @ one.V).T.copy()) for one in solution.optima
         )
         self.path_ = Views(solution.path)
-        told = read_back(problem, self.optima_[0].V)
-        self.read_back_ = None if told is None else {"score": told.score, "chance": told.chance}
+        # In the paper's way nothing was explained away, and nobody looked for clusters.
+        told = read_back(problem, self.optima_[0].V, candidate)
+        self.read_back_ = None if told is None else told.numbers
+        self.effect_ = None if problem.told is None or problem.effect is None else problem.told.shown(problem.effect)
         best = self.optima_[0]
         self.alpha_, self.mu_ = best.alpha, best.mu
         self.objective_, self.kurtosis_ = best.objective, best.kurtosis
@@ -269,10 +291,13 @@ class IMAPCE(LinearView):
         if not solution.converged:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=7)
 
-    def transform(self, X: Any, *, view: int = 0, unknown: Unknown | None = None) -> Array:
-        """((x − mean_)/scale_)·Vᵀ, row by row: a row's place depends on no other row. `view` chooses among `optima_`;
-        `unknown` is "error" or "ignore": refuse categories that `fit` did not see (the default), or name them in a
-        warning and take them for none.
+    def transform(self, X: Any, labels: Any = None, *, view: int = 0, unknown: Unknown | None = None) -> Array:
+        """given(X)·components_ᵀ, row by row: a row's place depends on no other row.
+
+        `labels` are those of the rows of X where labels were known in `fit` and not erased (a list of them where these
+        were several); None among them is a row whose label is not known, from which nothing is taken. `view` chooses
+        among `optima_`; `unknown` is "error" or "ignore": refuse categories that `fit` did not see (the default), or
+        name them in a warning and take them for none.
 
         >>> X = np.random.default_rng(0).normal(size=(50, 4))
         >>> model = IMAPCE(mu=10.0, alpha=0.0, random_state=0).fit(X)
@@ -280,10 +305,28 @@ class IMAPCE(LinearView):
         (50, 2)
         """
         check_is_fitted(self)
-        return self._shown(X, self._optimum(view).components, unknown)
+        components = self._optimum(view).components
+        return self._with_labels(self._shown(X, components, unknown), X, components, labels)
 
-    def transform_all(self, X: Any, *, most: int | None = None, unknown: Unknown | None = None) -> Array:
-        """(m, n, k): the rows in each of the first `most` of `optima_`, read once; `unknown` as in `transform`.
+    def given(self, X: Any, labels: Any = None) -> Array:
+        """(n, d): the standardised rows less the effect of the known, Z° = Z − LB; `labels` as in `transform`.
+
+        Columns that are known, and those that the known tells wholly, are 0.
+
+        >>> rng, run = np.random.default_rng(0), np.arange(60) % 2
+        >>> X = rng.normal(size=(60, 3)) + 5 * run[:, None]
+        >>> left = IMAPCE().fit(X, prior=run).given(X, labels=run)
+        >>> bool(np.abs(left[run == 0].mean(axis=0) - left[run == 1].mean(axis=0)).max() < 0.1)
+        True
+        """
+        check_is_fitted(self)
+        every = np.eye(len(self.scale_))
+        return self._with_labels(self._shown(X, every), X, every, labels)
+
+    def transform_all(
+        self, X: Any, labels: Any = None, *, most: int | None = None, unknown: Unknown | None = None
+    ) -> Array:
+        """(m, n, k): the rows in each of the first `most` of `optima_`, read once; the rest as in `transform`.
 
         >>> X = np.random.default_rng(0).normal(size=(50, 4))
         >>> model = IMAPCE(mu=10.0, alpha=0.0, random_state=0).fit(X)
@@ -295,9 +338,47 @@ class IMAPCE(LinearView):
             require_count("most", most)
         axes = [one.components for one in self.optima_[:most]]
         if is_dask(X):
-            return self._shown_side_by_side(X, axes, unknown)
+            views = self._shown_side_by_side(X, axes, unknown)
+            return np.stack([self._with_labels(view, X, one, labels) for view, one in zip(views, axes, strict=True)])
         matrix = self._read(X, unknown)
-        return np.stack([on_host(self._placed(matrix, one)) for one in axes])
+        return np.stack([self._with_labels(on_host(self._placed(matrix, one)), None, one, labels) for one in axes])
+
+    @property
+    def _codes(self) -> tuple[LabelCode, ...]:
+        return () if self.effect_ is None else self.effect_.codes
+
+    def _axes_of_columns(self, components: Array) -> Array:
+        if self.effect_ is None:
+            return components
+        return self.effect_.frame(components, self.scale_)[:, : len(self.scale_)]
+
+    def _with_known_labels(self, view: Any, X: Any, prior: Any) -> Any:
+        if not self._codes:
+            return view
+        labels = [one for one in as_list(prior) if isinstance(one, Labels) and not one.erase]
+        return self._with_labels(view, X, self.components_, labels)
+
+    def _with_labels(self, view: Any, X: Any, components: Array, labels: Any) -> Any:
+        if not self._codes or self.effect_ is None:
+            return super()._with_labels(view, X, components, labels)
+        names = ", ".join(code.title or "labels" for code in self._codes)
+        if labels is None:
+            raise InvalidValueError(
+                f"labels must be given for the rows of X: the view was fitted given {names}, whose effect is taken from "
+                "every row. Pass labels=..., None for a row whose label is not known; a fit with "
+                "Labels(y, erase=True) needs none."
+            )
+        listed = labels if isinstance(labels, list) and len(labels) == len(self._codes) > 1 else [labels]
+        if isinstance(labels, list) and all(isinstance(one, Labels) for one in labels):
+            listed = labels
+        if len(listed) != len(self._codes):
+            raise InvalidValueError(f"labels must be a list of {len(self._codes)}, for {names}; got {len(listed)}.")
+        n_rows = None if is_dask(view) else len(view)
+        read = [ReadLabels.of_new_rows(one.y if isinstance(one, Labels) else one, n_rows) for one in listed]
+        shift = self.effect_.beside(read) @ self.effect_.frame(components, self.scale_)[:, len(self.scale_) :].T
+        if is_dask(view):
+            return shifted(view, shift)
+        return view + (in_kind_of(X, shift) if X is not None else shift)
 
     def _optimum(self, view: Any) -> Optimum:
         if not is_whole(view) or not 0 <= view < len(self.optima_):
@@ -366,7 +447,6 @@ class IMAPCE(LinearView):
         """Refuse constructor arguments that cannot be used."""
         self._check_common("n_starts", "max_iter")
         require_number_or_rule("alpha", self.alpha, ("auto", "ratio"), infinite=True)
-        require_choice("rank", self.rank, RANKS)
         require_number("tol", self.tol)
         require_number_or_rule("mu", self.mu, ("auto", "paper"), negative=True)
         require_choice("outliers", self.outliers, OUTLIERS)

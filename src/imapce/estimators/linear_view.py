@@ -99,7 +99,7 @@ class LinearView(TableEstimator):
         """X in standardised form, for methods that need neither Y nor Z."""
         return standardized_data(rows, self.reader_, n_components=self.n_components, standardize=self.standardize)
 
-    def _pose(self, rows: Rows, priors: list[Prior], *, trim: bool = False) -> Problem:
+    def _pose(self, rows: Rows, priors: list[Prior], *, trim: bool = False, explain: bool = False) -> Problem:
         """X, Y and Z as this estimator's parameters want them."""
         return pose(
             rows,
@@ -109,6 +109,7 @@ class LinearView(TableEstimator):
             standardize=self.standardize,
             missing=self.missing,
             trim=trim,
+            explain=explain,
         )
 
     def _entries(self, form: QuadraticForm) -> Array:
@@ -154,7 +155,7 @@ class LinearView(TableEstimator):
 
         X is read some rows at a time, so that a `scan` and its view need not fit in memory. The file has `columns` of
         X (all of them by default, [] for none), the number of the row and the axes; `settings` are those of
-        `transform` (view=, unknown=).
+        `transform` (labels=, view=, unknown=).
 
         >>> from imapce import IMAPCE
         >>> X = np.random.default_rng(0).normal(size=(60, 4))
@@ -165,18 +166,35 @@ class LinearView(TableEstimator):
         from imapce.estimators.view_file import write_view
 
         check_is_fitted(self)
+        labels, start = settings.pop("labels", None), 0
+
+        def placed(rows: Any) -> Array:
+            nonlocal start
+            if labels is None:
+                return on_host(self.transform(rows, **settings))
+            # Rows come some at a time, and their labels all at once.
+            stop = start + len(rows)
+            some, start = labels[start:stop], stop
+            return on_host(self.transform(rows, labels=some, **settings))
+
         return write_view(
             path,
             X,
-            lambda rows: on_host(self.transform(rows, **settings)),
+            placed,
             axes=self.get_feature_names_out().tolist(),
             reads=self.input_columns,
             columns=columns,
         )
 
-    def _view(self, X: Any) -> Array:
+    def _view(self, X: Any, labels: Any = None) -> Array:
         check_is_fitted(self)
-        return self._shown(X, self.components_)
+        return self._with_labels(self._shown(X, self.components_), X, self.components_, labels)
+
+    def _with_labels(self, view: Any, X: Any, components: Array, labels: Any) -> Any:
+        """Rows in the view with these axes, where what is known of them beside their columns takes part in it."""
+        if labels is not None:
+            raise InvalidValueError("labels must be None: no labels were known in fit, so none take part in the view.")
+        return view
 
     def _shown(self, X: Any, components: Array, unknown: Unknown | None = None) -> Any:
         """New rows in the view with these axes (m, d), where and as X is."""
@@ -199,8 +217,9 @@ class LinearView(TableEstimator):
 
         return side_by_side(as_array(self._shown_lazily(X, np.concatenate(axes), unknown)), len(axes))
 
-    def plot(self, X: Any, *, color: Any = None, **settings: Any) -> Figure:
-        """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`.
+    def plot(self, X: Any, *, color: Any = None, labels: Any = None, **settings: Any) -> Figure:
+        """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`, `labels`
+        those of `IMAPCE.transform`.
 
         >>> from imapce import IMAPCE
         >>> X = np.random.default_rng(0).normal(size=(60, 4))
@@ -210,26 +229,36 @@ class LinearView(TableEstimator):
         from imapce.plotting.scatter import plot_embedding
 
         settings.setdefault("axis_names", self.get_feature_names_out().tolist())
-        return plot_embedding(self._view(X), color=color, **settings)
+        return plot_embedding(self._view(X, labels), color=color, **settings)
 
     def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
         """`fit`, then the view of the same rows, which are read once for both (but where they lie on a cluster)."""
         matrix = self._fit_whole(X, prior)
         if is_dask(X):
-            return self._shown_lazily(X, self.components_)
-        return in_kind_of(X, self._placed(matrix, self.components_))
+            view = self._shown_lazily(X, self.components_)
+        else:
+            view = in_kind_of(X, self._placed(matrix, self.components_))
+        return self._with_known_labels(view, X, prior)
+
+    def _with_known_labels(self, view: Any, X: Any, prior: Any) -> Any:
+        """The view of the rows of `fit` where their labels take part in it."""
+        return view
+
+    def _axes_of_columns(self, components: Array) -> Array:
+        """Axes (m, d) as they act on the standardised columns of a row."""
+        return components
 
     def _column_weights(self, components: Array) -> Array:
         """Axes (m, d) as weights (d, m) of the columns in their own units."""
         inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
-        return (components * inverse).T
+        return (self._axes_of_columns(components) * inverse).T
 
     def _placed(self, matrix: Any, components: Array) -> Array:
         """Rows as they were read, in the view with these axes (m, d)."""
         with threads_for(*matrix.shape):
             return projected(matrix, self._column_weights(components), self.mean_)
 
-    def influence(self, X: Any) -> Array:
+    def influence(self, X: Any, *, labels: Any = None) -> Array:
         """How much of the view each row decides: n·max(‖qᵢ‖²/Σ‖q‖², sᵢ²/Σs²) with q = XV and s = qᵀ(Σqqᵀ)⁻¹q.
 
         The first is the row's share of the variance kept, ‖XV‖², the second its share of the kurtosis, both among the
@@ -243,7 +272,7 @@ class LinearView(TableEstimator):
         """
         check_is_fitted(self)
         # The shares are among all rows, so those of a cluster come here: two numbers for each.
-        view = np.array(self._view(X)) if is_dask(X) else on_host(self._placed(self._read(X), self.components_))
+        view = np.array(on_host(self._view(X, labels)))
         # In the largest value's units, whose fourth powers fit in a float.
         view /= max(float(np.abs(view).max(initial=0.0)), np.finfo(np.float64).tiny)
         variance = np.einsum("ik,ik->i", view, view)

@@ -26,7 +26,6 @@ Labels = NDArray[np.intp]
 METHODS = ("dpgmm", "hdbscan")
 # "joint" finds the clusters once and in all directions (`partition`), the others view by view.
 CLUSTERERS = ("auto", "joint", *METHODS)
-OUTLIER = -1
 # Above so many rows a seeded sample is clustered and the rest assigned. The mixture of 10,000 rows takes 1.4 s and that
 # of 4,000 takes 0.6 s, and a few Gaussians in the plane are known well from either.
 CLUSTER_ALL = 10_000

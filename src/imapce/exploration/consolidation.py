@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.exploration.clustering import OUTLIER
-from imapce.exploration.merging import merged
-from imapce.exploration.mixture import BLOCK, gaussians_of
-from imapce.exploration.partition import SAMPLE, Space
+from imapce.clusters.merging import merged
+from imapce.clusters.mixture import BLOCK, gaussians_of
+from imapce.clusters.partition import SAMPLE, Space
 from imapce.rows.base import Rows
 
 Array = NDArray[np.float64]

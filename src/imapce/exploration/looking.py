@@ -15,7 +15,7 @@ from imapce.common.threads import threads_for
 from imapce.common.watch import Tell, Watch
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
-from imapce.exploration.partition import Partition, partition_of
+from imapce.clusters.partition import Partition, partition_of
 from imapce.exploration.record import Feature
 from imapce.exploration.results import Results
 from imapce.exploration.steps import Look, Step, View, features_apart

@@ -16,7 +16,7 @@ from imapce.common.records import Comparable
 from imapce.common.words import counted
 from imapce.errors import InvalidValueError
 from imapce.exploration.shown import taken_in_words
-from imapce.exploration.structure import Structure
+from imapce.clusters.structure import Structure
 from imapce.priors.kinds import Prior
 from imapce.rows.base import Rows
 

@@ -18,7 +18,7 @@ from imapce.exploration.choices import named_clusters
 from imapce.exploration.clustering import OUTLIER
 from imapce.exploration.consolidation import consolidated
 from imapce.exploration.looking import Cancel, Looking
-from imapce.exploration.partition import Space, split_of
+from imapce.clusters.partition import Space, split_of
 from imapce.exploration.record import Regrouping, TakenCluster
 from imapce.exploration.steps import features_apart
 

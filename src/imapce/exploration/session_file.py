@@ -26,7 +26,7 @@ from imapce.exploration.record import (
     TakenCluster,
     clusters_after,
 )
-from imapce.exploration.structure import Structure
+from imapce.clusters.structure import Structure
 from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset, known_labels
 from imapce.priors.labels import ReadLabels
 

@@ -28,7 +28,7 @@ from imapce.exploration.choices import names_of_rows, size_of_clusters
 from imapce.exploration.clustering import CLUSTERERS
 from imapce.exploration.knowledge import knowledge_in_words
 from imapce.exploration.own_file import OwnFile
-from imapce.exploration.partition import Partition
+from imapce.clusters.partition import Partition
 from imapce.exploration.record import (
     AcceptedStep,
     DataPrint,
@@ -42,7 +42,7 @@ from imapce.exploration.record import (
 from imapce.exploration.shown import ShownExploration
 from imapce.exploration.steps import Look, Step
 from imapce.exploration.stopping import StructureTest
-from imapce.exploration.structure import Structure
+from imapce.clusters.structure import Structure
 from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list, known_labels, known_rows, require_same_index
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows

@@ -23,7 +23,7 @@ from imapce.exploration.clustering import Clustering, cluster_view
 from imapce.exploration.record import Feature
 from imapce.exploration.refinement import AXES, REFINED_ROWS, numbered, refined
 from imapce.exploration.shown import ShownStep, clusters_of_view
-from imapce.exploration.structure import Structure
+from imapce.clusters.structure import Structure
 from imapce.priors.kinds import Prior
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows

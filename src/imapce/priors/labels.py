@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from imapce.common.checks import is_missing
 from imapce.common.clusters import is_dask
+from imapce.common.records import Comparable
+from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.tables.encode import is_table
@@ -63,7 +65,7 @@ class ReadLabels:
         told = entries[stated]
         if not len(told):
             raise InvalidValueError("Labels(y) has no label, all are missing, so nothing is known; pass prior=None.")
-        if all(isinstance(one, numbers.Real) and not isinstance(one, (bool, np.bool_)) for one in told):
+        if all(map(_is_number, told)):
             return cls._of_numbers(told.astype(np.float64), stated, title)
         kinds = {one: place for place, one in enumerate(sorted(set(map(str, told))))}
         most = min(MOST_CLASSES, max(2, len(told) // ROWS_PER_CLASS))
@@ -77,6 +79,24 @@ class ReadLabels:
         values = np.full(len(entries), MISSING, dtype=np.intp)
         values[stated] = [kinds[str(one)] for one in told]
         return cls._varying(cls(tuple(kinds), values, title))
+
+    @classmethod
+    def of_new_rows(cls, y: Any, n_rows: int | None = None) -> ReadLabels:
+        """Labels of rows that a fitted model is to place: any number of rows may have the same one, or none."""
+        if isinstance(y, ReadLabels):
+            _require_length(len(y.values), n_rows)
+            return y
+        entries, title = _entries(y)
+        _require_length(len(entries), n_rows)
+        stated = np.fromiter((not is_missing(one) for one in entries), dtype=bool, count=len(entries))
+        if stated.any() and all(_is_number(one) for one in entries[stated]):
+            values = np.full(len(entries), np.nan)
+            values[stated] = entries[stated].astype(np.float64)
+            return cls(None, values, title)
+        names = sorted(set(map(str, entries[stated])))
+        places = np.full(len(entries), MISSING, dtype=np.intp)
+        places[stated] = [names.index(str(one)) for one in entries[stated]]
+        return cls(tuple(names), places, title)
 
     @classmethod
     def _of_numbers(cls, told: Array, stated: Mask, title: str | None) -> ReadLabels:
@@ -127,27 +147,71 @@ class ReadLabels:
         digest.update(np.ascontiguousarray(self.values, dtype="<f8").tobytes())
         return digest.hexdigest()
 
+    def as_numbers(self) -> ReadLabels:
+        """Classes that are written as numbers, as numbers again: few rows may repeat what many do not."""
+        assert self.names is not None
+        try:
+            values = np.array([*map(float, self.names), np.nan])[self.values]
+        except ValueError as error:
+            raise InvalidValueError(f"labels must be numbers, as in fit; got {self.names[0]!r}.") from error
+        return ReadLabels(None, values, self.title)
+
     def of_rows(self, rows: Any) -> ReadLabels:
         """The labels of some rows, by mask or positions."""
         return ReadLabels(self.names, self.values[rows], self.title)
 
-    @property
-    def columns(self) -> Array:
-        """L (n, q).
 
-        >>> ReadLabels.read([0, 1, 1, 0, None], 5).columns[:, 0].tolist()
-        [0.5, -0.5, -0.5, 0.5, 0.0]
-        """
-        stated = self.stated
-        L = np.zeros((len(self.values), 1))
+@dataclass(frozen=True, eq=False)
+class LabelCode(Comparable):
+    """How labels become columns L: of the classes `names` one each, less its share, or a number less its mean, in units
+    of its spread. A row without a label is 0 in all of them: it says nothing.
+
+    >>> labels = ReadLabels.read([0, 1, 1, 0, None], 5)
+    >>> LabelCode.of(labels).columns(labels)[:, 0].tolist()
+    [0.5, -0.5, -0.5, 0.5, 0.0]
+    """
+
+    names: tuple[str, ...] | None
+    centre: Array
+    unit: float = 1.0
+    title: str | None = None
+
+    @classmethod
+    def of(cls, labels: ReadLabels) -> LabelCode:
+        """The code of some labels, of the classes that are there."""
+        told = labels.values[labels.stated]
+        if labels.names is None:
+            spread = max(float(told.std()), np.finfo(np.float64).tiny)
+            return cls(None, np.array([float(told.mean())]), spread, labels.title)
+        sizes = np.bincount(told, minlength=len(labels.names))
+        present = tuple(name for name, size in zip(labels.names, sizes, strict=True) if size)
+        return cls(present, sizes[sizes > 0] / len(told), title=labels.title)
+
+    def columns(self, labels: ReadLabels) -> Array:
+        """L (n, q) of labels; a class that the code does not know is refused."""
+        stated = labels.stated
         if self.names is None:
-            L[stated, 0] = self.values[stated]
+            if labels.names is not None:
+                labels = labels.as_numbers()
+            L = np.where(stated, labels.values, self.centre[0])[:, None].astype(np.float64)
         else:
-            present = np.unique(self.values[stated])
-            L = (self.values[:, None] == present).astype(np.float64)
-        L[stated] -= L[stated].mean(axis=0)
-        if self.names is None:
-            L /= max(float(L[stated].std()), np.finfo(np.float64).tiny)
+            entries = (
+                labels.entries
+                if labels.names is not None
+                else np.array(
+                    [f"{one:.15g}" if there else None for one, there in zip(labels.values, stated, strict=True)],
+                    dtype=object,
+                )
+            )
+            strangers = sorted(set(entries[stated].tolist()) - set(self.names))
+            if strangers:
+                raise InvalidValueError(
+                    f"labels must be classes that fit saw ({listing(self.names, 5)}); got {strangers[0]!r}. Pass None "
+                    "for rows whose class is new: nothing is then taken from them."
+                )
+            L = (entries[:, None] == np.array(self.names, dtype=object)).astype(np.float64)
+        L = (L - self.centre) / self.unit
+        L[~stated] = 0.0
         return L
 
 
@@ -165,12 +229,14 @@ class LabelTerm:
     values: Array
     stated: Mask
     shared: Array
+    codes: tuple[LabelCode, ...] = ()
 
     @classmethod
     def of(cls, labels: ReadLabels, X: StandardizedRows) -> LabelTerm:
         """The term of some labels; one pass over the rows."""
-        L = labels.columns
-        return cls(L, labels.stated, X.cross(L))
+        code = LabelCode.of(labels)
+        L = code.columns(labels)
+        return cls(L, labels.stated, X.cross(L), (code,))
 
     @classmethod
     def beside_each_other(cls, terms: list[LabelTerm]) -> LabelTerm | None:
@@ -181,6 +247,7 @@ class LabelTerm:
             np.column_stack([one.values for one in terms]),
             np.logical_and.reduce([one.stated for one in terms]),
             np.column_stack([one.shared for one in terms]),
+            tuple(code for one in terms for code in one.codes),
         )
 
     @property
@@ -220,6 +287,10 @@ def _entries(y: Any) -> tuple[NDArray[np.object_], str | None]:
     entries = np.empty(len(listed), dtype=object)
     entries[:] = listed
     return entries, None if title is None else str(title)
+
+
+def _is_number(entry: Any) -> bool:
+    return isinstance(entry, numbers.Real) and not isinstance(entry, (bool, np.bool_))
 
 
 def _days(moment: datetime.date) -> float:

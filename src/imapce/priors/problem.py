@@ -3,13 +3,14 @@
     X  the rows that count, (x − mean)/σ            Y  what is known, one term for each prior
     Z  the rows of X that no subset covers          set aside: gross outliers, which no mean, scale or moment counts
 
-It is posed once and read by all: the search for a view, the refinement of its clusters, the test for what is left.
+Known columns and labels are weighed as the paper does, or explained away: then `told` holds them beside the rows, and
+once their effect B is found, `given(B)` is the problem of X° = X − LB. It is posed once and read by all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from imapce.common.words import listed
 from imapce.errors import InvalidValueError
+from imapce.priors.effect import Effect
 from imapce.priors.kinds import (
     Attributes,
     Labels,
@@ -29,8 +31,10 @@ from imapce.priors.kinds import (
     without_rows,
 )
 from imapce.priors.labels import LabelTerm
-from imapce.priors.terms import Known, PriorTerms
+from imapce.priors.terms import Known, PriorTerms, Told
 from imapce.rows.base import Rows
+from imapce.rows.beside import RowsBeside
+from imapce.rows.moment_tensor import MomentTensorRows, moment_tensor_pays
 from imapce.rows.open import open_rows
 from imapce.rows.outliers import outlying_rows, set_aside
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
@@ -72,6 +76,16 @@ class Problem:
     set_aside: Mask
     remarks: tuple[str, ...] = ()
     groups: NDArray[np.intp] | None = None
+    told: Told | None = None
+    effect: Effect | None = None
+
+    def given(self, effect: Effect) -> Problem:
+        """The same problem of the rows less the effect of what is told."""
+        assert self.told is not None
+        X, Z = self.told.given(effect.weights)
+        parts = tuple(part.given(self.told, effect.weights) for part in self.Y.parts)
+        terms = replace(self.Y, parts=parts, erased=_bound(X, self.Y.erased_columns, self.Y.erased_labels))
+        return replace(self, X=X, Y=terms, Z=Z, effect=effect)
 
     @property
     def known_columns(self) -> Mask:
@@ -80,9 +94,17 @@ class Problem:
 
     @property
     def hidden_columns(self) -> Mask:
-        """The columns of X that a view is not to show: known or erased, and varying."""
-        known = self.known_columns
-        return known if self.Y.erased_columns is None else known | (self.Y.erased_columns & self.X.informative)
+        """The columns of the table that a view is not to show: known or erased, and varying."""
+        hidden = self.known_columns
+        varying = self._as_read.informative[: len(hidden)]
+        for columns in (self.Y.erased_columns, self.Y.explained_columns):
+            hidden = hidden if columns is None else hidden | (columns & varying)
+        return hidden
+
+    @property
+    def _as_read(self) -> StandardizedRows:
+        """The rows to explore with all their columns, whatever was explained away."""
+        return self.Z if self.told is None else self.told.Z
 
     @property
     def sources(self) -> NDArray[np.intp]:
@@ -103,9 +125,9 @@ class Problem:
     def known_values(self, rows: Mask) -> tuple[Array, Mask]:
         """What a view is not to show of some of the rows to explore (m, q), and which of them say it (m,)."""
         columns = np.flatnonzero(self.hidden_columns)
-        units = np.zeros((self.X.n_features, len(columns)))
+        units = np.zeros((self._as_read.n_features, len(columns)))
         units[columns, np.arange(len(columns))] = 1.0
-        values = self.Z.project(units, rows)
+        values = self._as_read.project(units, rows)
         labels = self.Y.labels
         if labels is None:
             return values, np.ones(len(values), dtype=bool)
@@ -144,8 +166,12 @@ def pose(
     standardize: bool = True,
     missing: Missing = "error",
     trim: bool = False,
+    explain: bool = False,
 ) -> Problem:
-    """The problem of `rows`, read by `reader`, given what is known; with `trim` gross outliers are set aside."""
+    """The problem of `rows`, read by `reader`, given what is known; with `trim` gross outliers are set aside.
+
+    With `explain` known columns and labels are to be explained away; else each adds the paper's term to Y.
+    """
     X = standardized_data(rows, reader, n_components=n_components, standardize=standardize)
     outlying = _outlying(rows, priors, n_components) if trim else np.zeros(rows.n_rows, dtype=bool)
     remarks: list[str] = []
@@ -154,20 +180,28 @@ def pose(
         rows, priors = rows.without(outlying), without_rows(priors, outlying)
         X = standardized_data(rows, reader, n_components=n_components, standardize=standardize)
 
+    terms = {id(prior): LabelTerm.of(known_labels(prior, X.n_rows), X) for prior in priors if isinstance(prior, Labels)}
+    labels = [terms[id(prior)] for prior in priors if id(prior) in terms]
+    whole, sources = rows, reader.groups
+    if explain and labels:
+        whole = _beside(rows, np.column_stack([term.values for term in labels]), n_components)
+        sources = _own_groups(reader.groups, X.n_features, whole.n_features)
+
     def standardized(some: Rows) -> StandardizedRows:
-        return StandardizedRows(some, groups=reader.groups, standardize=standardize)
+        groups = reader.groups if some.n_features == X.n_features else sources
+        return StandardizedRows(some, groups=groups, standardize=standardize)
 
     parts: list[Known] = []
     known: Mask | None = None
-    erased = np.zeros(X.n_features, dtype=bool)
+    erased, explained = np.zeros(X.n_features, dtype=bool), np.zeros(X.n_features, dtype=bool)
     weighed_labels: list[LabelTerm] = []
     erased_labels: list[LabelTerm] = []
     for prior in priors:
         if isinstance(prior, Labels):
-            term = LabelTerm.of(known_labels(prior, X.n_rows), X)
+            term = terms[id(prior)]
             if prior.erase:
                 erased_labels.append(term)
-            else:
+            elif not explain:
                 weighed_labels.append(term)
                 parts.append(Known(prior.weight, term.explained, int(term.stated.sum()), np.zeros_like(erased)))
             continue
@@ -175,6 +209,8 @@ def pose(
             columns = known_columns(prior, reader)
             if prior.erase:
                 erased |= columns
+            elif explain:
+                explained |= columns
             else:
                 parts.append(Known(prior.weight, X.with_columns(columns), X.n_rows, columns & X.informative))
             continue
@@ -189,24 +225,67 @@ def pose(
         else:
             subset = known_rows(prior, X.n_rows)
             known = subset if known is None else known | subset
-            Y = standardized(X.rows.subset(subset))
+            Y = standardized(whole.subset(subset))
         parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y, isinstance(prior, Samples)))
     if known is not None and X.n_rows - int(known.sum()) < n_components + 1:
         raise InvalidValueError(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
             f"{n_components + 1} are needed for this many components; name fewer rows as known."
         )
-    bound = [*([X.second_moment.columns(erased)] if erased.any() else []), *(term.shared for term in erased_labels)]
-    terms = PriorTerms(
+    together = LabelTerm.beside_each_other(erased_labels)
+    known_terms = PriorTerms(
         tuple(parts),
         known,
-        np.column_stack(bound) if bound else None,
+        _bound(X, erased if erased.any() else None, together),
         erased if erased.any() else None,
-        LabelTerm.beside_each_other([*weighed_labels, *erased_labels]),
+        together,
+        LabelTerm.beside_each_other(labels),
         LabelTerm.beside_each_other(weighed_labels),
+        explained if explained.any() else None,
     )
     Z = X if known is None else standardized(rows.subset(~known))
-    return Problem(X, terms, Z, n_components, outlying, tuple(remarks), reader.groups)
+    told = None
+    if explain and (labels or erased.any() or explained.any()):
+        beside = X if whole is rows else standardized(whole)
+        told = Told(
+            beside,
+            beside if known is None else standardized(whole.subset(~known)) if whole is not rows else Z,
+            *_places(erased | explained, erased, [term in erased_labels for term in labels], labels),
+            n_features=X.n_features,
+            codes=tuple(code for term in labels for code in term.codes),
+        )
+    return Problem(X, known_terms, Z, n_components, outlying, tuple(remarks), reader.groups, told)
+
+
+def _beside(rows: Rows, values: Array, n_components: int) -> Rows:
+    """[x | l], folded where the rows were and it still pays."""
+    joined = RowsBeside(rows, values)
+    pays = rows.folded and moment_tensor_pays(joined.n_rows, joined.n_features, n_components)
+    return MomentTensorRows(joined) if pays else joined
+
+
+def _own_groups(groups: NDArray[np.intp] | None, n_features: int, n_joined: int) -> NDArray[np.intp] | None:
+    """The source of every column of [x | l]; columns of labels are each their own."""
+    if groups is None:
+        return None
+    return np.concatenate([groups, groups.max() + 1 + np.arange(n_joined - n_features)])
+
+
+def _places(
+    columns: Mask, erased: Mask, label_is_erased: list[bool], labels: list[LabelTerm]
+) -> tuple[NDArray[np.intp], Mask]:
+    """Where the known stands among the columns of [x | l], and which of it is erased."""
+    own = np.flatnonzero(columns)
+    widths = [term.values.shape[1] for term in labels]
+    of_labels = np.repeat(np.array(label_is_erased, dtype=bool), widths)
+    return np.append(own, len(columns) + np.arange(sum(widths))), np.append(erased[own], of_labels)
+
+
+def _bound(X: StandardizedRows, columns: Mask | None, labels: LabelTerm | None) -> Array | None:
+    """C_X[:, A] and XᵀL (d, q), to which every axis is to be orthogonal; None where nothing is erased."""
+    bound = [] if columns is None else [X.second_moment.columns(columns)]
+    bound += [] if labels is None else [X.cross(labels.values)]
+    return np.column_stack(bound) if bound else None
 
 
 def require_shape(shape: tuple[int, ...], n_components: int) -> None:

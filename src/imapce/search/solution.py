@@ -43,9 +43,10 @@ class Trace(Comparable):
 class Optimum(Comparable):
     """A distinct view: its axes (k, d), where it was found (α, μ), f, κ, how many starts reached it, and its scores.
 
-    α = ∞ says that the known columns had no part in the view at all. `kept` is the share of each row's neighbourhood
-    that the view keeps, beyond chance (`choice/neighbours.py`). A number that nobody asked for is NaN: a search at
-    one setting scores nothing, and `minimize` itself knows neither α nor κ.
+    α = ∞ says that what is known was explained away, or nothing was: no rows were weighed. `seen` is the share of rows
+    whose nearest in the view tell their cluster, and `kept` the share of their neighbourhoods that the view keeps,
+    beyond chance (`choice/seen.py`). A number that nobody asked for is NaN: a search at one setting scores nothing, and
+    `minimize` itself knows neither α nor κ.
 
     >>> Optimum(np.eye(2, 5), objective=3.0, separation=0.5, leakage=0.2).score
     0.4
@@ -62,13 +63,14 @@ class Optimum(Comparable):
     mu: float = np.nan
     separation: float = np.nan
     leakage: float = np.nan
+    seen: float = np.nan
     kept: float = np.nan
     relative_gradient: float = np.nan
     converged: bool = True
 
     def __repr__(self) -> str:
         told = {"alpha": self.alpha, "mu": self.mu, "objective": self.objective, "kurtosis": self.kurtosis}
-        told |= {"separation": self.separation, "leakage": self.leakage, "kept": self.kept}
+        told |= {"separation": self.separation, "leakage": self.leakage, "seen": self.seen, "kept": self.kept}
         numbers = ", ".join(f"{name}={value:.4g}" for name, value in told.items() if not np.isnan(value))
         k, d = self.components.shape
         return f"Optimum({numbers}, starts={self.starts}, {k} axes of {d} columns)"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from imapce.exploration.mixture import Mixture, choose, component_of, fit_mixture, start, tree_of
+from imapce.clusters.mixture import Mixture, choose, component_of, fit_mixture, start, tree_of
 
 RNG = np.random.default_rng(0)
 
@@ -34,7 +34,7 @@ def test_a_component_of_fewer_rows_than_it_takes_gives_way() -> None:
 
 
 def test_more_rows_than_a_block_go_to_the_components_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imapce.exploration.mixture.BLOCK", 3)
+    monkeypatch.setattr("imapce.clusters.mixture.BLOCK", 3)
     mixture = Mixture(np.full(3, 1 / 3), np.array([[0.0], [5.0], [9.0]]), np.ones((3, 1, 1)))
     rows = np.array([[0.0], [4.0], [9.0], [6.0], [8.0]])
     assert component_of(mixture, rows, np.ones(3, dtype=bool)).tolist() == [0, 1, 2, 1, 2]

@@ -67,6 +67,10 @@ class Mixture(Comparable):
         volume = np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(axis=1)
         return np.log(self.weights) + volume - 0.5 * distance - 0.5 * q * np.log(2 * np.pi)
 
+    def shares(self, Z: Array) -> Array:
+        """The share of every component in every row (n, k)."""
+        return _shares(self.log_joint(Z))[0]
+
     def log_density(self, Z: Array) -> Array:
         """ln f(z), (n,)."""
         return _shares(self.log_joint(Z))[1]

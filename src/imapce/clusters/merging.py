@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from imapce.common.watch import UNWATCHED, Watch
-from imapce.exploration.mixture import folds_of
+from imapce.clusters.mixture import folds_of
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

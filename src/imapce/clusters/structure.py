@@ -24,7 +24,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from imapce.common.watch import UNWATCHED, Watch
-from imapce.exploration.mixture import FOLD_ITERATIONS, Choice, fit_mixture, folds_of, start, tree_of
+from imapce.clusters.mixture import FOLD_ITERATIONS, Choice, fit_mixture, folds_of, start, tree_of
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -70,7 +70,7 @@ def is_structure(
     to its rows in the q axes. Without `valleys` only the dependence counts: between the few values of columns that
     share nothing there is always a valley (random true/false columns, 300×5: z above 3.5 in 12 of 12 tables).
 
-    >>> from imapce.exploration.mixture import choose
+    >>> from imapce.clusters.mixture import choose
     >>> rows = np.random.default_rng(0).standard_normal((200, 3))
     >>> rows[:100] += 9
     >>> found = choose(rows)

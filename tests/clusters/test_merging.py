@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from imapce.exploration.merging import merged, separation
+from imapce.clusters.merging import merged, separation
 
 
 def blobs(n: int, apart: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,92 @@
+"""What the known explains of the rows, given their clusters: x = m_c + Bᵀl + e,  e ~ N(0, S_c).
+
+What is known has an effect on the rows, B, and what is left is rows less that effect, X° = X − LB. Clusters and effect
+take turns, begun with all that the known explains alone:
+
+    B = regression of X on L      →  clusters of X − LB, their number by rows left out
+    B = regression of X on [shares of the clusters, L]  →  one step of EM in X − LB  →  …  until X° rests
+
+What clusters explain better is given back to them: of two runs that hold one cell type each, the difference of the runs
+is that of the types. On twelve stories (`experiments known`, development tables) a regression on the known alone leaves
+the other label at a 15-NN accuracy of 0.81, and with turns 0.84.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.clusters.mixture import Choice, Mixture, choose, fit_mixture
+from imapce.clusters.space import Space, effect_of
+from imapce.common.watch import UNWATCHED, Watch
+from imapce.priors.effect import Effect
+from imapce.priors.problem import Problem
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+TURNS = 10
+# Mean change of X°, in its spread, below which it rests.
+RESTED = 1e-3
+# Rows that B is learned from, a sample of more: a class of 1 % of them has its mean to 0.07 standard deviations.
+LEARNED_ROWS = 20_000
+
+
+def explained(space: Space, watch: Watch = UNWATCHED) -> tuple[Space, Choice]:
+    """The mixture of the rows given the known, and the space of them less its effect.
+
+    >>> from imapce.priors.kinds import Labels
+    >>> from imapce.priors.problem import pose
+    >>> from imapce.rows.open import open_rows
+    >>> from imapce.tables.reader import Reader
+    >>> rng, kind, run = np.random.default_rng(0), np.arange(300) % 2, np.arange(300) // 150
+    >>> X = rng.standard_normal((300, 3)) + 9 * np.column_stack([kind, kind, run])
+    >>> reader, matrix = Reader.learn(X)
+    >>> problem = pose(open_rows(matrix), [Labels(run)], reader, n_components=2, explain=True)
+    >>> found = explained(Space.of(problem, np.ones(300, dtype=bool)))[1]
+    >>> bool(np.all((found.labels == found.labels[0]) == (kind == kind[0])))
+    True
+    """
+    found = choose(space.points, watch)
+    if not space.known.shape[1] or len(found.mixture.weights) == 1:
+        return space, found
+    mixture, shares = found.mixture, found.mixture.shares(space.points)
+    for _ in range(TURNS):
+        watch.tell("explaining the known given the clusters")
+        before, space = space.points, space.given(shares)
+        if np.abs(space.points - before).mean() <= RESTED * before.std():
+            break
+        mixture, shares = fit_mixture(space.points, shares, kappa=found.kappa, iterations=1)
+    return space, Choice(mixture, shares.argmax(axis=1), found.size, found.kappa)
+
+
+def effect_on_columns(problem: Problem, space: Space, mixture: Mixture) -> Effect:
+    """B on every column of the table, from all rows to explore or a sample of them, given the clusters of `space`."""
+    told = problem.told
+    assert told is not None
+    Z, d = told.Z, told.n_features
+    rows = Z.content_mask(LEARNED_ROWS)
+    shares = mixture.shares(Z.project(space.basis.T, rows))
+    known = told.rest.known(rows)
+    # Σ l zᵀ of the rows asked: the one thing about all columns that B needs.
+    chosen = Z.rows.unfolded.subset(rows)
+
+    def products(values: Array) -> Array:
+        total = chosen.cross(values) - np.outer(Z.mean - Z.rows.origin, values.sum(axis=0))
+        inverse = np.divide(1.0, Z.scale, out=np.zeros_like(Z.scale), where=Z.scale > 0)
+        return (inverse[:, None] * total)[:d].T
+
+    B = effect_of(known, products, shares)
+    # What the known tells wholly, such as itself, it explains whatever the clusters are.
+    alone = effect_of(known, products, leaning=0.0)
+    explains = np.einsum("qd,qd->d", alone, products(known - known.mean(axis=0)))
+    varies = (
+        chosen.moments().variance[:d]
+        * len(known)
+        * np.divide(1.0, Z.scale[:d] ** 2, out=np.zeros(d), where=Z.scale[:d] > 0)
+    )
+    wholly = explains >= (1 - 1e-9) * varies
+    # Erased columns and labels bind the axes of views; clusters are free of all they explain.
+    B = np.where(wholly | told.erased[:, None], alone, B)
+    inverse = np.divide(1.0, Z.scale[told.places], out=np.zeros(len(B)), where=Z.scale[told.places] > 0)
+    return told.effect(inverse[:, None] * B * Z.scale[:d])

@@ -1,0 +1,77 @@
+"""The effect of the known on the rows: x° = x − Bᵀl, with l the known columns and labels of a row.
+
+B is kept in the units of the table, so that it means the same for X, for the rows left to explore and for new rows,
+whatever each is standardised with. It is found in `clusters/given.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.common.records import Comparable
+from imapce.priors.labels import LabelCode, ReadLabels
+from imapce.rows.base import Rows
+from imapce.rows.beside import RowsBeside
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Effect(Comparable):
+    """B (q, d) of known `columns` (by place) and then of labels, each read as its code says.
+
+    >>> effect = Effect(np.array([0]), (), np.array([[0.0, 2.0, -1.0]]))
+    >>> effect.frame(np.array([[0.0, 1.0, 0.0]]), np.ones(3)).tolist()
+    [[-2.0, 1.0, 0.0]]
+    """
+
+    columns: Ints
+    codes: tuple[LabelCode, ...]
+    weights: Array
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+        return self.weights.shape[1]
+
+    @property
+    def places(self) -> Ints:
+        """Where the known stands among the columns of [x | l]."""
+        return np.append(self.columns, self.n_features + np.arange(len(self.weights) - len(self.columns)))
+
+    def only(self, kept: NDArray[np.bool_]) -> Effect:
+        """The effect of some of the known (q,): whole columns and whole labels."""
+        own = len(self.columns)
+        starts = own + np.cumsum([0, *(len(code.centre) for code in self.codes)])[:-1].astype(np.intp)
+        codes = tuple(code for code, start in zip(self.codes, starts, strict=True) if kept[start])
+        return Effect(self.columns[kept[:own]], codes, self.weights[kept])
+
+    def beside(self, labels: Sequence[ReadLabels]) -> Array:
+        """L (n, q) of the labels of some rows, one for each code."""
+        return np.column_stack([code.columns(one) for code, one in zip(self.codes, labels, strict=True)])
+
+    def joined(self, rows: Rows, labels: Sequence[ReadLabels]) -> Rows:
+        """[x | l]; the rows themselves where no label is known."""
+        return RowsBeside(rows, self.beside(labels)) if self.codes else rows
+
+    def scales(self, scale: Array) -> Array:
+        """The scales (d + q,) of [x | l] whose columns x have these: labels stay as they are."""
+        return np.append(scale, np.ones(len(self.weights) - len(self.columns)))
+
+    def frame(self, components: Array, scale: Array) -> Array:
+        """[V; −BV]ᵀ (k, d + q): axes (k, d) of x° as those of [x | l], both in units of these scales."""
+        d = self.n_features
+        frame = np.zeros((len(components), d + len(self.weights) - len(self.columns)))
+        frame[:, :d] = components
+        frame[:, self.places] -= components @ self.standardized(scale).T
+        return frame
+
+    def standardized(self, scale: Array) -> Array:
+        """B (q, d) for columns in units of these scales."""
+        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        return self.scales(scale)[self.places][:, None] * self.weights * inverse
