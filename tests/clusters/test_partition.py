@@ -154,7 +154,7 @@ def test_a_cancelled_search_changes_nothing() -> None:
     exploration.propose(clusters=False)
     with pytest.raises(CancelledError, match="looking for clusters in all directions"):
         exploration.propose(progress=lambda words, share: told.append(words), cancel=lambda: len(told) > 5)
-    assert clusters.structure is None
+    assert exploration.structure is None
     assert exploration.propose() == session(X).propose()
 
 

@@ -32,7 +32,7 @@ def test_noise_of_any_kind_is_one_group(kind: str, seed: int) -> None:
     assert exploration.stop_reason.endswith("; the 300 rows are one group.")
     step = exploration.propose()
     assert step.structure is not None
-    assert step.structure == clusters.structure
+    assert step.structure == exploration.structure
     assert not step.structure.clear
     assert step.most_distinct == ()
 
@@ -80,7 +80,7 @@ def test_the_page_and_the_figure_say_how_clear_it_is(clear: bool, tmp_path: Path
     title = plot_proposal(exploration.propose()).axes[0].get_title(loc="left")
     exploration.run().report(tmp_path / "page.html")
     page = html.unescape((tmp_path / "page.html").read_text())
-    structure = clusters.structure
+    structure = exploration.structure
     assert structure is not None
     assert structure.words in page.replace("\N{NO-BREAK SPACE}", " ")
     assert ("no structure beyond chance" in title) is not clear

@@ -35,7 +35,7 @@ def state_of(exploration: Exploration, study: Study, scene: Scene) -> dict[str, 
         "undoable": len(exploration.moves),
         "redoable": exploration.redoable,
         "stop": exploration.stop_reason,
-        "structure": None if clusters.structure is None else _structure(exploration),
+        "structure": None if exploration.structure is None else _structure(exploration),
         "proposed": step is not None,
         "p_value": None if step is None else step.p_value,
         "views": 0 if step is None else len(step.views),
@@ -60,7 +60,7 @@ def _most(step: Any, scene: Scene) -> tuple[int, ...]:
 
 
 def _structure(exploration: Exploration) -> dict[str, Any]:
-    structure = clusters.structure
+    structure = exploration.structure
     assert structure is not None
     return {"clear": structure.clear, "words": structure.words}
 

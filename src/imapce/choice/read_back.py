@@ -53,7 +53,8 @@ class ReadBack:
         measure = "accuracy" if self.chance else "R²"
         of = f" ({self.what})" if self.what else ""
         clusters = "" if self.clusters is None else f", from the clusters {self.clusters:.2f}"
-        return f"The known{of} is read back from the view with {measure} {self.view:.2f}{clusters}; chance {self.chance:.2f}."
+        read = f"read back from the view with {measure} {self.view:.2f}{clusters}"
+        return f"The known{of} is {read}; chance {self.chance:.2f}."
 
 
 class KnownReader:
@@ -111,7 +112,7 @@ class KnownReader:
 
 
 def read_back(problem: Problem, V: Array, candidate: Candidate | None = None, *, what: str = "") -> ReadBack | None:
-    """How well the known is read from the view with the axes V (d, k) and from the clusters; None where none is known."""
+    """How well the known is read from the view with the axes V (d, k) and from the clusters; None: nothing is known."""
     Z = problem.Z
     if not problem.hides or Z.n_rows < FEWEST_ROWS:
         return None

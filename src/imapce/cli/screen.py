@@ -140,8 +140,8 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
         f"{counted(len(exploration.steps), 'step')}",
         "not taken": counted(len(labels) - taken - start, "row"),
     }
-    if clusters.structure is not None and clusters.structure.clear:
-        facts["structure"] = clusters.structure.words
+    if exploration.structure is not None and exploration.structure.clear:
+        facts["structure"] = exploration.structure.words
     facts["end"] = exploration.stop_reason or "not finished; go on with more steps"
     console.print(facts_table(facts))
     if not exploration.clusters_:
@@ -160,7 +160,7 @@ def exploration_facts(exploration: Exploration, words: list[str]) -> dict[str, A
         "known_rows": start,
         "taken_rows": taken,
         "rows_left": len(labels) - taken - start,
-        "structure": None if clusters.structure is None else clusters.structure.words,
+        "structure": None if exploration.structure is None else exploration.structure.words,
         "stop_reason": exploration.stop_reason,
         "steps": len(exploration.steps),
         "clusters": cluster_facts(exploration.moves),

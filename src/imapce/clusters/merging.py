@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from imapce.common.watch import UNWATCHED, Watch
 from imapce.clusters.mixture import folds_of
+from imapce.common.watch import UNWATCHED, Watch
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

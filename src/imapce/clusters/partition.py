@@ -81,8 +81,8 @@ class Partition(Comparable):
     """Clusters of the rows that are unexplored at the start, OUTLIER for others, and what gives rows to them.
 
     `clusters` (k,) are those of the mixture's components, OUTLIER where a component has no row of the `sample`; the
-    mixture lives in the directions `basis` (p, d + q) of the rows, with the known beside them, in the standardisation of
-    the start.
+    mixture lives in the directions `basis` (p, d + q) of the rows with the known beside them, as standardised at the
+    start.
     """
 
     labels: Labels

@@ -188,7 +188,7 @@ def coordinates(rows: Rows, components: Array, mean: Array, scale: Array) -> Arr
 def effect_of(
     known: Array, products: Callable[[Array], Array], shares: Array | None = None, *, leaning: float = LEANING
 ) -> Array:
-    """B (q, c) of values (m, c) ≈ shares·m + known·B, by least squares that lean on B = 0; without shares, of one cluster.
+    """B (q, c) of values (m, c) ≈ shares·m + known·B, by least squares that lean on B = 0; no shares: of one cluster.
 
     `products(D)` is Dᵀ·values for D (m, r): the values themselves may lie anywhere. What is known is taken in the
     directions of its span at unit variance, so that only what it tells counts and not how it is written: a class as

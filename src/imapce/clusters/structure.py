@@ -23,8 +23,8 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from imapce.common.watch import UNWATCHED, Watch
 from imapce.clusters.mixture import FOLD_ITERATIONS, Choice, fit_mixture, folds_of, start, tree_of
+from imapce.common.watch import UNWATCHED, Watch
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

@@ -195,20 +195,23 @@ class IMAPCE(LinearView):
         problem: Problem,
         *,
         candidate: Candidate | None = None,
+        effect: Effect | None = None,
         callback: Callable[[Progress], None] | None = None,
     ) -> None:
         """Fit to a problem that is posed already, as every step of an `Exploration` does; `fit` ends here too.
 
-        A `candidate` are the clusters of its rows where they were found before. `callback` is called after every round
+        A `candidate` are the clusters of its rows where they were found before, `effect` what the known does to rows
+        where that was. `callback` is called after every round
         of the search instead of `verbose` and may raise to cancel.
         """
         if int(problem.Z.informative.sum()) < self.n_components:
             raise FlatRowsError.of_views(self.n_components)
-        candidate = self.look_for_clusters(problem) if candidate is None else candidate
+        if candidate is None and effect is None:
+            candidate = self.look_for_clusters(problem)
         if problem.told is not None:
-            assert candidate is not None
-            assert candidate.effect is not None
-            problem = problem.given(candidate.effect)
+            effect = candidate.effect if candidate is not None else effect
+            assert effect is not None
+            problem = problem.given(effect)
             if int(problem.Z.informative.sum()) < self.n_components:
                 raise FlatRowsError.of_views(self.n_components)
         if problem.Y.erased is not None:
@@ -364,8 +367,8 @@ class IMAPCE(LinearView):
         names = ", ".join(code.title or "labels" for code in self._codes)
         if labels is None:
             raise InvalidValueError(
-                f"labels must be given for the rows of X: the view was fitted given {names}, whose effect is taken from "
-                "every row. Pass labels=..., None for a row whose label is not known; a fit with "
+                f"labels must be given for the rows of X: the view was fitted given {names}, whose effect is taken "
+                "from every row. Pass labels=..., None for a row whose label is not known; a fit with "
                 "Labels(y, erase=True) needs none."
             )
         listed = labels if isinstance(labels, list) and len(labels) == len(self._codes) > 1 else [labels]

@@ -175,7 +175,7 @@ class LinearView(TableEstimator):
             # Rows come some at a time, and their labels all at once.
             stop = start + len(rows)
             some, start = labels[start:stop], stop
-            return on_host(self.transform(rows, labels=some, **settings))
+            return on_host(self.transform(rows, labels=some, **settings))  # type: ignore[call-arg]
 
         return write_view(
             path,

@@ -16,6 +16,7 @@ from sklearn.cluster import HDBSCAN
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 
+from imapce.clusters.partition import OUTLIER
 from imapce.common.checks import require_choice
 from imapce.common.records import Comparable
 from imapce.common.threads import one_thread

@@ -13,12 +13,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.clusters.merging import merged
+from imapce.clusters.mixture import BLOCK, gaussians_of
+from imapce.clusters.space import SAMPLE, Space
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.exploration.clustering import OUTLIER
-from imapce.clusters.merging import merged
-from imapce.clusters.mixture import BLOCK, gaussians_of
-from imapce.clusters.partition import SAMPLE, Space
 from imapce.rows.base import Rows
 
 Array = NDArray[np.float64]

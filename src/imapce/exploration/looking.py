@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from imapce.clusters.partition import Candidate, Partition, candidate_of, partition_of
 from imapce.common.checks import is_whole
 from imapce.common.threads import threads_for
 from imapce.common.watch import Tell, Watch
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
-from imapce.clusters.partition import Partition, partition_of
 from imapce.exploration.record import Feature
 from imapce.exploration.results import Results
 from imapce.exploration.steps import Look, Step, View, features_apart
-from imapce.priors.kinds import Attributes, Prior, Subset, known_columns
+from imapce.priors.kinds import Attributes, Labels, Prior, Subset, known_columns, known_labels
 from imapce.priors.problem import FlatRowsError, Problem
+from imapce.rows.base import Rows
 from imapce.search.solution import Optimum
 
 Mask = NDArray[np.bool_]
@@ -94,7 +95,7 @@ class Looking(Results):
                 for one in self._other_priors:
                     if isinstance(one, Attributes):
                         known_columns(one, self._reader)
-            self._proposal, self._look, self._partition = None, None, None
+            self._proposal, self._look, self._candidate, self._partition = None, None, None, None
             self._flat, self._by_chance = False, None
             self._commit(self._moves, self._undone)
         except BaseException:
@@ -125,6 +126,8 @@ class Looking(Results):
                 number=number,
                 seed=seed,
                 watch=watch,
+                # What the known does to the rows is found once, given the clusters of all that were unexplored then.
+                effect=self._candidate_at_start(watch).effect if model.explains and self._moves else None,
             )
         except FlatRowsError:
             # Clusters that were found in all directions are there although no view of them alone is.
@@ -136,7 +139,9 @@ class Looking(Results):
         """Rows left that vary in too few directions for a view of their own, in that of the step before."""
         last, problem = self.steps[-1], self._posed(known)
         seen = Optimum(last.components, last.objective, last.kurtosis)
-        view = View(seen, last.mean, last.scale, unexplored=~known, set_aside=problem.set_aside)
+        view = View(
+            seen, last.mean, last.scale, unexplored=~known, set_aside=problem.set_aside, explained=last.explained
+        )
         words = (
             f"The rows left do not vary in {self._model.n_components} directions; this is the view of the step before."
         )
@@ -147,21 +152,42 @@ class Looking(Results):
             self._look = self._looked(watch)[0]
         return self._look
 
-    def _posed(self, known: Mask) -> Problem:
-        """The problem of the rows that are not in `known` (n,)."""
+    def _posed(self, known: Mask, *, for_clusters: bool = False) -> Problem:
+        """The problem of the rows that are not in `known` (n,).
+
+        Clusters are found given what is known, also where a number for α weighs it in the views; but α = 0 ignores it.
+        """
+        model = clone(self._model)
+        if for_clusters and model.alpha != 0:
+            model.set_params(alpha="auto")
         with threads_for(self._rows.n_rows, self._rows.n_features):
-            return clone(self._model).pose(self._rows, self._priors(known), self._reader)
+            return model.pose(self._rows, self._priors(known), self._reader)
+
+    def _candidate_at_start(self, watch: Watch) -> Candidate:
+        """The best clusters of the rows that were unexplored at the start, and the effect of the known given them."""
+        if self._candidate is None and not self._moves and self._model.explains:
+            self._candidate = self._current_look(watch).candidate
+        if self._candidate is None:
+            start = self._known_at_start
+            self._candidate = candidate_of(self._posed(start, for_clusters=True), ~start, watch=watch)
+        return self._candidate
+
+    def _with_labels(self, candidate: Candidate | None) -> Rows:
+        """All rows, with the labels beside them that clusters are found given."""
+        if candidate is None or candidate.effect is None:
+            return self._rows
+        n = self._rows.n_rows
+        labels = [known_labels(one, n) for one in self._other_priors if isinstance(one, Labels)]
+        return candidate.effect.joined(self._rows, labels)
 
     def _parted(self, watch: Watch) -> Partition:
         """The clusters of the rows that were unexplored at the start, found once."""
         if self._partition is None:
-            start = self._known_at_start
-            problem = self._posed(start) if self._moves else self._current_look(watch).problem
+            candidate = self._candidate_at_start(watch)
             self._partition = partition_of(
-                problem,
-                ~start,
-                self._rows,
-                known_columns=self._model.alpha != 0,
+                candidate,
+                ~self._known_at_start,
+                self._with_labels(candidate),
                 min_cluster_size=self.min_cluster_size,
                 watch=watch,
             )
@@ -181,7 +207,8 @@ class Looking(Results):
             found = self._parted(watch)
             nobody = np.zeros(self._rows.n_rows, dtype=bool)
             left = seen.clustered if found.structure.clear else nobody
-            labels = self._kept_apart(found.among(left, self._rows, min_cluster_size=self.min_cluster_size), left)
+            beside = self._with_labels(self._candidate)
+            labels = self._kept_apart(found.among(left, beside, min_cluster_size=self.min_cluster_size), left)
             seen = self._current_look(watch).showing(
                 seen, labels, min_cluster_size=self.min_cluster_size, sample=found.sample
             )

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.clusters.structure import Structure
 from imapce.common.records import Comparable
 from imapce.common.words import counted
 from imapce.errors import InvalidValueError
 from imapce.exploration.shown import taken_in_words
-from imapce.clusters.structure import Structure
+from imapce.priors.effect import Explained
 from imapce.priors.kinds import Prior
 from imapce.rows.base import Rows
 
@@ -81,6 +82,7 @@ class AcceptedStep(Comparable):
     view: int = 0
     p_value: float | None = None
     structure: Structure | None = None
+    explained: Explained | None = None
 
     def __repr__(self) -> str:
         return f"AcceptedStep({'; '.join(map(taken_in_words, self.clusters[:3]))}{'; …' * (len(self.clusters) > 3)})"

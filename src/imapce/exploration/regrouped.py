@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.clusters.partition import split_of
+from imapce.clusters.space import Space
 from imapce.common.checks import is_whole
 from imapce.common.watch import Tell, Watch
 from imapce.errors import InvalidValueError
@@ -18,11 +20,13 @@ from imapce.exploration.choices import named_clusters
 from imapce.exploration.clustering import OUTLIER
 from imapce.exploration.consolidation import consolidated
 from imapce.exploration.looking import Cancel, Looking
-from imapce.clusters.partition import Space, split_of
 from imapce.exploration.record import Regrouping, TakenCluster
 from imapce.exploration.steps import features_apart
+from imapce.priors.problem import Problem
+from imapce.rows.base import Rows
 
 Positions = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 
 class Regrouped(Looking):
@@ -107,11 +111,11 @@ class Regrouped(Looking):
             raise InvalidValueError("consolidate() compares accepted clusters, and there are none; accept some first.")
         labels, start = self.labels_, self._known_at_start
         watch.tell("comparing the clusters in all directions", 0.0)
-        problem = self._posed(start)
+        problem, all_rows = self._given(start, watch)
         groups, given = consolidated(
-            Space.of(problem, ~start, self._model.alpha != 0),
+            Space.of(problem, ~start),
             labels,
-            self._rows,
+            all_rows,
             left=~self.known & ~problem.set_aside,
             watch=watch,
         )
@@ -130,6 +134,17 @@ class Regrouped(Looking):
         return self._regroup(regrouping) if changed or n_left else regrouping
 
     # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _given(self, known: Mask, watch: Watch) -> tuple[Problem, Rows]:
+        """The problem of the rows that are not in `known` (n,), less the effect of what was known at the start, and all
+        rows with the labels beside them that it is read from.
+        """
+        problem = self._posed(known, for_clusters=True)
+        if problem.told is None:
+            return problem, self._rows
+        candidate = self._candidate_at_start(watch)
+        assert candidate.effect is not None
+        return problem.given(candidate.effect), self._with_labels(candidate)
 
     def _accepted_cluster(self, number: Any, argument: str) -> int:
         n_clusters = len(self.clusters_)
@@ -151,14 +166,8 @@ class Regrouped(Looking):
             )
         inside = np.zeros(self._rows.n_rows, dtype=bool)
         inside[rows] = True
-        found = split_of(
-            self._posed(~inside),
-            inside,
-            self._rows,
-            known_columns=self._model.alpha != 0,
-            min_cluster_size=self.min_cluster_size,
-            watch=watch,
-        )
+        problem, all_rows = self._given(~inside, watch)
+        found = split_of(problem, inside, all_rows, min_cluster_size=self.min_cluster_size, watch=watch)
         names, counts = np.unique(found.labels[rows], return_counts=True)
         if len(names) < 2:
             raise InvalidValueError(

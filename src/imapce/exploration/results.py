@@ -14,7 +14,7 @@ from imapce.exploration.choices import named_rows
 from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
 from imapce.exploration.kept import KeptSession
 from imapce.exploration.record import AcceptedStep, Regrouping
-from imapce.exploration.steps import View, coordinates
+from imapce.exploration.steps import View, placed
 from imapce.tables.encode import frame
 from imapce.tables.source import Column, Source
 
@@ -131,12 +131,11 @@ class Results(KeptSession):
             rows = _positions(rows, self._rows.n_rows)
         with threads_for(self._rows.n_rows, self._rows.n_features):
             if rows is None:
-                return coordinates(self._rows, step.components, step.mean, step.scale)
+                return placed(self._rows, step)
             places, back = np.unique(rows, return_inverse=True)
             chosen = np.zeros(self._rows.n_rows, dtype=bool)
             chosen[places] = True
-            some = self._rows.unfolded.subset(chosen)
-            return coordinates(some, step.components, step.mean, step.scale)[back]
+            return placed(self._rows, step, chosen)[back]
 
     def _taken_together(self) -> list[int]:
         """How many clusters came at once; where some were regrouped since, each stands for itself."""

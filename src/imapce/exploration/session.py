@@ -183,6 +183,7 @@ class Exploration(Regrouped):
             view=int(view),
             p_value=step.p_value,
             structure=self.structure if self.is_joint else None,
+            explained=seen.explained,
         )
         watch.tell("keeping what was taken")
         self._commit([*self._moves, accepted], [])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.clusters.structure import Structure
 from imapce.common.archive import archived, in_json, read_archive
 from imapce.errors import FileFormatError, InvalidValueError
 from imapce.exploration.record import (
@@ -26,7 +27,6 @@ from imapce.exploration.record import (
     TakenCluster,
     clusters_after,
 )
-from imapce.clusters.structure import Structure
 from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset, known_labels
 from imapce.priors.labels import ReadLabels
 

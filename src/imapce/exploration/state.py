@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from imapce.clusters.partition import Candidate, Partition
+from imapce.clusters.structure import Structure
 from imapce.common.checks import require_choice, require_count, require_seed, require_truth
 from imapce.common.clusters import require_in_memory
 from imapce.common.threads import threads_for
@@ -28,7 +30,6 @@ from imapce.exploration.choices import names_of_rows, size_of_clusters
 from imapce.exploration.clustering import CLUSTERERS
 from imapce.exploration.knowledge import knowledge_in_words
 from imapce.exploration.own_file import OwnFile
-from imapce.clusters.partition import Partition
 from imapce.exploration.record import (
     AcceptedStep,
     DataPrint,
@@ -42,7 +43,6 @@ from imapce.exploration.record import (
 from imapce.exploration.shown import ShownExploration
 from imapce.exploration.steps import Look, Step
 from imapce.exploration.stopping import StructureTest
-from imapce.clusters.structure import Structure
 from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list, known_labels, known_rows, require_same_index
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
@@ -106,6 +106,7 @@ class Session(ShownExploration):
         self._set_aside = np.zeros(n, dtype=bool)
         self._proposal: Step | None = None
         self._look: Look | None = None
+        self._candidate: Candidate | None = None
         self._partition: Partition | None = None
         self._flat = False
         self._by_chance: float | None = None

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.choice.spaces import space_left
+from imapce.clusters.partition import Candidate
+from imapce.clusters.space import coordinates, searched_axes
+from imapce.clusters.structure import Structure
 from imapce.common.records import Comparable
 from imapce.common.threads import threads_for
 from imapce.common.watch import Watch
@@ -23,8 +26,8 @@ from imapce.exploration.clustering import Clustering, cluster_view
 from imapce.exploration.record import Feature
 from imapce.exploration.refinement import AXES, REFINED_ROWS, numbered, refined
 from imapce.exploration.shown import ShownStep, clusters_of_view
-from imapce.clusters.structure import Structure
-from imapce.priors.kinds import Prior
+from imapce.priors.effect import Effect, Explained
+from imapce.priors.kinds import Labels, Prior, known_labels
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.search.solution import Optimum, Progress
@@ -54,6 +57,7 @@ class View(Comparable):
     _: KW_ONLY
     unexplored: Mask
     set_aside: Mask
+    explained: Explained | None = None
     coordinates: Array | None = None
     found: Clustering | None = None
 
@@ -215,6 +219,7 @@ class Look:
     problem: Problem
     chosen: Optimum
     seed: int
+    candidate: Candidate | None = None
 
     @classmethod
     def at(
@@ -228,8 +233,12 @@ class Look:
         number: int,
         seed: int,
         watch: Watch,
+        effect: Effect | None = None,
     ) -> tuple[Look, Step]:
-        """Fit `model` to the rows given what is known; the look and the step with its views, none looked at yet."""
+        """Fit `model` to the rows given what is known; the look and the step with its views, none looked at yet.
+
+        `effect` is what the known does to the rows, where an earlier look found it.
+        """
         model.set_params(random_state=seed)
 
         def tell(progress: Progress) -> None:
@@ -238,17 +247,40 @@ class Look:
         with threads_for(rows.n_rows, rows.n_features), quiet_about_convergence():
             watch.tell(f"step {number}: looking for a view")
             problem = model.pose(rows, list(priors), reader)
-            model.solve(problem, callback=None if model.verbose else tell)
+            candidate = None
+            if effect is None:
+                candidate = model.look_for_clusters(problem, ~known, watch)
+            model.solve(problem, candidate=candidate, effect=effect, callback=None if model.verbose else tell)
+            if problem.told is not None:
+                effect = candidate.effect if candidate is not None else effect
+                assert effect is not None
+                problem = problem.given(effect)
+        explained = explained_by(problem, priors, rows.n_rows)
         views = tuple(
-            View(one, problem.Z.mean, problem.Z.scale, unexplored=~known, set_aside=problem.set_aside)
+            View(
+                one,
+                problem.Z.mean,
+                problem.Z.scale,
+                unexplored=~known,
+                set_aside=problem.set_aside,
+                explained=explained,
+            )
             for one in model.optima_
         )
-        return cls(rows, problem, model.optima_[0], seed), Step(number, views, model.stop_reason_)
+        return cls(rows, problem, model.optima_[0], seed, candidate), Step(number, views, model.stop_reason_)
 
     @cached_property
     def axes(self) -> Array:
-        """B (d, q): the directions that are free of what is known, as far as the view gave them up."""
-        return space_left(self.problem, self.chosen.components, self.chosen.alpha)
+        """B (d, q): the leading axes in which the clusters of a view may differ: those free of what is known.
+
+        What was explained away has left the rows. Columns and labels that are weighed as in the paper have not, and
+        a binary column alone would be two clusters: what is correlated with labels is left out, and the columns are.
+        """
+        problem, weighed = self.problem, np.flatnonzero(self.problem.known_columns & (self.chosen.alpha > 0))
+        units = np.zeros((problem.X.n_features, len(weighed)))
+        units[weighed, np.arange(len(weighed))] = 1.0
+        labels = problem.label_directions[:, : None if self.chosen.alpha > 0 else 0]
+        return searched_axes(problem, np.column_stack([units, labels]))
 
     @cached_property
     def points(self) -> Array:
@@ -261,7 +293,7 @@ class Look:
         if view.coordinates is not None:
             return view
         with threads_for(self.rows.n_rows, self.rows.n_features):
-            return replace(view, coordinates=coordinates(self.rows, view.components, view.mean, view.scale))
+            return replace(view, coordinates=placed(self.rows, view))
 
     def clustered(
         self, view: View, *, min_cluster_size: int, max_clusters: int, clusterer: str, refine: bool, watch: Watch
@@ -296,11 +328,39 @@ class Look:
         return replace(view, found=found)
 
 
-def coordinates(rows: Rows, components: Array, mean: Array, scale: Array) -> Array:
-    """(n, k): ((x − mean)/scale)·componentsᵀ of all rows."""
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    W = (components * inverse).T
-    return rows.project(W, (mean - rows.origin) @ W)
+class Placeable(Protocol):
+    """A view that rows can be placed in: its axes, and what is taken from the rows before."""
+
+    @property
+    def components(self) -> Array: ...
+    @property
+    def mean(self) -> Array: ...
+    @property
+    def scale(self) -> Array: ...
+    @property
+    def explained(self) -> Explained | None: ...
+
+
+def placed(rows: Rows, view: Placeable, chosen: Mask | None = None) -> Array:
+    """(n, k): the rows of a session in a view, or those in `chosen`."""
+    explained = view.explained
+    if chosen is not None:
+        rows = rows.unfolded.subset(chosen)
+        explained = None if explained is None else explained.of_rows(chosen)
+    if explained is None:
+        return coordinates(rows, view.components, view.mean, view.scale)
+    return explained.placed(rows, view.components, view.mean, view.scale)
+
+
+def explained_by(problem: Problem, priors: Sequence[Prior], n_rows: int) -> Explained | None:
+    """What was taken from all rows of a session for the views of a problem; None where nothing was."""
+    told = problem.told
+    effect = None if told is None or problem.effect is None else told.shown(problem.effect)
+    if told is None or effect is None:
+        return None
+    labels = tuple(known_labels(one, n_rows) for one in priors if isinstance(one, Labels) and not one.erase)
+    centre = told.Z.mean[told.places[~told.erased & (told.places >= told.n_features)]]
+    return Explained(effect, labels, centre)
 
 
 def features_apart(

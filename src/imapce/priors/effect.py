@@ -7,7 +7,8 @@ whatever each is standardised with. It is found in `clusters/given.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,3 +76,31 @@ class Effect(Comparable):
         """B (q, d) for columns in units of these scales."""
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return self.scales(scale)[self.places][:, None] * self.weights * inverse
+
+
+@dataclass(frozen=True, eq=False)
+class Explained(Comparable):
+    """What was taken from all rows of a table before a view was looked for: an effect, and the labels it is read from.
+
+    `centre` (q,) are the means of these labels, as columns, among the rows the view was found in.
+    """
+
+    effect: Effect
+    labels: tuple[ReadLabels, ...]
+    centre: Array
+
+    def of_rows(self, rows: Any) -> Explained:
+        """The same of some rows, by mask or positions."""
+        return replace(self, labels=tuple(one.of_rows(rows) for one in self.labels))
+
+    def joined(self, rows: Rows) -> Rows:
+        """[x | l]."""
+        return self.effect.joined(rows, self.labels)
+
+    def placed(self, rows: Rows, components: Array, mean: Array, scale: Array) -> Array:
+        """(n, k): ((x − mean)/scale − Bᵀl)·componentsᵀ of all rows."""
+        scales = self.effect.scales(scale)
+        inverse = np.divide(1.0, scales, out=np.zeros_like(scales), where=scales > 0)
+        W = (self.effect.frame(components, scale) * inverse).T
+        joined = self.joined(rows)
+        return joined.project(W, (np.append(mean, self.centre) - joined.origin) @ W)

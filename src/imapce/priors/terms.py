@@ -1,4 +1,4 @@
-"""What priors add to equation 2: a second moment YᵀY for each, the rows left to pull apart, what is erased or explained.
+"""What priors add to equation 2: a second moment YᵀY for each, the rows left, what is erased and what explained away.
 
 Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers. Attributes and labels to be erased add no
 term: they bind the axes, vᵀ C_X[:, A] = 0 and vᵀXᵀL = 0. Those to be explained away add none either: X and Z are the
@@ -90,8 +90,8 @@ class PriorTerms:
 
     `known` masks the rows of X that a subset covers, None where there is no subset. `erased` is C_X[:, A] (d, q), to
     which every axis must be orthogonal, beside XᵀL of `erased_labels`; `erased_columns` masks A; None where nothing is
-    to be erased. `labels` are all that are known, `weighed_labels` those of them with a Y of their own; `explained_columns`
-    masks the columns to be explained away.
+    to be erased. `labels` are all that are known, `weighed_labels` those of them with a Y of their own;
+    `explained_columns` masks the columns to be explained away.
 
     >>> PriorTerms((), None).any_known
     False

@@ -135,7 +135,7 @@ def _summary(exploration: Exploration) -> dict[str, object]:
         "clusters": len(exploration.clusters_),
         "rows taken": taken,
     }
-    structure = clusters.structure
+    structure = exploration.structure
     one_group = structure is not None and not structure.clear
     facts["one group" if one_group else "left as outliers" if exploration.done else "rows not taken yet"] = left
     if structure is not None:
@@ -153,7 +153,7 @@ def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: st
         text = f"No step was accepted, so there is no cluster to show.\n\n{end}\n\n{known}"
         return Section("Overview", text)
     # The sentence of an exploration that found nothing says so itself.
-    found = clusters.structure
+    found = exploration.structure
     clear = "Is there structure at all? Yes, clearly" if found is not None and found.clear else ""
     # A number and what it is the value of stay on one line.
     why = f" {clear}: {found.words}.".replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}") if found and clear else ""
