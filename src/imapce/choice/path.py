@@ -150,8 +150,8 @@ class PathSearch:
             return [float(self.mu)]
         if self.mu == "paper" or scale == 0.0:
             return [scale]
-        sizes = np.bincount(candidate.groups)
-        minority = bool((sizes[sizes > 0] < LARGEST_MINORITY * len(candidate.groups)).any())
+        sizes = np.bincount(candidate.labels)
+        minority = bool((sizes[sizes > 0] < LARGEST_MINORITY * len(candidate.labels)).any())
         return [scale * factor for factor in (*SEEN_MUS, *(MINORITY_MUS if minority else ()))]
 
     @property
@@ -269,7 +269,7 @@ class PathSearch:
 
 def _words_of(shown: Found, candidate: Candidate) -> str:
     """Why an optimum is shown."""
-    count = len(np.unique(candidate.groups))
+    count = len(np.unique(candidate.labels))
     if np.isnan(shown.optimum.seen):
         return f"the one that keeps most of the neighbourhoods, {shown.optimum.kept:.2f} (chance 0)"
     return (

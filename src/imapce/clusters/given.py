@@ -16,14 +16,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.mixture import Choice, Mixture, choose, fit_mixture
+from imapce.clusters.merging import merged
+from imapce.clusters.mixture import Choice, choose, fit_mixture
 from imapce.clusters.space import Space, effect_of
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+Labels = NDArray[np.intp]
 
 TURNS = 10
 # Mean change of X°, in its spread, below which it rests.
@@ -53,20 +54,38 @@ def explained(space: Space, watch: Watch = UNWATCHED) -> tuple[Space, Choice]:
     mixture, shares = found.mixture, found.mixture.shares(space.points)
     for _ in range(TURNS):
         watch.tell("explaining the known given the clusters")
-        before, space = space.points, space.given(shares)
+        labels = shares.argmax(axis=1)
+        final = merged(space.points, labels, draws=1, watch=watch)
+        before, space = space.points, space.given(shares @ clusters_of_components(labels, final, shares.shape[1]))
         if np.abs(space.points - before).mean() <= RESTED * before.std():
             break
         mixture, shares = fit_mixture(space.points, shares, kappa=found.kappa, iterations=1)
     return space, Choice(mixture, shares.argmax(axis=1), found.size, found.kappa)
 
 
-def effect_on_columns(problem: Problem, space: Space, mixture: Mixture) -> Effect:
-    """B on every column of the table, from all rows to explore or a sample of them, given the clusters of `space`."""
+def clusters_of_components(labels: Labels, final: Labels, n_components: int) -> Array:
+    """(k, c): 1 where a component, by the `labels` of rows (m,), belongs to a cluster, by their `final` ones.
+
+    >>> clusters_of_components(np.array([0, 1, 2]), np.array([0, 0, 1]), 3).tolist()
+    [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    """
+    belongs = np.zeros((n_components, int(final.max()) + 1))
+    for component in np.unique(labels):
+        belongs[component, np.bincount(final[labels == component]).argmax()] = 1.0
+    # A component that no row has most of belongs to none, and its shares are too small to matter.
+    return belongs[:, belongs.any(axis=0)]
+
+
+def effect_on_columns(problem: Problem, space: Space, found: Choice, final: Labels) -> Effect:
+    """B on every column of the table, from all rows to explore or a sample of them, given the clusters `final` (m,) of
+    the rows of `space`, each of some components of the mixture `found`.
+    """
     told = problem.told
     assert told is not None
     Z, d = told.Z, told.n_features
     rows = Z.content_mask(LEARNED_ROWS)
-    shares = mixture.shares(Z.project(space.basis.T, rows))
+    shares = found.mixture.shares(Z.project(space.basis.T, rows))
+    shares = shares @ clusters_of_components(found.labels, final, shares.shape[1])
     known = told.rest.known(rows)
     # Σ l zᵀ of the rows asked: the one thing about all columns that B needs.
     chosen = Z.rows.unfolded.subset(rows)

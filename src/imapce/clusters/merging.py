@@ -32,20 +32,22 @@ FOLDS, DRAWS = 5, 4
 CELLS = 200
 
 
-def merged(Z: Array, labels: Labels, *, watch: Watch = UNWATCHED) -> Labels:
+def merged(Z: Array, labels: Labels, *, draws: int = DRAWS, watch: Watch = UNWATCHED) -> Labels:
     """Labels 0, 1, ... of rows (n, q) after clusters without a valley between them were made one.
+
+    Depths of valleys are averaged over so many `draws` of folds.
 
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.standard_normal((120, 2)) + 9 * (np.arange(120) < 60)[:, None]
     >>> np.unique(merged(rows, np.arange(120) // 30)).tolist()
     [0, 1]
     """
-    draws = [_Pieces(Z, labels, 2 + r) for r in range(DRAWS)]
-    rows = draws[0].rows
+    pieces = [_Pieces(Z, labels, 2 + r) for r in range(draws)]
+    rows = pieces[0].rows
 
     def apart_by(a: int, b: int) -> float:
         watch.tell("merging clusters that nothing separates")
-        return _mean_separation(draws, a, b)
+        return _mean_separation(pieces, a, b)
 
     k = len(rows)
     apart = np.full((k, k), np.inf)
@@ -54,7 +56,7 @@ def merged(Z: Array, labels: Labels, *, watch: Watch = UNWATCHED) -> Labels:
             apart[a, b] = apart[b, a] = apart_by(a, b)
     while len(rows) > 1 and apart.min() < 1:
         a, b = sorted(int(place) for place in np.unravel_index(apart.argmin(), apart.shape))
-        for one in draws:
+        for one in pieces:
             one.merge(a, b)
         apart = np.delete(np.delete(apart, b, 0), b, 1)
         for c in range(len(rows)):

@@ -48,11 +48,6 @@ class Candidate:
     labels: Labels
     effect: Effect | None
 
-    @property
-    def groups(self) -> Labels:
-        """The labels, or where all became one the components they were made of: what a view can be looked at by."""
-        return self.labels if self.labels.any() else self.found.labels
-
 
 def candidate_of(problem: Problem, unexplored: Mask, *, watch: Watch = UNWATCHED) -> Candidate:
     """The best clusters of the rows to explore of a problem: those `unexplored` (n,) of all rows.
@@ -72,7 +67,7 @@ def candidate_of(problem: Problem, unexplored: Mask, *, watch: Watch = UNWATCHED
         final = merged(space.points, found.labels, watch=watch)
         effect = problem.effect
         if effect is None and problem.told is not None:
-            effect = effect_on_columns(problem, space, found.mixture)
+            effect = effect_on_columns(problem, space, found, final)
     return Candidate(space, found, final, effect)
 
 
