@@ -132,17 +132,14 @@ class PathSearch:
         best: list[Found] = []
         rest: list[Found] = []
         for mu in self._mus(candidate):
-            here = [self._looked_at(one, onlooker) for one in self._walk(np.inf, mu)]
+            here = [replace(one, sight=onlooker.look(one.optimum.V)) for one in self._walk(np.inf, mu)]
             chosen = clearest([one.sight for one in here if one.sight is not None])
             best.append(here.pop(chosen))
             rest += here
         shown = best.pop(clearest([one.sight for one in best if one.sight is not None]))
-        others = sorted([*best, *rest], key=lambda one: -np.nan_to_num(one.optimum.seen, nan=one.optimum.kept))
+        shown, *others = map(_told, [shown, *best, *rest])
+        others.sort(key=lambda one: -np.nan_to_num(one.optimum.seen, nan=one.optimum.kept))
         return [shown, *others], _words_of(shown, candidate)
-
-    def _looked_at(self, one: Found, onlooker: Onlooker) -> Found:
-        sight = onlooker.look(one.optimum.V)
-        return replace(one, optimum=replace(one.optimum, seen=sight.seen, kept=sight.kept), sight=sight)
 
     def _mus(self, candidate: Candidate) -> list[float]:
         scale = self._scale
@@ -265,6 +262,12 @@ class PathSearch:
                 )
             evaluated.append(replace(one, objective=float(error + one.mu * kurtosis), kurtosis=float(kurtosis)))
         return evaluated
+
+
+def _told(one: Found) -> Found:
+    """An optimum that was looked at, with what was seen."""
+    assert one.sight is not None
+    return replace(one, optimum=replace(one.optimum, seen=one.sight.seen, kept=one.sight.known_kept))
 
 
 def _words_of(shown: Found, candidate: Candidate) -> str:

@@ -13,7 +13,7 @@ others 0.83 (PCA 0.75 and 0.77; by neighbourhoods alone 0.76 and 0.80).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,36 +35,50 @@ SMALLEST_CLUSTER = 5
 TIE = 1e-6  # of the spread: rows at one place are neighbours by lot, the same lot in every engine
 
 
-@dataclass(frozen=True)
 class Sight:
-    """What a view shows: for every row of the sample in a cluster whether its neighbours tell that (m,), and for every
-    row asked how much of its neighbourhood is kept.
+    """What a view (m, k) of the sample shows: for every row in a cluster whether its neighbours tell that, `right`, and
+    for every row asked how much of its neighbourhood is kept; that is told when it is asked for, and takes longer.
 
-    >>> both = Sight(np.array([1.0, 1.0, 0.0, 1.0]), np.zeros(3))
-    >>> both.seen
-    0.75
+    >>> points = np.random.default_rng(0).standard_normal((200, 2))
+    >>> half = Sight(points[:, :1], np.array([1.0, 1.0, 0.0, 1.0]), Neighbourhoods(points))
+    >>> half.seen, 0 < half.kept < 1
+    (0.75, True)
     """
 
-    right: Array
-    kept_rows: Array
+    def __init__(self, view: Array, right: Array, neighbourhoods: Neighbourhoods | None):
+        self.right = right
+        self._view, self._neighbourhoods = view, neighbourhoods
 
     @property
     def seen(self) -> float:
         """The share of rows whose neighbours tell their cluster; NaN where there is one cluster."""
         return float(self.right.mean()) if len(self.right) else np.nan
 
+    @cached_property
+    def kept_rows(self) -> Array:
+        """How much of its neighbourhood each row asked keeps."""
+        here = self._neighbourhoods
+        return np.zeros(1) if here is None else here.kept(self._view[here.base])
+
     @property
     def kept(self) -> float:
         """The mean share of the neighbourhoods, beyond chance."""
         return float(self.kept_rows.mean())
+
+    @property
+    def known_kept(self) -> float:
+        """`kept` where somebody asked for it, else NaN."""
+        return self.kept if "kept_rows" in self.__dict__ else np.nan
 
 
 def clearest(views: Sequence[Sight]) -> int:
     """The place of the view that keeps most, among those in which the clusters are seen within a standard error as well
     as in the best.
 
-    >>> near, far = np.array([0.1, 0.2]), np.array([0.7, 0.8])
-    >>> clearest([Sight(np.array([1.0, 1.0, 1.0]), near), Sight(np.array([1.0, 0.0, 1.0]), far)])
+    >>> points = np.random.default_rng(0).standard_normal((200, 2))
+    >>> here = Neighbourhoods(points)
+    >>> half = Sight(points[:, :1], np.array([1.0, 1.0, 0.0]), here)
+    >>> clearest([half, Sight(points, np.array([1.0, 0.0, 1.0]), here)])
     1
     """
     told = [one.right if len(one.right) else one.kept_rows for one in views]
@@ -74,7 +88,8 @@ def clearest(views: Sequence[Sight]) -> int:
         lost = told[best] - one
         return bool(lost.mean() <= lost.std() / np.sqrt(len(lost)) + 1e-12)
 
-    return max((place for place, one in enumerate(told) if hardly_behind(one)), key=lambda place: views[place].kept)
+    as_clear = [place for place, one in enumerate(told) if hardly_behind(one)]
+    return max(as_clear, key=lambda place: views[place].kept) if len(as_clear) > 1 else best
 
 
 class Onlooker:
@@ -110,8 +125,7 @@ class Onlooker:
         view = self._Z.project(V, self._sample)[self._order]
         told, groups = self._told, self._groups
         right = neighbours_agree(view[told], groups[told]) if told.any() else np.zeros(0)
-        here = self._neighbourhoods
-        return Sight(right, np.zeros(1) if here is None else here.kept(view[here.base]))
+        return Sight(view, right, self._neighbourhoods)
 
 
 def neighbours_agree(view: Array, groups: Ints) -> Array:

@@ -27,8 +27,8 @@ DEEP = 0.25
 # Standard errors. A valley that is less sure comes by chance in clusters of few rows: with depth alone two of 40 tables
 # of three Gaussians, 600×10, had a fourth cluster.
 SURE = 1.2
-# How often the folds are drawn anew; depths are averaged.
-FOLDS, DRAWS = 5, 4
+# How often the folds are drawn anew; depths are averaged. One, two and four draws agree to 0.01 on 27 tables.
+FOLDS, DRAWS = 5, 2
 CELLS = 200
 
 
