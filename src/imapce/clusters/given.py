@@ -96,16 +96,9 @@ def effect_on_columns(problem: Problem, space: Space, found: Choice, final: Labe
         return (inverse[:, None] * total)[:d].T
 
     B = effect_of(known, products, shares)
-    # What the known tells wholly, such as itself, it explains whatever the clusters are.
+    # Erased columns and labels bind the axes of views; clusters are free of all they explain. So is a column that the
+    # known tells wholly, such as itself, whatever the clusters are.
     alone = effect_of(known, products, leaning=0.0)
-    explains = np.einsum("qd,qd->d", alone, products(known - known.mean(axis=0)))
-    varies = (
-        chosen.moments().variance[:d]
-        * len(known)
-        * np.divide(1.0, Z.scale[:d] ** 2, out=np.zeros(d), where=Z.scale[:d] > 0)
-    )
-    wholly = explains >= (1 - 1e-9) * varies
-    # Erased columns and labels bind the axes of views; clusters are free of all they explain.
-    B = np.where(wholly | told.erased[:, None], alone, B)
+    B = np.where(told.erased[:, None] | ~told.rest.informative, alone, B)
     inverse = np.divide(1.0, Z.scale[told.places], out=np.zeros(len(B)), where=Z.scale[told.places] > 0)
     return told.effect(inverse[:, None] * B * Z.scale[:d])

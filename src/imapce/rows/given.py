@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.rows.base import Array
-from imapce.rows.standardized import LARGEST_FACTOR, QuadraticForm, StandardizedRows
+from imapce.rows.ordering import key_directions, order_of_points
+from imapce.rows.standardized import LARGEST_FACTOR, ORDERED_ROWS, QuadraticForm, StandardizedRows
 
 Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -51,12 +52,13 @@ class RowsGiven(StandardizedRows):
         known = np.zeros(beside.n_features, dtype=bool)
         known[places] = True
         shared = beside.second_moment.columns(known)[:, np.argsort(np.argsort(places))]
-        own = beside.variance[:n_features]
-        among = np.einsum("qd,qd->d", self._B, shared[places] @ self._B)
-        left = own + (among - 2 * np.einsum("qd,dq->d", self._B, shared[:n_features])) / self.n_rows
-        self.informative = varies & (left > EXPLAINED * own)
-        self.variance = np.where(self.informative, left, 0.0)
+        own, with_own = beside.variance[:n_features], shared[:n_features]
+        # The share of a column that a line of the known tells; all of it: the column is the known once more.
+        told = np.einsum("dq,dq->d", with_own @ np.linalg.pinv(shared[places], rcond=1e-10, hermitian=True), with_own)
+        self.informative = varies & (told < (1 - EXPLAINED) * self.n_rows * own)
         self._B = self._B * self.informative
+        taken = np.einsum("qd,qd->d", self._B, shared[places] @ self._B - 2 * with_own.T) / self.n_rows
+        self.variance = np.where(self.informative, own + taken, 0.0)
         self.second_moment = self._given_moment()
 
     def less(self, effect: Array) -> RowsGiven:
@@ -113,7 +115,12 @@ class RowsGiven(StandardizedRows):
 
     @cached_property
     def content_order(self) -> Ints:
-        return self.beside.content_order
+        # By what is not known alone: the same rows come first whether the known is a column or a label beside them.
+        if self.n_rows > ORDERED_ROWS:
+            return np.arange(self.n_rows)
+        keys = np.zeros((self.beside.n_features, 2))
+        keys[: self.n_features][self.informative] = key_directions(int(self.informative.sum()))
+        return order_of_points(self.beside.unfolded.project_exactly(keys))
 
     def _back(self, G: Array) -> Array:
         """[I | −Bᵀ]G: what a frame's part (..., d + q, k) of the rows beside means for the columns (..., d, k)."""

@@ -204,8 +204,12 @@ class StandardizedRows:
         """
         if self.n_rows > ORDERED_ROWS:
             return np.arange(self.n_rows)
-        keys = self._inverse[:, None] * key_directions(self.n_features)
-        return order_of_points(self.rows.unfolded.project_exactly(keys, self._mean @ keys))
+        return order_of_points(self.project_exactly(key_directions(self.n_features)))
+
+    def project_exactly(self, V: Array) -> Array:
+        """ZV (n, c) to rounding of float64, where the order of the results is what is asked for."""
+        scaled = self._inverse[:, None] * V
+        return self.rows.unfolded.project_exactly(scaled, self._mean @ scaled)
 
     def by_content(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """content_order[places], which of very many rows is not written: eight bytes for each."""
