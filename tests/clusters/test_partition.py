@@ -10,8 +10,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset
+from imapce.clusters import space
 from imapce.errors import CancelledError
-from imapce.exploration import partition
 
 QUICK = IMAPCE(alpha=1.0, mu=50.0, n_starts=2)
 
@@ -173,7 +173,7 @@ def odd() -> dict[str, np.ndarray]:
         "two places": np.repeat(np.eye(3, 4), 40, axis=0),
         "columns that repeat each other": np.column_stack([X, X, X @ np.ones(4)]),
         "more columns than rows": rng.standard_normal((40, 90)),
-        "very many columns": rng.standard_normal((40, partition.WIDE + 10)),
+        "very many columns": rng.standard_normal((40, space.WIDE + 10)),
     }
 
 

@@ -69,7 +69,9 @@ class Domain:
         """All directions that nothing erased bars, on all rows: what a given setting is searched in."""
         X, known = problem.X.second_moment, problem.Y.second_moments
         if problem.Y.erased is None:
-            return cls(problem.Z, X, known, lambda W: W, is_whole=True)
+            # Columns that do not vary, as the known ones given themselves, have a weight of rounding and shall have none.
+            varies = problem.Z.informative[:, None]
+            return cls(problem.Z, X, known, (lambda W: W) if varies.all() else (lambda W: W * varies), is_whole=True)
         inside = problem.directions_left()
         known = [(weight, inside.form(form)) for weight, form in known]
         return cls(RowsWithin(problem.Z, inside), inside.form(X), known, inside.lift, is_whole=True)

@@ -212,7 +212,8 @@ class PathSearch:
         solution = self._minimize(alpha, mu, starts, sketch=True)
         if not np.isfinite(solution.optima[0].kurtosis):
             raise FlatRowsError.of_views(self.k)
-        optima = solution.optima if self.mu == "auto" else distinct(solution.optima, apart=APART)
+        crowded = self.candidate is None and self.mu != "auto"
+        optima = distinct(solution.optima, apart=APART) if crowded else solution.optima
         return [
             Found(replace(one, components=self.domain.lift(one.V).T.copy(), alpha=alpha), one.V, solution.trace)
             for one in optima[:KEPT]

@@ -48,7 +48,7 @@ class Space:
 
     `places` (m,) are those of the sample among `n_rows`, in an order that the values alone decide; `directions` (d, c)
     lead from standardised rows to columns, `stretch` (c,) to values up to their rounding and `turn` (c, p) to points.
-    `effect` (q, c) is what is taken from the values.
+    `effect` (q, c) is what is taken from the values; `narrowed` says that some of the axes were left out to look again.
     """
 
     places: Labels
@@ -64,6 +64,7 @@ class Space:
     n_rows: int
     rows: StandardizedRows
     valleys: bool
+    narrowed: bool = False
 
     @classmethod
     def of(cls, problem: Problem, unexplored: Mask) -> Space:
@@ -164,8 +165,8 @@ class Space:
         return replace(self, effect=effect_of(self.known, lambda D: D.T @ self.values, shares))
 
     def leading(self, axes: int) -> Space:
-        """The same rows in their leading axes."""
-        return replace(self, turn=self.turn @ _leading(self.points, axes))
+        """The same rows in their leading axes alone."""
+        return replace(self, turn=self.turn @ _leading(self.points, axes), narrowed=True)
 
     def points_of(self, some: Mask, rows: Rows) -> Array:
         """Some of all rows, the sample or not, in the same coordinates but for values up to their rounding."""
