@@ -69,7 +69,7 @@ class Domain:
         """All directions that nothing erased bars, on all rows: what a given setting is searched in."""
         X, known = problem.X.second_moment, problem.Y.second_moments
         if problem.Y.erased is None:
-            # Columns that do not vary, as the known ones given themselves, have a weight of rounding and shall have none.
+            # Columns that do not vary, as the known ones given themselves, would have a weight of rounding.
             varies = problem.Z.informative[:, None]
             return cls(problem.Z, X, known, (lambda W: W) if varies.all() else (lambda W: W * varies), is_whole=True)
         inside = problem.directions_left()

@@ -156,7 +156,8 @@ class PathSearch:
     def _scale(self) -> float:
         """The paper's μ; a domain of k directions has one view, and no error to take a scale from."""
         X = self.domain.X
-        return 0.0 if X.size == self.k else paper_mu(X, X, contrastive_axes(X, self.k))
+        one_view = int(self.domain.Z.informative.sum()) == self.k
+        return 0.0 if one_view else paper_mu(X, X, contrastive_axes(X, self.k))
 
     # --- by separation ------------------------------------------------------------------------------------------------
 

@@ -26,10 +26,6 @@ from imapce.priors.problem import Problem
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
-# Where one Gaussian explains rows best in all axes, clusters are looked for in so many: few rows cannot tell the
-# covariances of 30. Among 360 rows of 90 columns, 15 classes (movement_libras of KEEL), none were found, and in 15 axes
-# an NMI of 0.63.
-FEW_AXES = 15
 TURNS = 10
 # Mean change of X°, in its spread, below which it rests.
 RESTED = 1e-3
@@ -53,9 +49,6 @@ def explained(space: Space, watch: Watch = UNWATCHED) -> tuple[Space, Choice]:
     [[0], [1]]
     """
     found = choose(space.points, watch)
-    if len(found.mixture.weights) == 1 and space.points.shape[1] > FEW_AXES:
-        space = space.leading(FEW_AXES)
-        found = choose(space.points, watch)
     if not space.known.shape[1] or len(found.mixture.weights) == 1:
         return space, found
     mixture, shares = found.mixture, found.mixture.shares(space.points)

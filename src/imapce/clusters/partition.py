@@ -32,6 +32,9 @@ Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 OUTLIER = -1
+# Where one cluster is found in all axes, more are looked for in so many: few rows cannot tell the covariances of 30.
+# Among 360 rows of 90 columns, 15 classes (movement_libras of KEEL), none were found, and in 15 axes an NMI of 0.63.
+FEW_AXES = 15
 ASSIGNED_AT_ONCE = 200_000
 
 
@@ -63,8 +66,14 @@ def candidate_of(problem: Problem, unexplored: Mask, *, watch: Watch = UNWATCHED
     """
     with one_thread():
         watch.tell("looking for clusters in all directions", 0.0)
-        space, found = explained(Space.of(problem, unexplored), watch)
+        whole = Space.of(problem, unexplored)
+        space, found = explained(whole, watch)
         final = merged(space.points, found.labels, watch=watch)
+        if not final.any() and whole.points.shape[1] > FEW_AXES:
+            narrow, again = explained(whole.leading(FEW_AXES), watch)
+            fewer = merged(narrow.points, again.labels, watch=watch)
+            if fewer.any():
+                space, found, final = narrow, again, fewer
         effect = problem.effect
         if effect is None and problem.told is not None:
             effect = effect_on_columns(problem, space, found, final)
