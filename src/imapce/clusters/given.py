@@ -26,6 +26,9 @@ from imapce.priors.problem import Problem
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
+# How often the number of clusters is asked for. Once leaves the other label of twelve stories at 0.838, twice at 0.845
+# and three times at 0.844 (development tables).
+CHOICES = 2
 TURNS = 10
 # Mean change of X°, in its spread, below which it rests.
 RESTED = 1e-3
@@ -49,8 +52,18 @@ def explained(space: Space, watch: Watch = UNWATCHED) -> tuple[Space, Choice]:
     [[0], [1]]
     """
     found = choose(space.points, watch)
-    if not space.known.shape[1] or len(found.mixture.weights) == 1:
+    if not space.known.shape[1]:
         return space, found
+    for number in range(CHOICES):
+        # What was taken too much blurs the clusters: given back, their number is asked for once more.
+        found = choose(space.points, watch) if number else found
+        if len(found.mixture.weights) > 1:
+            space, found = _in_turns(space, found, watch)
+    return space, found
+
+
+def _in_turns(space: Space, found: Choice, watch: Watch) -> tuple[Space, Choice]:
+    """Clusters and effect, each given the other, until X° rests."""
     mixture, shares = found.mixture, found.mixture.shares(space.points)
     for _ in range(TURNS):
         watch.tell("explaining the known given the clusters")
