@@ -64,7 +64,7 @@ def clearest(views: Sequence[Sight]) -> int:
     as in the best.
 
     >>> near, far = np.array([0.1, 0.2]), np.array([0.7, 0.8])
-    >>> clearest([Sight(np.array([1.0, 1.0, 1.0]), near), Sight(np.array([1.0, 0.0, 1.0]), far)])
+    >>> clearest([Sight(np.array([1.0, 1.0, 0.0]), near), Sight(np.array([1.0, 0.0, 1.0]), far)])
     1
     """
     told = [one.right if len(one.right) else one.kept_rows for one in views]
