@@ -29,6 +29,7 @@ from imapce.common.checks import (
 )
 from imapce.common.clusters import as_array, is_dask
 from imapce.common.watch import UNWATCHED, Watch
+from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.estimators.stability import HalvedFits
@@ -271,7 +272,7 @@ class IMAPCE(HalvedFits, LinearView):
         )
         self.path_ = Views(solution.path)
         # In the paper's way nothing was explained away, and nobody looked for clusters.
-        told = read_back(problem, self.optima_[0].V, candidate)
+        told = read_back(problem, self.optima_[0].V, candidate, what=self._known_in_words(problem))
         self.read_back_ = None if told is None else told.numbers
         self.effect_ = None if problem.told is None or problem.effect is None else problem.told.shown(problem.effect)
         best = self.optima_[0]
@@ -287,6 +288,13 @@ class IMAPCE(HalvedFits, LinearView):
         self.trace_ = solution.trace
         if not solution.converged:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=7)
+
+    def _known_in_words(self, problem: Problem) -> str:
+        """The known columns and labels by their names, the first three."""
+        columns = self.reader_.columns or self.reader_.names
+        names = [columns[source] for source in np.unique(problem.sources[problem.hidden_columns])]
+        codes = () if problem.Y.labels is None else problem.Y.labels.codes
+        return listing([*names, *(code.title or "labels" for code in codes)], 3)
 
     def transform(self, X: Any, labels: Any = None, *, view: int = 0, unknown: Unknown | None = None) -> Array:
         """given(X)·components_ᵀ, row by row: a row's place depends on no other row.
