@@ -20,11 +20,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "imapce"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_MODULE = 400
-MOST_LAYERS = 8
+MOST_LAYERS = 9
 
 
 def test_the_public_names_exist() -> None:
-    for name in ("IMAPCE", "Attributes", "Samples", "Subset", "load_model", "ImapceError", "Optimum", "__version__"):
+    for name in (
+        *("IMAPCE", "Given", "Attributes", "Labels", "Samples", "Subset", "load_model", "ImapceError", "Optimum"),
+        "__version__",
+    ):
         assert name in imapce.__all__
         assert hasattr(imapce, name)
 
@@ -35,7 +38,6 @@ def test_imapce_has_the_parameters_and_defaults_of_the_contract() -> None:
         "n_components": 2,
         "alpha": "auto",
         "mu": "auto",
-        "rank": "auto",
         "standardize": True,
         "n_starts": 10,
         "tol": 1e-6,
@@ -48,6 +50,20 @@ def test_imapce_has_the_parameters_and_defaults_of_the_contract() -> None:
     }
     keyword_only = [name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
     assert keyword_only == list(parameters)[1:]
+
+
+@pytest.mark.parametrize("estimator", [imapce.IMAPCE, imapce.Given])
+def test_labels_of_new_rows_are_given_beside_them(estimator: type) -> None:
+    for method in ("transform", "given"):
+        parameters = inspect.signature(getattr(estimator, method)).parameters
+        assert list(parameters)[:3] == ["self", "X", "labels"]
+        assert parameters["labels"].default is None
+
+
+def test_given_takes_what_is_known_first() -> None:
+    parameters = inspect.signature(imapce.Given).parameters
+    assert next(iter(parameters)) == "prior"
+    assert parameters["prior"].default is None
 
 
 @pytest.mark.parametrize("method", ["fit", "fit_transform"])
@@ -97,7 +113,7 @@ def test_fitted_attributes_of_the_contract_exist() -> None:
     model = imapce.IMAPCE(mu=10.0, n_starts=2, random_state=0).fit(grouped(60).X)
     for name in (
         *("components_", "mean_", "scale_", "alpha_", "mu_", "objective_", "kurtosis_", "optima_", "n_iter_"),
-        *("n_evaluations_", "stop_reason_", "n_features_in_"),
+        *("n_evaluations_", "stop_reason_", "n_features_in_", "effect_", "read_back_", "path_", "outliers_", "engine_"),
     ):
         assert hasattr(model, name), name
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from imapce import plotting as plotting
     from imapce import tables as tables
     from imapce.errors import ImapceError
+    from imapce.estimators.given import Given
     from imapce.estimators.imapce import IMAPCE
     from imapce.estimators.model_file import load_model
     from imapce.exploration.session import Exploration
@@ -32,6 +33,7 @@ __all__ = [
     "IMAPCE",
     "Attributes",
     "Exploration",
+    "Given",
     "ImapceError",
     "Labels",
     "Optimum",
@@ -47,6 +49,7 @@ _HOME = {
     "IMAPCE": "imapce.estimators.imapce",
     "Attributes": "imapce.priors.kinds",
     "Exploration": "imapce.exploration.session",
+    "Given": "imapce.estimators.given",
     "ImapceError": "imapce.errors",
     "Labels": "imapce.priors.kinds",
     "Optimum": "imapce.search.solution",

@@ -160,7 +160,6 @@ def test_clone_and_set_params_carry_every_parameter() -> None:
         "n_components": 3,
         "alpha": 2.0,
         "mu": 7.0,
-        "rank": "objective",
         "standardize": False,
         "n_starts": 2,
         "tol": 1e-4,

@@ -20,7 +20,7 @@ from imapce.comparison import compare
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.metrics import knn_accuracy, residual_predictability
 from imapce.priors.kinds import as_list
-from imapce.priors.labels import LabelTerm, ReadLabels
+from imapce.priors.labels import LabelCode, LabelTerm, ReadLabels
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import StandardizedRows
 
@@ -96,7 +96,7 @@ def test_whole_numbers_are_classes_where_they_repeat_and_missing_ones_are_nothin
         read = ReadLabels.read(["a", missing, "b", "a", "b"])
         assert read.names == ("a", "b")
         assert read.stated.tolist() == [True, False, True, True, True]
-        assert not read.columns[1].any()
+        assert not LabelCode.of(read).columns(read)[1].any()
     assert ReadLabels.read(pl.Series("kind", ["a", None, "b"])).title == "kind"
 
 
@@ -120,8 +120,9 @@ def test_the_label_cannot_be_read_back_and_the_rest_is_shown_whatever_the_way() 
         assert readable(view) < 0.07
         assert knn_accuracy(view, KIND, 15) > 0.95
         assert model.read_back_ is not None
-        assert model.read_back_["score"] - model.read_back_["chance"] < 0.06
-        assert "known labels" in model.stop_reason_
+        for place in ("view", "clusters"):
+            assert model.read_back_[place] - model.read_back_["chance"] < 0.06  # type: ignore[operator]
+        assert "The known (labels) is read back from the view with accuracy" in model.stop_reason_
         # The table keeps its columns.
         assert model.n_features_in_ == model.components_.shape[1] == len(model.loadings()) == 8
 
@@ -131,13 +132,13 @@ def test_a_number_is_erased_along_its_line_beside_classes_and_columns() -> None:
     assert np.abs(np.corrcoef(view.T, DEPTH)[:2, 2]).max() < 1e-9
     assert np.abs(np.corrcoef(view.T, BATCH)[:2, 2]).max() < 1e-9
     model = IMAPCE(random_state=0).fit(GRADED, prior=[DEPTH, Attributes([0]), Subset(np.arange(30))])
-    assert "known columns and labels" in model.stop_reason_
+    assert "The known (x0, labels) is read back from the view with R²" in model.stop_reason_
 
 
 def test_a_label_that_has_nothing_to_do_with_the_rows_takes_nothing_from_the_view() -> None:
     coin = np.random.default_rng(5).integers(0, 2, N)
     alone, beside = IMAPCE(random_state=0).fit(X), IMAPCE(random_state=0).fit(X, prior=Labels(coin))
-    assert knn_accuracy(beside.transform(X), BATCH, 15) > 0.95
+    assert knn_accuracy(beside.transform(X, labels=coin), BATCH, 15) > 0.95
     assert abs(beside.optima_[0].kept - alone.optima_[0].kept) < 0.1
 
 

@@ -67,7 +67,7 @@ def test_a_choice_receives_a_sample_of_the_rows_and_no_more() -> None:
     for n_rows in (50_000, 200_000):
         X = made_there(n_rows).persist()
         with received_bytes() as sizes:
-            fitted(X, alpha="auto", mu="auto")
+            fitted(X, alpha="auto", mu="auto", max_iter=200)
         received[n_rows] = sum(sizes)
     # 20,000 rows to look at and their views, 2,000 for outliers and for neighbours; what comes to the client passes the
     # scheduler, which is counted too. All rows are 64 MB.

@@ -1,4 +1,5 @@
-"""AnnData in and out: views to `obsm`, loadings to `varm`, clusters to `obs`; what is known by the name of a column.
+"""AnnData in and out: views and corrected cells to `obsm`, loadings to `varm`, clusters to `obs`; what is known by the
+name of a column.
 
 >>> from anndata import AnnData
 >>> cells = AnnData(np.random.default_rng(0).poisson(2.0, size=(120, 6)).astype(float))
@@ -9,6 +10,7 @@
 """
 
 from imapce.anndata.clusters import write_clusters
+from imapce.anndata.corrected import correct
 from imapce.anndata.names import known
 from imapce.anndata.views import embed
 from imapce.errors import needs
@@ -17,4 +19,4 @@ from imapce.tables.annotated import EXTRA, features
 with needs("imapce.anndata", EXTRA):
     import anndata  # noqa: F401 - absolute: the library, not this room
 
-__all__ = ["embed", "features", "known", "write_clusters"]
+__all__ = ["correct", "embed", "features", "known", "write_clusters"]

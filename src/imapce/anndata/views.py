@@ -28,9 +28,11 @@ def embed(
 
     Written are obsm["X_imapce"] (the view, for `sc.pl.embedding(adata, "imapce")`), varm["imapce"] (the axes: a weight
     for each variable after scaling; not with `use_rep`, whose columns are no variables) and uns["imapce"] (alpha, mu,
-    the shares of variance, why the search stopped, the parameters), under another name with `key`. `prior` is read by
-    `known`: the name of a column of obs, another AnnData as background, or the priors of IMAPCE. `layer` and `use_rep`
-    choose the matrix as in `features`; `parameters` are those of IMAPCE. What is refused changes nothing.
+    the shares of variance, why the search stopped, how well the known is read back, the parameters), under another name
+    with `key`. `prior` is read by `known`: the name of a column of obs, another AnnData as background, or the priors of
+    IMAPCE. `layer` and `use_rep` choose the matrix as in `features`; a representation has a scale of its own, so its
+    columns are centred and not standardised unless `standardize` says so. `parameters` are those of IMAPCE. What is
+    refused changes nothing.
 
     >>> from anndata import AnnData
     >>> cells = AnnData(np.random.default_rng(0).normal(size=(60, 5)))
@@ -38,18 +40,12 @@ def embed(
     ((2, 5), 0.0)
     """
     require_key(key)
-    strangers = sorted(set(parameters) - set(IMAPCE().get_params()))
-    if strangers:
-        raise InvalidTypeError(
-            f"embed takes prior, layer, use_rep, key and the parameters of IMAPCE "
-            f"({listing(IMAPCE().get_params())}); got {strangers[0]!r}."
-        )
+    require_parameters("embed", IMAPCE, parameters)
     matrix = features(adata, layer=layer, use_rep=use_rep)
     priors = known(adata, prior, layer=layer, use_rep=use_rep)
-    model = IMAPCE(**parameters)
+    model = IMAPCE(**{"standardize": use_rep is None, **parameters})
     view = np.asarray(model.fit_transform(matrix, prior=priors))
-    chosen = {name: value for name, value in (("layer", layer), ("use_rep", use_rep)) if value is not None}
-    write_view(adata, model, view, key=key, chosen=chosen)
+    write_view(adata, model, view, key=key, chosen=chosen_matrix(layer, use_rep))
     return model
 
 
@@ -63,11 +59,9 @@ def write_view(
     >>> model = IMAPCE(alpha=0.0, mu=0.0).fit(features(cells))
     >>> write_view(cells, model, model.transform(features(cells)))
     >>> sorted(cells.uns["imapce"])
-    ['alpha', 'explained_variance_ratio', 'mu', 'params', 'stop_reason']
+    ['alpha', 'explained_variance_ratio', 'mu', 'params', 'read_back', 'stop_reason']
     """
     chosen = chosen or {}
-    # No file of this format holds None everywhere: what was not set is left out.
-    set_ones = {name: value for name, value in plain_parameters(model).items() if value is not None}
     adata.obsm[f"X_{key}"] = view
     if "use_rep" in chosen:
         # Axes of an earlier view under the same name would be read as those of this one.
@@ -81,8 +75,40 @@ def write_view(
         "mu": float(model.mu_),
         "explained_variance_ratio": np.asarray(model.explained_variance_ratio_, dtype=np.float64),
         "stop_reason": model.stop_reason_,
-        "params": {**set_ones, **chosen},
+        "read_back": set_ones(model.read_back_ or {}),
+        "params": {**set_ones(plain_parameters(model)), **chosen},
     }
+
+
+def set_ones(entries: dict[str, Any]) -> dict[str, Any]:
+    """The entries that are not None, which no file of this format holds everywhere: what was not set is left out.
+
+    >>> set_ones({"alpha": 1.0, "random_state": None})
+    {'alpha': 1.0}
+    """
+    return {name: value for name, value in entries.items() if value is not None}
+
+
+def chosen_matrix(layer: str | None, use_rep: str | None) -> dict[str, str]:
+    """What was named of `layer` and `use_rep`.
+
+    >>> chosen_matrix("log", None)
+    {'layer': 'log'}
+    """
+    return set_ones({"layer": layer, "use_rep": use_rep})
+
+
+def require_parameters(call: str, estimator: type, parameters: dict[str, Any], *, own: tuple[str, ...] = ()) -> None:
+    """Refuse what is no parameter of the estimator, or is one that the call has under its own name.
+
+    >>> require_parameters("embed", IMAPCE, {"mu": 1.0})
+    """
+    names = [name for name in estimator().get_params() if name not in own]
+    if strangers := sorted(set(parameters) - set(names)):
+        raise InvalidTypeError(
+            f"{call} takes prior, layer, use_rep, key and the parameters of {estimator.__name__} ({listing(names)}); "
+            f"got {strangers[0]!r}."
+        )
 
 
 def require_key(key: Any) -> None:

@@ -118,16 +118,22 @@ def read_back(problem: Problem, V: Array, candidate: Candidate | None = None, *,
         return None
     reader, stated = _reader_of(problem, Z.content_mask(READ_ROWS))
     view = reader.from_view(Z.project(V, stated))
-    clusters = None
-    if candidate is not None:
-        places = Z.content_sample(len(candidate.labels))
-        sample = np.zeros(Z.n_rows, dtype=bool)
-        sample[places] = True
-        labels = np.full(Z.n_rows, -1)
-        labels[places] = candidate.labels
-        of_clusters, told = _reader_of(problem, sample)
-        clusters = of_clusters.from_clusters(labels[told])
-    return ReadBack(view, clusters, reader.chance, what)
+    told = None if candidate is None else read_from_clusters(problem, candidate)
+    return ReadBack(view, None if told is None else told[0], reader.chance, what)
+
+
+def read_from_clusters(problem: Problem, candidate: Candidate) -> tuple[float, float] | None:
+    """How well the known is read from the clusters alone, and what chance would give; None: nothing is known."""
+    Z = problem.Z
+    if not problem.hides or Z.n_rows < FEWEST_ROWS:
+        return None
+    places = Z.content_sample(len(candidate.labels))
+    sample = np.zeros(Z.n_rows, dtype=bool)
+    sample[places] = True
+    labels = np.full(Z.n_rows, -1)
+    labels[places] = candidate.labels
+    reader, told = _reader_of(problem, sample)
+    return reader.from_clusters(labels[told]), reader.chance
 
 
 def _reader_of(problem: Problem, sample: Mask) -> tuple[KnownReader, Mask]:

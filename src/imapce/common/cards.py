@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
 
@@ -98,6 +99,16 @@ def on_host(array: Any) -> Any:
     array([[1.]])
     """
     return array.get() if hasattr(array, "get") and is_on_card(array) else array
+
+
+def beside(array: Any, values: NDArray[numpy.float64]) -> Any:
+    """An array of the host where `array` lies, and of its kind, so that both can be added.
+
+    >>> import numpy as np
+    >>> beside(np.eye(2), np.ones(2))
+    array([1., 1.])
+    """
+    return in_kind_of(array, cupy_module().asarray(values)) if is_on_card(array) else values
 
 
 def array_module(array: Any) -> Any:

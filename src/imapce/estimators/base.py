@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.checks import random_generator, require_count, require_truth
@@ -22,6 +25,19 @@ from imapce.tables.columns import Unknown
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import Reader, require_numbers_in_rows
+
+
+@contextmanager
+def quiet_about_convergence() -> Iterator[None]:
+    """For callers that pass the stop reason on themselves.
+
+    >>> from imapce import IMAPCE
+    >>> with quiet_about_convergence():
+    ...     model = IMAPCE(alpha=0.0, mu=1.0, max_iter=1).fit(np.random.default_rng(0).normal(size=(20, 4)))
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def _left_lazy(method: Callable[..., Any]) -> Callable[..., Any]:

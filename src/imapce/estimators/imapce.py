@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +18,7 @@ from imapce.choice.point import solve_at
 from imapce.choice.read_back import read_back
 from imapce.choice.trace_ratio import weight_by_ratio
 from imapce.clusters.partition import Candidate, candidate_of
-from imapce.common.cards import in_kind_of, on_host
+from imapce.common.cards import on_host
 from imapce.common.checks import (
     is_whole,
     require_choice,
@@ -29,15 +27,14 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
-from imapce.common.clusters import as_array, is_dask, shifted
-from imapce.common.threads import threads_for
+from imapce.common.clusters import as_array, is_dask
 from imapce.common.watch import UNWATCHED, Watch
+from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
-from imapce.estimators.stability import agreement_by_chance, agreement_of_halves
+from imapce.estimators.stability import HalvedFits
 from imapce.priors.effect import Effect
-from imapce.priors.kinds import Labels, Prior, as_list, without_rows
-from imapce.priors.labels import LabelCode, ReadLabels
+from imapce.priors.kinds import Prior
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows
@@ -54,7 +51,7 @@ LARGEST_TERM = 1e150
 CAPPED = " What is known does not vary along the best ratio, so alpha is as large as its ridge allows."
 
 
-class IMAPCE(LinearView):
+class IMAPCE(HalvedFits, LinearView):
     """A linear view that keeps variance, drops what is known and pulls apart the clusters of the rest.
 
     Minimises ‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² + μ·κ(ZV) over orthonormal V (d, k): X the data, Y what is known, Z the rows
@@ -138,9 +135,7 @@ class IMAPCE(LinearView):
     kurtosis_: float
     optima_: list[Optimum]
     path_: list[Optimum]
-    effect_: Effect | None
     read_back_: dict[str, float | None] | None
-    outliers_: NDArray[np.intp]
     n_iter_: int
     n_evaluations_: int
     stop_reason_: str
@@ -201,8 +196,8 @@ class IMAPCE(LinearView):
         """Fit to a problem that is posed already, as every step of an `Exploration` does; `fit` ends here too.
 
         A `candidate` are the clusters of its rows where they were found before, `effect` what the known does to rows
-        where that was. `callback` is called after every round
-        of the search instead of `verbose` and may raise to cancel.
+        where that was. `callback` is called after every round of the search instead of `verbose` and may raise to
+        cancel.
         """
         if int(problem.Z.informative.sum()) < self.n_components:
             raise FlatRowsError.of_views(self.n_components)
@@ -277,7 +272,7 @@ class IMAPCE(LinearView):
         )
         self.path_ = Views(solution.path)
         # In the paper's way nothing was explained away, and nobody looked for clusters.
-        told = read_back(problem, self.optima_[0].V, candidate)
+        told = read_back(problem, self.optima_[0].V, candidate, what=self._known_in_words(problem))
         self.read_back_ = None if told is None else told.numbers
         self.effect_ = None if problem.told is None or problem.effect is None else problem.told.shown(problem.effect)
         best = self.optima_[0]
@@ -294,6 +289,13 @@ class IMAPCE(LinearView):
         if not solution.converged:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=7)
 
+    def _known_in_words(self, problem: Problem) -> str:
+        """The known columns and labels by their names, the first three."""
+        columns = self.reader_.columns or self.reader_.names
+        names = [columns[source] for source in np.unique(problem.sources[problem.hidden_columns])]
+        codes = () if problem.Y.labels is None else problem.Y.labels.codes
+        return listing([*names, *(code.title or "labels" for code in codes)], 3)
+
     def transform(self, X: Any, labels: Any = None, *, view: int = 0, unknown: Unknown | None = None) -> Array:
         """given(X)·components_ᵀ, row by row: a row's place depends on no other row.
 
@@ -309,22 +311,7 @@ class IMAPCE(LinearView):
         """
         check_is_fitted(self)
         components = self._optimum(view).components
-        return self._with_labels(self._shown(X, components, unknown), X, components, labels)
-
-    def given(self, X: Any, labels: Any = None) -> Array:
-        """(n, d): the standardised rows less the effect of the known, Z° = Z − LB; `labels` as in `transform`.
-
-        Columns that are known, and those that the known tells wholly, are 0.
-
-        >>> rng, run = np.random.default_rng(0), np.arange(60) % 2
-        >>> X = rng.normal(size=(60, 3)) + 5 * run[:, None]
-        >>> left = IMAPCE().fit(X, prior=run).given(X, labels=run)
-        >>> bool(np.abs(left[run == 0].mean(axis=0) - left[run == 1].mean(axis=0)).max() < 0.1)
-        True
-        """
-        check_is_fitted(self)
-        every = np.eye(len(self.scale_))
-        return self._with_labels(self._shown(X, every), X, every, labels)
+        return self._with_labels(self._shown(X, components, unknown), components, labels)
 
     def transform_all(
         self, X: Any, labels: Any = None, *, most: int | None = None, unknown: Unknown | None = None
@@ -342,46 +329,11 @@ class IMAPCE(LinearView):
         axes = [one.components for one in self.optima_[:most]]
         if is_dask(X):
             views = self._shown_side_by_side(X, axes, unknown)
-            return np.stack([self._with_labels(view, X, one, labels) for view, one in zip(views, axes, strict=True)])
+            if self._read_labels(labels) is None:
+                return views
+            return np.stack([self._with_labels(view, one, labels) for view, one in zip(views, axes, strict=True)])
         matrix = self._read(X, unknown)
-        return np.stack([self._with_labels(on_host(self._placed(matrix, one)), None, one, labels) for one in axes])
-
-    @property
-    def _codes(self) -> tuple[LabelCode, ...]:
-        return () if self.effect_ is None else self.effect_.codes
-
-    def _axes_of_columns(self, components: Array) -> Array:
-        if self.effect_ is None:
-            return components
-        return self.effect_.frame(components, self.scale_)[:, : len(self.scale_)]
-
-    def _with_known_labels(self, view: Any, X: Any, prior: Any) -> Any:
-        if not self._codes:
-            return view
-        labels = [one for one in as_list(prior) if isinstance(one, Labels) and not one.erase]
-        return self._with_labels(view, X, self.components_, labels)
-
-    def _with_labels(self, view: Any, X: Any, components: Array, labels: Any) -> Any:
-        if not self._codes or self.effect_ is None:
-            return super()._with_labels(view, X, components, labels)
-        names = ", ".join(code.title or "labels" for code in self._codes)
-        if labels is None:
-            raise InvalidValueError(
-                f"labels must be given for the rows of X: the view was fitted given {names}, whose effect is taken "
-                "from every row. Pass labels=..., None for a row whose label is not known; a fit with "
-                "Labels(y, erase=True) needs none."
-            )
-        listed = labels if isinstance(labels, list) and len(labels) == len(self._codes) > 1 else [labels]
-        if isinstance(labels, list) and all(isinstance(one, Labels) for one in labels):
-            listed = labels
-        if len(listed) != len(self._codes):
-            raise InvalidValueError(f"labels must be a list of {len(self._codes)}, for {names}; got {len(listed)}.")
-        n_rows = None if is_dask(view) else len(view)
-        read = [ReadLabels.of_new_rows(one.y if isinstance(one, Labels) else one, n_rows) for one in listed]
-        shift = self.effect_.beside(read) @ self.effect_.frame(components, self.scale_)[:, len(self.scale_) :].T
-        if is_dask(view):
-            return shifted(view, shift)
-        return view + (in_kind_of(X, shift) if X is not None else shift)
+        return np.stack([self._with_labels(on_host(self._placed(matrix, one)), one, labels) for one in axes])
 
     def _optimum(self, view: Any) -> Optimum:
         if not is_whole(view) or not 0 <= view < len(self.optima_):
@@ -402,41 +354,6 @@ class IMAPCE(LinearView):
                 f"X must have one column per axis ({len(self.components_)}); got an array of shape {embedding.shape}."
             )
         return (embedding @ self.components_) * self.scale_ + self.mean_
-
-    def stability(self, X: Any, *, prior: Any = None, n_splits: int = 3) -> dict[str, float]:
-        """How well views found in two halves of the rows agree, and what two random views would: "score" and "chance".
-
-        The score is the mean squared canonical correlation of the two views, 1 where both halves show the same, over
-        `n_splits` random splits. X and the prior are those of `fit`; every half is fitted with this model's parameters
-        on its own: two fits of half the rows for each split.
-
-        >>> X = np.random.default_rng(0).normal(size=(200, 6))
-        >>> model = IMAPCE(random_state=0).fit(X)
-        >>> noise = model.stability(X)
-        >>> X[:, :2] += 6 * (np.arange(200) % 2)[:, None] * [1, -1] + 6 * (np.arange(200) % 3 == 0)[:, None]
-        >>> noise["score"] < 0.7, model.stability(X)["score"] > 0.95
-        (True, True)
-        """
-        check_is_fitted(self)
-        require_count("n_splits", n_splits)
-        matrix, priors = self._read(X), as_list(prior)
-        if (fewest := 2 * (self.n_components + 1)) > matrix.shape[0]:
-            raise InvalidValueError(f"X must have at least {fewest} rows to be halved; got {matrix.shape[0]}.")
-        rows = self._open(matrix)
-        whole = self._data(rows)
-
-        def axes_without(left_out: NDArray[np.bool_], seed: int) -> Array:
-            other = clone(self).set_params(random_state=seed % 2**32, verbose=False)
-            with quiet_about_convergence():
-                other.solve(other.pose(rows.without(left_out), without_rows(priors, left_out), self.reader_))
-            # From the half's units to those of all rows; what is constant there has no part in its view.
-            units = np.divide(whole.scale, other.scale_, out=np.zeros_like(other.scale_), where=other.scale_ > 0)
-            return (other.components_ * units).T
-
-        with threads_for(rows.n_rows, rows.n_features):
-            seed = int(self._generator().randint(2**31 - 1))
-            score = agreement_of_halves(whole, axes_without, n_splits=n_splits, seed=seed)
-            return {"score": score, "chance": agreement_by_chance(whole, self.n_components)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `load_model` reads it."""
@@ -460,18 +377,6 @@ class IMAPCE(LinearView):
         if callable(self.verbose):
             return self.verbose
         return _print_progress if self.verbose else None
-
-
-@contextmanager
-def quiet_about_convergence() -> Iterator[None]:
-    """For callers that pass the stop reason on themselves.
-
-    >>> with quiet_about_convergence():
-    ...     model = IMAPCE(alpha=0.0, mu=1.0, max_iter=1).fit(np.random.default_rng(0).normal(size=(20, 4)))
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
 
 
 def _print_progress(progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""A linear view of a table, whoever finds its axes: reading, priors and scaling on the way in, `transform` after.
+"""A linear view of a table, whoever finds its axes: `transform`, pictures, loadings and shares of rows.
 
 A view is mean_, scale_ and components_ (k, d): a row x is shown at ((x − mean_)/scale_)·components_ᵀ. IMAPCE and the
 linear baselines differ only in how they choose components_ from second moments and, for some, a kurtosis.
@@ -6,32 +6,20 @@ linear baselines differ only in how they choose components_ from second moments 
 
 from __future__ import annotations
 
-import os
-from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.cards import in_kind_of, is_on_card, on_host
+from imapce.common.cards import on_host
 from imapce.common.checks import random_generator
-from imapce.common.clusters import as_array, is_dask
-from imapce.common.threads import one_thread, threads_for
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
-from imapce.estimators.base import TableEstimator
-from imapce.priors.kinds import Prior, as_list, require_same_index
-from imapce.priors.problem import Problem, pose, require_shape, standardized_data
-from imapce.rows.base import Rows
-from imapce.rows.open import open_rows, projected
+from imapce.estimators.linear_rows import LinearRows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import shares_of_kurtosis, stacked_product
-from imapce.tables.columns import Unknown
 from imapce.tables.encode import frame
-from imapce.tables.reader import Missing, Reader
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,75 +30,14 @@ Array = NDArray[np.float64]
 MOST_COLUMNS = 8192
 
 
-@dataclass(frozen=True)
-class PlacedPart:
-    """Where a view puts the rows of one part of a table, read as any table is: a function that can be sent.
-
-    >>> PlacedPart(Reader(2), np.array([[1.0], [0.0]]), np.ones(2))(np.array([[3.0, 5.0]]))
-    array([[2.]])
-    """
-
-    reader: Reader
-    weights: Array
-    mean: Array
-    missing: Missing = "error"
-    unknown: Unknown | None = None
-
-    def __call__(self, part: Any) -> Array:
-        if not len(part):
-            return np.empty((0, self.weights.shape[1]))
-        matrix = self.reader.read(part, means=self.mean, missing=self.missing, unknown=self.unknown)
-        return projected(matrix, self.weights, self.mean)
-
-
-class LinearView(TableEstimator):
+class LinearView(LinearRows):
     """What every linear view shares; a subclass chooses the axes in `_fit_rows` and hands them to `_keep_view`."""
 
     components_: Array
-    mean_: Array
-    scale_: Array
 
-    def _fit(self, X: Any, prior: Any) -> Any:
-        self.check_parameters()
-        priors = as_list(prior)
-        for one in priors:
-            require_same_index(one, X)
-        matrix = self._learned(X)
-        # On a card, threads of the host wait for each other: 0.32 s instead of 0.40 s for 2,000,000 × 784.
-        with one_thread() if is_on_card(matrix) else threads_for(*matrix.shape):
-            self._fit_rows(self._open(matrix), priors)
-        return matrix
-
-    def _learned(self, X: Any) -> Any:
-        """X as it was read, large enough for a view."""
-        matrix = self._learn(X)
-        require_shape(matrix.shape, self.n_components)
-        return matrix
-
-    @abstractmethod
-    def _fit_rows(self, rows: Rows, priors: list[Prior]) -> Any:
-        """The fit itself: choose the axes from `rows`, then `_keep_view`."""
-
-    def _open(self, matrix: Any) -> Rows:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return open_rows(matrix, n_components=self.n_components)
-
-    def _data(self, rows: Rows) -> StandardizedRows:
-        """X in standardised form, for methods that need neither Y nor Z."""
-        return standardized_data(rows, self.reader_, n_components=self.n_components, standardize=self.standardize)
-
-    def _pose(self, rows: Rows, priors: list[Prior], *, trim: bool = False, explain: bool = False) -> Problem:
-        """X, Y and Z as this estimator's parameters want them."""
-        return pose(
-            rows,
-            priors,
-            self.reader_,
-            n_components=self.n_components,
-            standardize=self.standardize,
-            missing=self.missing,
-            trim=trim,
-            explain=explain,
-        )
+    @property
+    def _shown_axes(self) -> Array:
+        return self.components_
 
     def _entries(self, form: QuadraticForm) -> Array:
         """The d×d matrix itself, for methods that decompose it whole."""
@@ -148,74 +75,9 @@ class LinearView(TableEstimator):
         """
         return self._view(X)
 
-    def transform_to(
-        self, path: str | os.PathLike[str], X: Any, *, columns: Sequence[str] | None = None, **settings: Any
-    ) -> int:
-        """Write the view of X to a .parquet, .arrow, .csv or .tsv file, whole or not at all, and tell how many rows.
-
-        X is read some rows at a time, so that a `scan` and its view need not fit in memory. The file has `columns` of
-        X (all of them by default, [] for none), the number of the row and the axes; `settings` are those of
-        `transform` (labels=, view=, unknown=).
-
-        >>> from imapce import IMAPCE
-        >>> X = np.random.default_rng(0).normal(size=(60, 4))
-        >>> IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(X).transform_to("view.parquet", X)
-        60
-        """
-        # What writes tables takes a tenth of a second to import, which few who fit need.
-        from imapce.estimators.view_file import write_view
-
-        check_is_fitted(self)
-        labels, start = settings.pop("labels", None), 0
-
-        def placed(rows: Any) -> Array:
-            nonlocal start
-            if labels is None:
-                return on_host(self.transform(rows, **settings))
-            # Rows come some at a time, and their labels all at once.
-            stop = start + len(rows)
-            some, start = labels[start:stop], stop
-            return on_host(self.transform(rows, labels=some, **settings))  # type: ignore[call-arg]
-
-        return write_view(
-            path,
-            X,
-            placed,
-            axes=self.get_feature_names_out().tolist(),
-            reads=self.input_columns,
-            columns=columns,
-        )
-
     def _view(self, X: Any, labels: Any = None) -> Array:
         check_is_fitted(self)
-        return self._with_labels(self._shown(X, self.components_), X, self.components_, labels)
-
-    def _with_labels(self, view: Any, X: Any, components: Array, labels: Any) -> Any:
-        """Rows in the view with these axes, where what is known of them beside their columns takes part in it."""
-        if labels is not None:
-            raise InvalidValueError("labels must be None: no labels were known in fit, so none take part in the view.")
-        return view
-
-    def _shown(self, X: Any, components: Array, unknown: Unknown | None = None) -> Any:
-        """New rows in the view with these axes (m, d), where and as X is."""
-        if is_dask(X):
-            return self._shown_lazily(X, components, unknown)
-        return in_kind_of(X, self._placed(self._read(X, unknown), components))
-
-    def _shown_lazily(self, X: Any, components: Array, unknown: Unknown | None = None) -> Any:
-        from imapce.tables.distributed import each_part
-
-        self.reader_.require_table_for_categories(X)
-        self._keep_books(X, learning=False)
-        place = PlacedPart(self.reader_, self._column_weights(components), self.mean_, self.missing, unknown)
-        names = axis_names(len(components), type(self).__name__.lower())
-        return each_part(X, place, names, frame=self._wants_frame)
-
-    def _shown_side_by_side(self, X: Any, axes: list[Array], unknown: Unknown | None) -> Any:
-        """(m, n, k): a Dask collection in several views, read once for all."""
-        from imapce.tables.distributed import side_by_side
-
-        return side_by_side(as_array(self._shown_lazily(X, np.concatenate(axes), unknown)), len(axes))
+        return self._with_labels(self._shown(X, self.components_), self.components_, labels)
 
     def plot(self, X: Any, *, color: Any = None, labels: Any = None, **settings: Any) -> Figure:
         """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`, `labels`
@@ -230,33 +92,6 @@ class LinearView(TableEstimator):
 
         settings.setdefault("axis_names", self.get_feature_names_out().tolist())
         return plot_embedding(self._view(X, labels), color=color, **settings)
-
-    def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
-        """`fit`, then the view of the same rows, which are read once for both (but where they lie on a cluster)."""
-        matrix = self._fit_whole(X, prior)
-        if is_dask(X):
-            view = self._shown_lazily(X, self.components_)
-        else:
-            view = in_kind_of(X, self._placed(matrix, self.components_))
-        return self._with_known_labels(view, X, prior)
-
-    def _with_known_labels(self, view: Any, X: Any, prior: Any) -> Any:
-        """The view of the rows of `fit` where their labels take part in it."""
-        return view
-
-    def _axes_of_columns(self, components: Array) -> Array:
-        """Axes (m, d) as they act on the standardised columns of a row."""
-        return components
-
-    def _column_weights(self, components: Array) -> Array:
-        """Axes (m, d) as weights (d, m) of the columns in their own units."""
-        inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
-        return (self._axes_of_columns(components) * inverse).T
-
-    def _placed(self, matrix: Any, components: Array) -> Array:
-        """Rows as they were read, in the view with these axes (m, d)."""
-        with threads_for(*matrix.shape):
-            return projected(matrix, self._column_weights(components), self.mean_)
 
     def influence(self, X: Any, *, labels: Any = None) -> Array:
         """How much of the view each row decides: n·max(‖qᵢ‖²/Σ‖q‖², sᵢ²/Σs²) with q = XV and s = qᵀ(Σqqᵀ)⁻¹q.
@@ -296,11 +131,6 @@ class LinearView(TableEstimator):
             columns[f"{name}_correlation"] = correlation[order]
         columns["contribution"] = share[order]
         return frame(columns)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _generator(self) -> np.random.RandomState:
         return random_generator(self.random_state)

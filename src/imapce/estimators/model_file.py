@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.archive import in_json, read_archive, write_archive
+from imapce.common.checks import is_whole
 from imapce.errors import FileFormatError
 from imapce.estimators.imapce import IMAPCE
+from imapce.priors.effect import Effect
+from imapce.priors.labels import LabelCode
 from imapce.search.solution import Optimum, Trace, Views
 from imapce.tables.encoding import Encoding
 from imapce.tables.reader import Reader
@@ -19,7 +22,11 @@ Array = NDArray[np.float64]
 
 MODEL_VERSION = 1
 # What a file tells of an optimum besides its axes; files written before a name was known lack it.
-OPTIMUM_NUMBERS = ("objective", "kurtosis", "alpha", "mu", "separation", "leakage", "kept", "relative_gradient")
+OPTIMUM_NUMBERS = (
+    *("objective", "kurtosis", "alpha", "mu", "separation", "leakage", "seen", "kept"),
+    "relative_gradient",
+)
+READ_FROM = ("view", "clusters", "chance")
 OPTIMUM_FIELDS = (*OPTIMUM_NUMBERS, "starts", "converged")
 
 
@@ -35,6 +42,7 @@ def write_model(path: str | os.PathLike[str], model: IMAPCE) -> None:
         "stop_reason_": model.stop_reason_,
         "engine_": model.engine_,
         "read_back_": model.read_back_,
+        "effect": None if model.effect_ is None else _told_effect(model.effect_),
         "n_features_in_": model.n_features_in_,
         "feature_names_in_": None if names is None else [str(name) for name in names],
         "encoding": None if encoding is None else encoding.to_json(),
@@ -54,6 +62,8 @@ def write_model(path: str | os.PathLike[str], model: IMAPCE) -> None:
         "trace_running": running,
         "outliers": model.outliers_,
     }
+    if model.effect_ is not None:
+        arrays["effect_weights"] = model.effect_.weights
     if model.path_:
         arrays["path_components"] = np.stack([optimum.components for optimum in model.path_])
     write_archive(path, "model", MODEL_VERSION, header, arrays)
@@ -97,16 +107,19 @@ def plain_parameters(model: IMAPCE) -> dict[str, Any]:
 def parameters_of_file(parameters: dict[str, Any]) -> dict[str, Any]:
     """The constructor's parameters as they are called today.
 
-    Before there was `rank`, μ "auto" was the paper's rule; before there was `outliers`, every row was used.
+    Files of the first days know neither `rank` nor `outliers`: μ "auto" was the paper's rule then. `rank` chose between
+    ways to compare optima, of which there is one now; before there was `outliers`, every row was used.
 
     >>> parameters_of_file({"mu": "auto"})
     {'outliers': 'keep', 'mu': 'paper'}
+    >>> parameters_of_file({"mu": "auto", "rank": "separation"})
+    {'outliers': 'keep', 'mu': 'auto'}
     """
-    if "rank" not in parameters and parameters.get("mu") == "auto":
+    if parameters.get("mu") == "auto" and not {"rank", "outliers"} & set(parameters):
         parameters = {**parameters, "mu": "paper"}
     if parameters.get("alpha") == in_json(np.inf):
         parameters = {**parameters, "alpha": np.inf}
-    return {"outliers": "keep", **parameters}
+    return {"outliers": "keep", **{name: value for name, value in parameters.items() if name != "rank"}}
 
 
 def _told(optimum: Optimum) -> dict[str, Any]:
@@ -126,6 +139,62 @@ def _optima(stored: list[dict[str, Any]], components: Array, what: str) -> list[
     return optima
 
 
+def _told_effect(effect: Effect) -> dict[str, Any]:
+    """What a file tells of an effect besides its weights."""
+    codes = [
+        {
+            "names": None if code.names is None else list(code.names),
+            "centre": code.centre.tolist(),
+            "unit": code.unit,
+            "title": code.title,
+        }
+        for code in effect.codes
+    ]
+    return {"columns": effect.columns.tolist(), "codes": codes}
+
+
+def _effect(stored: dict[str, Any] | None, weights: Array | None, d: int) -> Effect | None:
+    """The effect of the known; files written before there was one have none."""
+    if stored is None or weights is None:
+        if stored is not None or weights is not None:
+            raise ValueError("the effect of the known is not whole")
+        return None
+    columns = np.array([_place(column, d) for column in stored["columns"]], dtype=np.intp)
+    codes = tuple(_code(one) for one in stored["codes"])
+    width = len(columns) + sum(len(code.centre) for code in codes)
+    if len(set(columns.tolist())) != len(columns) or weights.shape != (width, d) or not width:
+        raise ValueError("the effect of the known does not fit its columns and labels")
+    return Effect(columns, codes, weights.astype(np.float64))
+
+
+def _place(column: Any, d: int) -> int:
+    if not is_whole(column) or not 0 <= column < d:
+        raise ValueError(f"{column!r} is no place of a known column")
+    return int(column)
+
+
+def _code(stored: dict[str, Any]) -> LabelCode:
+    names, centre, unit, title = (stored[name] for name in ("names", "centre", "unit", "title"))
+    middle = np.array([float(one) for one in centre])
+    width = 1 if names is None else len(set(names))
+    if names is not None and not all(isinstance(name, str) for name in names):
+        raise ValueError("the classes of a known label are no names")
+    if len(middle) != width or not np.isfinite([*middle, float(unit)]).all() or not float(unit) > 0:
+        raise ValueError("the code of a known label is not whole")
+    if title is not None and not isinstance(title, str):
+        raise ValueError("the title of a known label is no text")
+    return LabelCode(None if names is None else tuple(names), middle, float(unit), title)
+
+
+def _read_back(told: dict[str, Any] | None) -> dict[str, float | None] | None:
+    """How well the known is read back; older files tell of the view alone, as "score", and the first ones nothing."""
+    if told is None:
+        return None
+    if "score" in told:
+        told = {"view": told["score"], "clusters": None, "chance": told["chance"]}
+    return {name: None if told[name] is None else float(told[name]) for name in READ_FROM}
+
+
 def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     model = IMAPCE(**parameters_of_file(header["parameters"]))
     model.check_parameters()
@@ -135,7 +204,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     shapes["trace_running"] = arrays["trace_objectives"].shape
     if header.get("path"):
         shapes["path_components"] = (len(header["path"]), k, d)
-    if strangers := set(arrays) - {"components", "trace_objectives", "outliers", *shapes}:
+    if strangers := set(arrays) - {"components", "trace_objectives", "outliers", "effect_weights", *shapes}:
         raise ValueError(f"array {sorted(strangers)[0]!r} is not part of a model")
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
@@ -160,9 +229,8 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     model.n_iter_, model.n_evaluations_ = int(header["n_iter_"]), int(header["n_evaluations_"])
     model.stop_reason_ = str(header["stop_reason_"])
     model.engine_ = str(header.get("engine_", "dense"))
-    # Files written before the known was read back do not tell.
-    told = header.get("read_back_")
-    model.read_back_ = None if told is None else {"score": float(told["score"]), "chance": float(told["chance"])}
+    model.read_back_ = _read_back(header.get("read_back_"))
+    model.effect_ = _effect(header.get("effect"), arrays.get("effect_weights"), d)
     objectives = np.where(arrays["trace_running"], arrays["trace_objectives"], np.nan)
     model.trace_ = Trace([int(e) for e in header["evaluations"]], objectives, [str(o) for o in header["outcomes"]])
     if objectives.shape != (len(model.trace_.evaluations), len(model.trace_.outcomes)):

@@ -3,8 +3,9 @@
     agreement(V, W) = mean of ρ²,    ρ the canonical correlations of the views XV and XW of all rows
                     = ‖A^(−½)·VᵀCW·B^(−½)‖²/k,    C = XᵀX,  A = VᵀCV,  B = WᵀCW
 
-so 1 says that both halves show the same, however rotated, and it costs no pass over the rows. Angles between V and W
-themselves would call two views different that differ only along columns which repeat each other.
+X being the rows given the known, so 1 says that both halves show the same, however rotated, and it costs no pass over
+the rows. Angles between V and W themselves would call two views different that differ only along columns which repeat
+each other.
 
 Chance is the agreement of two random planes of the same columns: k/d where columns share nothing, more where they do.
 A half shares no row with the other, so nothing of what both show is there because the same rows were seen twice.
@@ -12,14 +13,27 @@ A half shares no row with the other, so nothing of what both show is there becau
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
+from imapce.common.checks import require_count
+from imapce.common.threads import threads_for
+from imapce.errors import InvalidValueError
+from imapce.estimators.base import quiet_about_convergence
+from imapce.estimators.explained import ExplainedRows
+from imapce.priors.kinds import Prior, as_list, without_rows
+from imapce.priors.problem import Problem
+from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import stacked_product
 from imapce.search.stiefel import random_frames, transpose
+from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -84,3 +98,59 @@ def _inverse_root(moment: Array) -> Array:
     values, vectors = np.linalg.eigh(moment)
     varying = values > FLAT * max(float(values[-1]), 0.0)
     return vectors[:, varying] / np.sqrt(values[varying])
+
+
+class HalvedFits(ExplainedRows):
+    """A view that can be set beside those of halves of its rows."""
+
+    components_: Array
+
+    @abstractmethod
+    def pose(self, rows: Rows, priors: list[Prior], reader: Reader) -> Problem:
+        """The problem of some rows."""
+
+    @abstractmethod
+    def solve(self, problem: Problem) -> None:
+        """Fit to a problem."""
+
+    def stability(self, X: Any, *, prior: Any = None, n_splits: int = 3) -> dict[str, float]:
+        """How well views found in two halves of the rows agree, and what two random views would: "score" and "chance".
+
+        The score is the mean squared canonical correlation of the two views, 1 where both halves show the same, over
+        `n_splits` random splits. X and the prior are those of `fit`; every half is fitted with this model's parameters
+        on its own: two fits of half the rows for each split.
+
+        >>> from imapce import IMAPCE
+        >>> X = np.random.default_rng(0).normal(size=(200, 6))
+        >>> model = IMAPCE(random_state=0).fit(X)
+        >>> noise = model.stability(X)
+        >>> X[:, :2] += 6 * (np.arange(200) % 2)[:, None] * [1, -1] + 6 * (np.arange(200) % 3 == 0)[:, None]
+        >>> noise["score"] < 0.8, model.stability(X)["score"] > 0.9
+        (True, True)
+        """
+        check_is_fitted(self)
+        require_count("n_splits", n_splits)
+        matrix, priors = self._read(X), as_list(prior)
+        if (fewest := 2 * (self.n_components + 1)) > matrix.shape[0]:
+            raise InvalidValueError(f"X must have at least {fewest} rows to be halved; got {matrix.shape[0]}.")
+        rows = self._open(matrix)
+        whole = self._given_rows(self.pose(rows, priors, self.reader_))
+
+        def axes_without(left_out: NDArray[np.bool_], seed: int) -> Array:
+            other = clone(self).set_params(random_state=seed % 2**32, verbose=False)
+            with quiet_about_convergence():
+                other.solve(other.pose(rows.without(left_out), without_rows(priors, left_out), self.reader_))
+            # From the half's units to those of all rows; what is constant there has no part in its view.
+            units = np.divide(whole.scale, other.scale_, out=np.zeros_like(other.scale_), where=other.scale_ > 0)
+            return (other.components_ * units).T
+
+        with threads_for(rows.n_rows, rows.n_features):
+            seed = int(self._generator().randint(2**31 - 1))
+            score = agreement_of_halves(whole, axes_without, n_splits=n_splits, seed=seed)
+            return {"score": score, "chance": agreement_by_chance(whole, self.n_components)}
+
+    def _given_rows(self, problem: Problem) -> StandardizedRows:
+        """X°, as the fitted effect leaves it."""
+        if problem.told is None or self.effect_ is None:
+            return problem.X
+        return problem.told.given(problem.told.whole(self.effect_).weights)[0]

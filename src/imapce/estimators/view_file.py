@@ -36,22 +36,22 @@ class Batch:
 def write_view(
     path: str | os.PathLike[str],
     X: Any,
-    place: Callable[[Any], Array],
+    place: Callable[[Any, int], Array],
     *,
     axes: Sequence[str],
     reads: Sequence[str] | None,
     columns: Sequence[str] | None,
 ) -> int:
-    """Write `columns` of X (None: all of them), the number of the row and place(rows) on `axes`; how many rows it was.
+    """Write `columns` of X (None: all of them), a row's number and place(rows, first) on `axes`; how many rows it was.
 
-    `reads` are the columns that `place` is given, None where it is given arrays.
+    `reads` are the columns that `place` is given, None where it is given arrays, beside the number of the first row.
     """
     table_target(path)
     batches = _batches(X, reads, columns)
     first = next(batches)
 
     def placed(batch: Batch) -> pa.Table:
-        view = place(batch.features)
+        view = place(batch.features, batch.start)
         numbers = pa.array(np.arange(batch.start, batch.start + len(view)))
         return beside(batch.beside, {"row": numbers, **dict(zip(axes, view.T, strict=True))})
 

@@ -19,6 +19,7 @@ from imapce.common.checks import is_whole
 from imapce.common.watch import Tell, Watch
 from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.choices import name_of_cluster, named_clusters, named_rows
 from imapce.exploration.record import AcceptedStep, Feature, TakenCluster
 from imapce.exploration.regrouped import Regrouped
@@ -76,8 +77,9 @@ class Exploration(Regrouped):
         """An exploration of the cells of an AnnData, with its names of rows and variables; sparse stays sparse.
 
         `prior` is as for `imapce.anndata.embed` (the name of a column of obs, another AnnData as background, ...),
-        `layer` and `use_rep` choose the matrix, `settings` are those of Exploration. `imapce.anndata.write_clusters`
-        writes what was accepted to obs.
+        `layer` and `use_rep` choose the matrix, `settings` are those of Exploration; a representation has a scale of
+        its own and is not standardised unless an estimator is given that does. `imapce.anndata.write_clusters` writes
+        what was accepted to obs.
 
         >>> from anndata import AnnData
         >>> cells = AnnData(np.random.default_rng(0).normal(size=(60, 4)))
@@ -88,6 +90,8 @@ class Exploration(Regrouped):
 
         matrix = features(adata, layer=layer, use_rep=use_rep)
         settings.setdefault("row_ids", np.asarray(adata.obs_names, dtype=object))
+        if use_rep is not None:
+            settings.setdefault("estimator", IMAPCE(outliers="keep", standardize=False))
         return cls(matrix, prior=known(adata, prior, layer=layer, use_rep=use_rep), **settings)
 
     # --- looking ------------------------------------------------------------------------------------------------------

@@ -352,8 +352,9 @@ class Session(ShownExploration):
             raise
 
     def __getstate__(self) -> dict[str, Any]:
-        # A look holds products with the rows, which no pickle can hold; it is looked again where it is needed.
-        return {**self.__dict__, "_look": None}
+        # A look and what it found hold products with the rows, which no pickle can hold; both are found again, and the
+        # same, where they are needed.
+        return {**self.__dict__, "_look": None, "_candidate": None}
 
 
 def require_new(path: str | os.PathLike[str] | None) -> None:

@@ -21,7 +21,8 @@ from imapce.common.records import Comparable
 from imapce.common.threads import threads_for
 from imapce.common.watch import Watch
 from imapce.errors import InvalidValueError
-from imapce.estimators.imapce import IMAPCE, quiet_about_convergence
+from imapce.estimators.base import quiet_about_convergence
+from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.clustering import Clustering, cluster_view
 from imapce.exploration.record import Feature
 from imapce.exploration.refinement import AXES, REFINED_ROWS, numbered, refined

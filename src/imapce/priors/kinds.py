@@ -137,8 +137,8 @@ def _is_label(entry: Any) -> bool:
     return isinstance(entry, str) or not (isinstance(entry, KINDS) or hasattr(entry, "__len__"))
 
 
-def known_labels(labels: Labels, n_rows: int) -> ReadLabels:
-    """The labels of n rows, as they are understood."""
+def known_labels(labels: Labels, n_rows: int | None = None) -> ReadLabels:
+    """The labels of n rows, or of as many as there are, as they are understood."""
     return ReadLabels.read(labels.y, n_rows)
 
 

@@ -156,6 +156,17 @@ class ReadLabels:
             raise InvalidValueError(f"labels must be numbers, as in fit; got {self.names[0]!r}.") from error
         return ReadLabels(None, values, self.title)
 
+    def only(self, names: tuple[str, ...] | None) -> ReadLabels:
+        """The same with classes of other names as missing labels; numbers stay as they are.
+
+        >>> ReadLabels.read(["a", "b", "a", None]).only(("a",)).entries
+        array(['a', None, 'a', None], dtype=object)
+        """
+        if names is None or self.names is None:
+            return self
+        kept = np.array([*(name in names for name in self.names), False])[self.values]
+        return ReadLabels(self.names, np.where(kept, self.values, MISSING), self.title)
+
     def of_rows(self, rows: Any) -> ReadLabels:
         """The labels of some rows, by mask or positions."""
         return ReadLabels(self.names, self.values[rows], self.title)

@@ -70,6 +70,12 @@ class Told:
         """The part of an effect that views take off the rows: not of what is erased; None where all is."""
         return None if self.erased.all() else effect.only(~self.erased)
 
+    def whole(self, shown: Effect) -> Effect:
+        """An effect that was `shown`, with nothing where something is erased."""
+        weights = np.zeros((len(self.places), self.n_features))
+        weights[~self.erased] = shown.weights
+        return self.effect(weights)
+
     @property
     def rest(self) -> RowsGiven:
         """Z with nothing taken from it yet, for those who look for clusters: given all that is known."""

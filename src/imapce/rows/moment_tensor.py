@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from imapce.common.cards import array_module, on_host
 from imapce.rows.base import Array, Moments, Quartic, Rows
+from imapce.rows.standardized import SMALLEST_SPREAD
 
 # Evaluations times starts of a typical fit, for the cost rule below.
 TYPICAL_EVALUATIONS = 1500
@@ -53,7 +54,8 @@ class Coordinates:
         moments = rows.moments()
         assert moments.scatter is not None
         spread = np.sqrt(moments.variance)
-        inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+        # Below, squares of reciprocals overflow; standardised rows take such a column for constant.
+        inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread >= SMALLEST_SPREAD)
         correlation = moments.scatter * np.outer(inverse, inverse) / rows.n_rows
         if not np.isfinite(correlation).all():
             # Values whose squares overflow are refused by name elsewhere; here they must only not stop the reading.

@@ -80,7 +80,9 @@ class QuadraticForm:
             total = matrices[0][0] * matrices[0][1]
             for weight, matrix in matrices[1:]:
                 total += weight * matrix
-            return QuadraticForm.of_matrix(total)
+            # The traces may count more than the matrices do, such as variance outside of a subspace.
+            trace = sum(weight * form.trace for weight, form in terms)
+            return QuadraticForm(len(total), trace, lambda V: total @ V, total)
 
         def product(V: Array) -> Array:
             result = terms[0][0] * (terms[0][1] @ V)

@@ -1,0 +1,171 @@
+"""The rows given the known as a scikit-learn transformer: all columns, less what the known does to them; no view."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.utils.validation import check_is_fitted
+
+from imapce.choice.read_back import read_from_clusters
+from imapce.clusters.partition import candidate_of
+from imapce.common.checks import require_choice, require_truth
+from imapce.common.clusters import as_array, is_dask
+from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.estimators.explained import ExplainedRows
+from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list
+from imapce.rows.base import Rows
+from imapce.rows.open import ENGINES, open_rows
+from imapce.tables.columns import Unknown
+
+Array = NDArray[np.float64]
+
+
+class Given(ExplainedRows):
+    """Rows less the effect of known columns and labels, in all columns: for whatever looks at them next.
+
+    x° = x − Bᵀl, with l the known columns and labels of a row. B is estimated given the clusters of the rows, so that
+    what belongs to them is not taken: batches that hold cell types in unlike shares meet within each type. It is what
+    `IMAPCE` looks at, and `IMAPCE().fit(X, prior=prior).given(X)` is the same.
+
+    Parameters
+    ----------
+    prior : what is known of the rows of `fit`, as there: Attributes(columns), Labels(y), labels themselves, or a list
+        of them. With erase=True all that they explain linearly is taken, whatever the clusters are. None takes nothing.
+    standardize : scale every column to unit variance (a categorical column as a whole); False only centres.
+    outliers : "trim" sets gross outliers aside: no mean, scale or effect counts them; `transform` still corrects them.
+        "keep" uses every row.
+    missing : "error" refuses missing values; "mean" fills them with the means (of a category: shares) seen in `fit`.
+    engine : "auto", "dense", "sparse", "moment_tensor", "files", "dask" or "cuda": how rows are reduced, never what
+        comes out.
+
+    Fitted: `effect_` (B, what the known does to the rows; None where nothing is known), `read_back_` (how well the
+    known is read from the clusters, and chance; "view" is None, for there is none), `mean_`, `scale_`, `outliers_`.
+
+    Examples
+    --------
+    >>> rng, run = np.random.default_rng(0), np.arange(60) % 2
+    >>> X = rng.normal(size=(60, 3)) + 5 * run[:, None]
+    >>> left = Given(run).fit_transform(X)
+    >>> left.shape, bool(np.abs(left[run == 0].mean(axis=0) - left[run == 1].mean(axis=0)).max() < 0.1)
+    ((60, 3), True)
+    """
+
+    # Rows that vary in one direction can be corrected.
+    n_components = 1
+    random_state = None
+
+    def __init__(
+        self,
+        prior: Any = None,
+        *,
+        standardize: bool = True,
+        outliers: Literal["trim", "keep"] = "trim",
+        missing: Literal["error", "mean"] = "error",
+        engine: str = "auto",
+    ):
+        self.prior = prior
+        self.standardize = standardize
+        self.outliers = outliers
+        self.missing = missing
+        self.engine = engine
+
+    read_back_: dict[str, float | None] | None
+    engine_: str
+
+    @property
+    def _shown_axes(self) -> Array:
+        return np.eye(len(self.scale_))
+
+    def _open(self, matrix: Any) -> Rows:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return open_rows(matrix, engine=self.engine, n_components=self.n_components)
+
+    def _fit(self, X: Any, prior: Any) -> Any:
+        return super()._fit(X, self._known(prior))
+
+    def _known(self, prior: Any) -> list[Prior]:
+        """What is known: what `fit` is told, else what the constructor was."""
+        priors = as_list(self.prior if prior is None else prior)
+        for one in priors:
+            if isinstance(one, (Samples, Subset)):
+                raise InvalidTypeError(
+                    "prior must be Attributes(columns), Labels(y) or a list of them, whose effect is taken from the "
+                    f"rows; got {type(one).__name__}, which has none: pass it to IMAPCE, whose views it weighs on."
+                )
+        return priors
+
+    def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
+        problem = self._pose(rows, priors, trim=self.outliers == "trim", explain=True)
+        self.effect_ = self.read_back_ = None
+        if problem.told is not None:
+            candidate = candidate_of(problem, np.ones(len(problem.set_aside), dtype=bool))
+            self.effect_ = candidate.effect
+            assert candidate.effect is not None
+            # The sample of the clusters is that of the rows with their labels beside them.
+            told = read_from_clusters(problem.given(candidate.effect), candidate)
+            self.read_back_ = None if told is None else {"view": None, "clusters": told[0], "chance": told[1]}
+        self.mean_, self.scale_ = problem.X.mean, problem.X.scale
+        self.outliers_ = np.flatnonzero(problem.set_aside)
+        self.engine_ = problem.X.rows.engine
+        self.encoded_feature_names_ = self.reader_.names
+
+    def _takes_part(self, label: Labels) -> bool:
+        return True
+
+    def _with_known_labels(self, view: Any, prior: Any) -> Any:
+        return super()._with_known_labels(view, self._known(prior))
+
+    def transform(self, X: Any, labels: Any = None, *, unknown: Unknown | None = None) -> Array:
+        """(n, d): the standardised rows less the effect of the known, row by row.
+
+        `labels` are those of the rows of X where labels were known in `fit` (a list of them where these were several);
+        None among them is a row whose label is not known, from which nothing is taken. `unknown` is "error" or
+        "ignore": refuse categories that `fit` did not see (the default), or name them in a warning and take them for
+        none. Of a sparse matrix it is an array: what is left of a zero is seldom zero.
+
+        >>> rng, run = np.random.default_rng(0), np.arange(60) % 2
+        >>> X = rng.normal(size=(60, 3)) + 5 * run[:, None]
+        >>> Given(run).fit(X).transform(X[:2], labels=[0, 1]).shape
+        (2, 3)
+        """
+        check_is_fitted(self)
+        return self._with_labels(self._shown(X, self._shown_axes, unknown, self._names_out()), self._shown_axes, labels)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Corrected rows in the units of the table, X·scale_ + mean_; a known column is its mean.
+
+        >>> rng, run = np.random.default_rng(0), np.arange(60) % 2
+        >>> X = rng.normal(size=(60, 3)) + 5 * run[:, None]
+        >>> model = Given(run)
+        >>> model.inverse_transform(model.fit_transform(X)).mean().round(3) == X.mean().round(3)
+        np.True_
+        """
+        check_is_fitted(self)
+        try:
+            rows = as_array(X) if is_dask(X) else np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidTypeError(f"X must hold numbers, one for each column of fit; {error}.") from error
+        if rows.ndim != 2 or rows.shape[1] != len(self.scale_):
+            raise InvalidValueError(
+                f"X must have the columns of transform ({len(self.scale_)}); got an array of shape {rows.shape}."
+            )
+        return rows * self.scale_ + self.mean_
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The columns; those of a category are called category=value."""
+        check_is_fitted(self)
+        names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        return names if len(names) == len(self.scale_) else np.asarray(self.encoded_feature_names_, dtype=object)
+
+    def _names_out(self) -> list[str]:
+        return [str(name) for name in self.get_feature_names_out()]
+
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments that cannot be used."""
+        require_choice("missing", self.missing, ("error", "mean"))
+        require_truth("standardize", self.standardize)
+        require_choice("outliers", self.outliers, ("trim", "keep"))
+        require_choice("engine", self.engine, ENGINES)
