@@ -18,7 +18,7 @@ from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import is_whole
-from imapce.common.words import axis_names
+from imapce.common.words import axis_names, given
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.scatter import point_look, read_embedding
 from imapce.plotting.style import (
@@ -34,6 +34,7 @@ from imapce.plotting.style import (
     root_figure,
     shorten,
 )
+from imapce.priors.effect import explained_away
 
 # Arrows shorter than this part of the longest one say little, and their names would only fill the page.
 _LONG = 0.15
@@ -52,7 +53,7 @@ def plot_loadings(
 ) -> Figure:
     """Draw the feature weights of two axes of a fitted model as arrows and return the figure.
 
-    The `max_labels` longest arrows are coloured and named, all others are thin and grey. With an `embedding`
+    What a fit explained away has no arrow: the title says what the features are given. The `max_labels` longest arrows are coloured and named, all others are thin and grey. With an `embedding`
     the arrows are stretched to its size and the rows are drawn faintly behind them. Names never overlap: one
     that finds no free place is left out. `axes` chooses the two axes of a 3-D view.
 
@@ -91,7 +92,8 @@ def plot_loadings(
     _draw_arrows(panel, tips, named)
     told = getattr(model, "get_feature_names_out", None)
     named_axes = axis_names(max(axes) + 1) if told is None else told()
-    quiet_axes(panel, named_axes[axes[0]], named_axes[axes[1]], title="feature weights")
+    title = given("feature weights", explained_away(model), most=2)
+    quiet_axes(panel, named_axes[axes[0]], named_axes[axes[1]], title=title)
     placed = _place_names(panel, tips, named, names)
     _note_scale(panel, stretch, placed, len(tips), scaled=embedding is not None)
     return root_figure(panel)
@@ -116,7 +118,9 @@ def _read_weights(model: Any, axes: tuple[int, int]) -> tuple[NDArray[np.float64
     names = getattr(model, "encoded_feature_names_", None)
     if names is None:
         names = [f"x{number}" for number in range(len(weights))]
-    return weights, [str(name) for name in names]
+    effect = getattr(model, "effect_", None)
+    known = [] if effect is None else effect.columns
+    return np.delete(weights, known, axis=0), [str(name) for name in np.delete(np.asarray(names, dtype=object), known)]
 
 
 def _draw_arrows(ax: Axes, tips: NDArray[np.float64], named: list[int]) -> None:
