@@ -61,7 +61,7 @@ class ReadBack:
 
 
 def told_by(model: Any) -> ReadBack | None:
-    """What `read_back_` of a fitted model tells, with the names of what was explained away; None where nothing is known.
+    """What `read_back_` of a fitted model tells, by the names of what was explained away; None where nothing is known.
 
     >>> from imapce import IMAPCE, Attributes
     >>> X = np.random.default_rng(0).normal(size=(60, 4))

@@ -53,9 +53,10 @@ def plot_loadings(
 ) -> Figure:
     """Draw the feature weights of two axes of a fitted model as arrows and return the figure.
 
-    What a fit explained away has no arrow: the title says what the features are given. The `max_labels` longest arrows are coloured and named, all others are thin and grey. With an `embedding`
-    the arrows are stretched to its size and the rows are drawn faintly behind them. Names never overlap: one
-    that finds no free place is left out. `axes` chooses the two axes of a 3-D view.
+    The `max_labels` longest arrows are coloured and named, all others are thin and grey; what a fit explained away has
+    no arrow, and the title says what the others are given. With an `embedding` the arrows are stretched to its size and
+    the rows are drawn faintly behind them. Names never overlap: one that finds no free place is left out. `axes`
+    chooses the two axes of a 3-D view.
 
     >>> from imapce.baselines import PCA
     >>> X = np.random.default_rng(0).normal(size=(50, 4))

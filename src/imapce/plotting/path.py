@@ -98,7 +98,7 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
         # A file written before optima told what they were compared by.
         ranked = distinct(sorted(path, key=lambda one: -getattr(one, by)))
     if X is not None and views is None:
-        views = model.transform_all(X, labels, most=mostcompared(X))
+        views = model.transform_all(X, labels, most=most_compared(X))
     different = [] if views is None else _different_views(views, ranked)
     shown = [one for one, _ in different] or ranked[:1]
     has_leaks = leaks(path)
@@ -123,7 +123,7 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
     return figure
 
 
-def mostcompared(X: Any) -> int:
+def most_compared(X: Any) -> int:
     """How many views of these rows are looked at for thumbnails."""
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     return max(FEWEST_COMPARED, COMPARED_ROWS // max(1, n_rows))
@@ -293,12 +293,8 @@ def _legend(ax: Any, path: list[Optimum], shown: list[Optimum], by: str) -> None
         last = f"–{len(shown)}" if len(shown) > 2 else ""
         entries.append((mark("o", 7, NUMBERED_HUE), f"next different (2{last})"))
     if len(path) > 1:
-        entries.append(
-            (
-                mark("o", 4.5, INK, linestyle="-", linewidth=1.4),
-                f"best at its {'μ' if weighs_nothing(path) else 'α, μ'}",
-            )
-        )
+        best = "best at its μ" if weighs_nothing(path) else "best at its α, μ"
+        entries.append((mark("o", 4.5, INK, linestyle="-", linewidth=1.4), best))
         entries.append((mark("o", 4.5, SOFT_INK, alpha=0.55), "other optima"))
     if _level(path, by) is not None:
         level = {"seen": "PCA's plane (μ = 0)", "kept": "chance", "score": "one Gaussian cloud"}[by]

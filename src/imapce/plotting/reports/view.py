@@ -54,7 +54,7 @@ def write_view_report(
 ) -> Path:
     """Write one self-contained HTML page about a fitted IMAPCE and the rows `X`, and return its path.
 
-    `color`, `color_name` and `known` are those of `plot_embedding`, `labels` those of `IMAPCE.transform`. `told` are the
+    `color`, `color_name` and `known` are those of `plot_embedding`, `labels` those of `IMAPCE.transform`; `told` are
     names of colours that the fit was told, or by their names what came of each, as {"sex": "erased"}; `facts` are shown
     below the title. Where the fit chose α or μ itself, a section says why it chose this view; where columns or labels
     are known, the page says how well they are read back from it. Points can be hovered: they tell their row, their
@@ -140,9 +140,7 @@ def _columns_of(X: Any, places: NDArray[np.intp]) -> NDArray[np.float64]:
 def _left_of_the_known(model: Any) -> str:
     """What was explained away, and how much of the known is left; nothing where no column or label is known."""
     names, read = explained_away(model), told_by(model)
-    told = (
-        [f"The view shows the rows given {listing(names, 10)}: what that explains was explained away."] if names else []
-    )
+    told = [f"The rows are shown given {listing(names, 10)}, whose effect was explained away."] if names else []
     return " ".join([*told, *([] if read is None else [read.sentence])])
 
 
