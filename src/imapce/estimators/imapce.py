@@ -92,8 +92,9 @@ class IMAPCE(LinearView):
     Fitted: `alpha_` and `mu_` as used (α = ∞: nothing was weighed), `optima_` (distinct optima of equation 2, the view
     first), `effect_` (B, what the known does to the rows; None where nothing was explained away), `outliers_`
     (positions of the rows set aside), `read_back_` (how well the known is read from the view and from the clusters, and
-    chance; None where no column or label is known), `n_clusters_` (how many clusters the rows fell into; None where none
-    were looked for) and, where α or μ is automatic, `path_`, every optimum tried with its scores. `alpha_` and `mu_` may be given again: they lead to the same view.
+    chance; None where no column or label is known), `n_clusters_` (how many clusters were found; None where none were
+    looked for) and, where α or μ is automatic, `path_`, every optimum tried with its scores. `alpha_` and `mu_` may be
+    given again: they lead to the same view.
 
     Examples
     --------

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import is_whole
-from imapce.common.words import axis_names
+from imapce.common.words import axis_names, given
 from imapce.errors import InvalidValueError
 from imapce.plotting.key import Key
 from imapce.plotting.labels import Labels
@@ -86,7 +87,7 @@ def plot_step(
     <Figure size 1025x420 with 3 Axes>
     """
     step = step_at(exploration, index)
-    points, names = _flat(exploration.coordinates(step))
+    points, names = _flat(exploration.coordinates(step), exploration.explained_away)
     known = known_before(exploration, index)
     n_rows = len(points)
     first = first_cluster(exploration, index)
@@ -207,14 +208,16 @@ def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:
     return labels
 
 
-def _flat(coordinates: Points) -> tuple[Points, tuple[str, str]]:
-    """Give two coordinates to draw and their names; a view of one axis is drawn against the number of the row."""
+def _flat(coordinates: Points, known: Sequence[str] = ()) -> tuple[Points, tuple[str, str]]:
+    """Give two coordinates to draw and their names, given what is known; a view of one axis is drawn against the number
+    of the row.
+    """
     n_rows, n_axes = coordinates.shape
     names = axis_names(n_axes)
     if n_axes == 1:
-        return np.column_stack([coordinates[:, 0], np.arange(n_rows)]), (names[0], "row")
+        return np.column_stack([coordinates[:, 0], np.arange(n_rows)]), (given(names[0], known, 2), "row")
     more = f" (of {n_axes})" if n_axes > 2 else ""
-    return coordinates[:, :2], (f"{names[0]}{more}", f"{names[1]}{more}")
+    return coordinates[:, :2], (given(f"{names[0]}{more}", known, 2), given(f"{names[1]}{more}", known, 2))
 
 
 def cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: str = "o") -> None:
