@@ -23,13 +23,13 @@ def test_a_known_label_leaves_the_features_and_cannot_be_read_from_the_view(rows
     assert "the label batch is known" in told
     model, table = load_model(tmp_path / "view.imapce"), read_table(tmp_path / "view.parquet")
     assert list(model.feature_names_in_) == FEATURES
-    assert "known labels are read back" in model.stop_reason_
+    assert "The known is read back" in model.stop_reason_
     view = np.column_stack([table.column(f"imapce{axis}") for axis in range(2)])
     read = residual_predictability(view, table.column("batch").to_numpy())
     assert read["score"] - read["chance"] < 0.15
     # Both columns colour the picture, and the page says which of them was used.
     page = (tmp_path / "view.html").read_text()
-    assert "What is known colours it too (batch); the other labels that colour it were not used." in page
+    assert "What is known colours it too: batch was explained away; the other labels that colour it were not" in page
 
 
 def test_explore_goes_on_with_the_label_of_its_session(rows: Path, tmp_path: Path) -> None:

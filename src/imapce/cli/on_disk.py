@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from imapce.cli.messages import named, note
 from imapce.common.memory import memory_bytes, size_in_words
-from imapce.common.words import axis_names, given
+from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.priors.effect import explained_away
 from imapce.tables.files import STREAM
@@ -129,10 +129,11 @@ def write_view_of_scan(
         written["table"] = output
     if plot is not None:
         from imapce.plotting import plot_embedding, save_figure
+        from imapce.plotting.style import axes_given
 
         features = drawn.select(list(model.input_columns or drawn.column_names))
         view = model.transform(features, labels_to_place(drawn, label_names))
-        axes = [given(axis, explained_away(model)) for axis in axis_names(view.shape[1])]
+        axes = axes_given(axis_names(view.shape[1]), explained_away(model))
         if len(drawn) < len(table):
             note(f"the plot shows {len(drawn):,} of the {len(table):,} rows.")
         with named("--plot"):

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from imapce.cli.messages import named
 from imapce.cli.request import Prepared
-from imapce.common import words
 from imapce.common.whole_files import whole_file, whole_folder, writable_target
 from imapce.common.words import axis_names
 from imapce.comparison.compare import Comparison
@@ -108,12 +107,13 @@ def write_view(
     figure = None
     if plot is not None:
         from imapce.plotting import plot_embedding
+        from imapce.plotting.style import axes_given
 
         shown = np.ones(len(view), dtype=bool)
         shown[aside if aside is not None else []] = False
         colors = {name: np.asarray(labels)[shown] for name, labels in (color or {}).items()}
         known = None if known is None else np.asarray(known)[shown]
-        axes = [words.given(axis, given) for axis in axis_names(view.shape[1])]
+        axes = axes_given(axis_names(view.shape[1]), given)
         figure = plot_embedding(view[shown], color=colors or None, known=known, axis_names=axes)
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.

@@ -18,7 +18,7 @@ from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import is_whole
-from imapce.common.words import axis_names, given
+from imapce.common.words import axis_names
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.scatter import point_look, read_embedding
 from imapce.plotting.style import (
@@ -28,6 +28,7 @@ from imapce.plotting.style import (
     PALETTE,
     SOFT_INK,
     TICK_SIZE,
+    axes_given,
     check_axes,
     new_figure,
     quiet_axes,
@@ -54,7 +55,7 @@ def plot_loadings(
     """Draw the feature weights of two axes of a fitted model as arrows and return the figure.
 
     The `max_labels` longest arrows are coloured and named, all others are thin and grey; what a fit explained away has
-    no arrow, and the title says what the others are given. With an `embedding` the arrows are stretched to its size and
+    no arrow, and the axes say what the others are given. With an `embedding` the arrows are stretched to its size and
     the rows are drawn faintly behind them. Names never overlap: one that finds no free place is left out. `axes`
     chooses the two axes of a 3-D view.
 
@@ -93,8 +94,8 @@ def plot_loadings(
     _draw_arrows(panel, tips, named)
     told = getattr(model, "get_feature_names_out", None)
     named_axes = axis_names(max(axes) + 1) if told is None else told()
-    title = given("feature weights", explained_away(model), most=2)
-    quiet_axes(panel, named_axes[axes[0]], named_axes[axes[1]], title=title)
+    named_axes = axes_given([named_axes[axis] for axis in axes], explained_away(model))
+    quiet_axes(panel, *named_axes, title="feature weights")
     placed = _place_names(panel, tips, named, names)
     _note_scale(panel, stretch, placed, len(tips), scaled=embedding is not None)
     return root_figure(panel)

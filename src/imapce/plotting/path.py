@@ -15,7 +15,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from imapce.choice.score import distinct
@@ -113,7 +112,9 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
         quiet_axes(ax, "", NAMES[name])
         ax.grid(False, axis="x")
     title = f"{count_of(len(path), 'view')} at {settings_tried(path)}"
-    upper.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=26)
+    upper.set_title(
+        title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=10 if weighs_nothing(path) else 26
+    )
     _name_places(panels, places)
     _legend(upper, path, shown, by)
     if different:
@@ -201,7 +202,8 @@ def _draw_values(ax: Any, path: list[Optimum], places: Places, shown: list[Optim
         if (level := _level(path, by)) is not None:
             ax.axhline(level, color=SOFT_INK, linewidth=0.8, linestyle=DASHED, zorder=1.2)
         if by == "seen":
-            ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None, symbol=" %"))
+            # There is room above 100 % for a star, and no share.
+            ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.4g} %" if share < 1 + 1e-9 else "")
         _number(ax, path, places, shown, by)
     else:
         top = max(LEAST_TOP, *(one.leakage for one in path))

@@ -20,7 +20,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import is_whole
-from imapce.common.words import axis_names, given
+from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.plotting.key import Key
 from imapce.plotting.labels import Labels
@@ -31,6 +31,7 @@ from imapce.plotting.style import (
     KNOWN_GREY,
     LABEL_SIZE,
     PALETTE,
+    axes_given,
     blank_figure,
     new_figure,
     quiet_axes,
@@ -213,11 +214,11 @@ def _flat(coordinates: Points, known: Sequence[str] = ()) -> tuple[Points, tuple
     of the row.
     """
     n_rows, n_axes = coordinates.shape
-    names = axis_names(n_axes)
+    names = axes_given(axis_names(n_axes), known, longest=14)
     if n_axes == 1:
-        return np.column_stack([coordinates[:, 0], np.arange(n_rows)]), (given(names[0], known, 2), "row")
+        return np.column_stack([coordinates[:, 0], np.arange(n_rows)]), (names[0], "row")
     more = f" (of {n_axes})" if n_axes > 2 else ""
-    return coordinates[:, :2], (given(f"{names[0]}{more}", known, 2), given(f"{names[1]}{more}", known, 2))
+    return coordinates[:, :2], (f"{names[0]}{more}", f"{names[1]}{more}")
 
 
 def cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: str = "o") -> None:

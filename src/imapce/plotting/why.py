@@ -129,16 +129,13 @@ def leaks(path: list[Optimum]) -> bool:
 def short_number(value: float) -> str:
     """A number in three digits and as few letters as they need.
 
-    >>> short_number(52345.0), short_number(0.75), short_number(float("inf"))
-    ('5.23e4', '0.75', '∞')
+    >>> short_number(52345.0), short_number(-0.75), short_number(float("inf"))
+    ('5.23e4', '−0.75', '∞')
     """
     if np.isinf(value):
         return "∞"
-    text = f"{value:.3g}"
-    if "e" not in text:
-        return text
-    mantissa, exponent = text.split("e")
-    return f"{mantissa}e{int(exponent)}"
+    mantissa, _, exponent = f"{abs(value):.3g}".partition("e")
+    return f"{'−' if value < 0 else ''}{mantissa}" + (f"e{int(exponent)}" if exponent else "")
 
 
 def found_at(one: Optimum, between: str = " and ") -> str:

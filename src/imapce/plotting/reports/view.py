@@ -25,6 +25,7 @@ from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Picture, Section, Table, write_report
 from imapce.plotting.scatter import plot_embedding
 from imapce.plotting.steps import RASTERISE_FROM
+from imapce.plotting.style import axes_given
 from imapce.plotting.trace import plot_trace
 from imapce.plotting.why import path_caption, read_path
 from imapce.priors.effect import explained_away, strongest
@@ -70,7 +71,7 @@ def write_view_report(
     # All views are read at once, as every reading of a table encodes it.
     views = model.transform_all(X, labels, most=most_compared(X) if chosen else 1)
     view, known_names = views[0], explained_away(model)
-    axes = [given(axis, known_names) for axis in axis_names(view.shape[1])]
+    axes = axes_given(axis_names(view.shape[1]), known_names)
     figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=axes)
     caption = _view_caption(view, color, known, _came_of(told, known_names))
     sections = [Section("The view", _left_of_the_known(model), parts=[Picture(caption, figure, view)])]
@@ -80,7 +81,7 @@ def write_view_report(
         )
     arrows = "Which features make the view: long arrows pull points their way."
     if known_names:
-        arrows += f" Each is taken given what is known, less what {listing(known_names, 5)} explains of it."
+        arrows += f" Each stands for what is left of it given {listing(known_names, 5)}."
     sections.append(
         Section("What makes it", figures=[(arrows, plot_loadings(model, embedding=view))], table=_features(model))
     )
@@ -182,7 +183,7 @@ def _features(model: Any) -> Table:
             model.encoded_feature_names_[place],
             *(float(weight) for weight in model.components_[:, place]),
             *(float(correlation) for correlation in model.axis_correlation_[:, place]),
-            f"{100 * share[place]:.1f} %",
+            f"{100 * share[place]:.1f}\N{NO-BREAK SPACE}%",
         ]
         for place in strongest(model, _FEATURES_IN_TABLE)
     ]
