@@ -118,8 +118,9 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
 
 def print_model(console: Console, model: IMAPCE) -> None:
     """The strongest features with their weights, and the other optima that the search found."""
-    heading = Text(given("strongest features", explained_away(model)))
-    weights = Table(title=heading, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    # A line of its own: the title of a table breaks where the table is narrower.
+    heading = Text(given("strongest features", explained_away(model)), style="bold")
+    weights = Table(box=None, pad_edge=False)
     weights.add_column("feature", overflow="fold")
     for axis in axis_names(len(model.components_)):
         weights.add_column(axis, justify="right", no_wrap=True)
@@ -128,6 +129,7 @@ def print_model(console: Console, model: IMAPCE) -> None:
         cells = [f"{weight:+.3f}" for weight in entry["weights"]]
         weights.add_row(Text(entry["feature"]), *cells, f"{100 * entry['share']:.1f} %")
     console.print()
+    console.print(heading)
     console.print(weights)
     rest = model.optima_[1:]
     console.print()

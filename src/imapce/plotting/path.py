@@ -112,9 +112,9 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
         quiet_axes(ax, "", NAMES[name])
         ax.grid(False, axis="x")
     title = f"{count_of(len(path), 'view')} at {settings_tried(path)}"
-    upper.set_title(
-        title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=10 if weighs_nothing(path) else 26
-    )
+    # Between title and panel stands the name of every α, where there are any.
+    room = 10 if weighs_nothing(path) else 26
+    upper.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=room)
     _name_places(panels, places)
     _legend(upper, path, shown, by)
     if different:
