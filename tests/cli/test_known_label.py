@@ -125,7 +125,7 @@ def test_compare_scores_the_known_label_and_colours_by_all_labels(rows: Path, tm
     assert "It can be told of known columns and known rows, not of known labels." in " ".join(told.split())
     scores = read_table(tmp_path / "comparison" / "scores.csv").to_pylist()
     told = " ".join(told.split())
-    assert "IMAPCE explained batch away: the known (batch) is read back from the view with accuracy" in told
+    assert "IMAPCE explained batch away: the known is read back from the view with accuracy" in told
     assert "IMAPCE explained batch away" in (tmp_path / "comparison" / "report.html").read_text()
     assert "IMAPCE explained batch away" in (tmp_path / "comparison" / "scores.json").read_text()
     assert scores[0]["prior_chance"] == 0.5

@@ -22,7 +22,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting import path_caption, plot_path, save_figure, write_view_report
 from imapce.plotting.path import MOST_THUMBNAILS
 from imapce.plotting.reports.hover import SCRIPT
-from imapce.plotting.why import compared_by, short_number
+from imapce.plotting.why import compared_by, short_number, value_in_words
 from imapce.priors.effect import explained_away
 
 X = grouped().X
@@ -180,11 +180,11 @@ def test_the_caption_says_how_well_the_clusters_are_seen_and_what_pca_shows(mode
         told, best = path_caption(model), model.optima_[0]
         assert told.startswith(
             f"Of {len(model.path_)} views this one was chosen by how well the {model.n_clusters_} clusters are seen: "
-            f"the nearest rows tell the cluster of {100 * best.seen:.0f} % of the rows; "
+            f"the nearest rows tell the cluster of {value_in_words('seen', best)} of the rows; "
         )
         plane = next(one for one in model.path_ if one.mu == 0)
         of = "PCA's plane" + (" of what is left" if name != "nothing" else "")
-        shown = f"it is {of} (μ = 0)" if best.mu == 0 else f"{of} (μ = 0) shows {100 * plane.seen:.0f} %"
+        shown = f"it is {of} (μ = 0)" if best.mu == 0 else f"{of} (μ = 0) shows {value_in_words('seen', plane)}"
         assert shown in told
         clearer = best.seen < max(one.seen for one in model.path_)
         assert (f"is shown ({best.kept:.2f} of the neighbourhoods; 0 is chance" in told) is clearer

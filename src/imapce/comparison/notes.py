@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,11 @@ def remarks_on_known(title: str, estimator: Any) -> tuple[str, ...]:
     if getattr(estimator, "read_back_", None) is None:
         return ()
     names, told = explained_away(estimator), told_by(estimator)
-    lead = f"{title} explained {listing(names, 5)} away: " if names else f"{title}: "
-    return () if told is None else (lead + told.sentence[:1].lower() + told.sentence[1:],)
+    lead = f"{title} explained {listing(names, 5)} away" if names else title
+    if told is None:
+        return ()
+    sentence = replace(told, what="").sentence
+    return (f"{lead}: {sentence[0].lower()}{sentence[1:]}",)
 
 
 def note_on_slow(priors: list[Prior], n_rows: int, max_rows: int | None) -> list[str]:

@@ -163,8 +163,12 @@ def count_of(number: int, thing: str) -> str:
 def value_in_words(by: str, one: Optimum) -> str:
     """What an optimum is compared by, as a reader takes it: a share of rows in hundredths, a score as a number.
 
-    >>> value_in_words("seen", Optimum(np.eye(2, 5), objective=3.0, seen=0.973))
-    '97 %'
+    >>> [value_in_words("seen", Optimum(np.eye(2, 5), objective=3.0, seen=seen)) for seen in (0.973, 0.9968, 1.0)]
+    ['97 %', '99.6 %', '100 %']
     """
-    value = getattr(one, by)
-    return f"{100 * value:.0f} %" if by == "seen" else f"{value:.2f}".replace("-", "−")
+    value = float(getattr(one, by))
+    if by != "seen":
+        return f"{value:.2f}".replace("-", "−")
+    # All rows are all: less is never rounded up to them.
+    almost = value < 1 and round(100 * value) == 100
+    return f"{np.floor(1000 * value) / 10:.1f} %" if almost else f"{100 * value:.0f} %"
