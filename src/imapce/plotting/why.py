@@ -25,8 +25,8 @@ def path_caption(model: Any) -> str:
 
     >>> from imapce import IMAPCE
     >>> from imapce.datasets import make_synthetic
-    >>> path_caption(IMAPCE(n_starts=2).fit(make_synthetic(60).X))
-    'Of ... views this one was chosen by how well the ... clusters are seen: the nearest rows tell the cluster of ...'
+    >>> print(path_caption(IMAPCE(n_starts=2).fit(make_synthetic(60).X)))
+    Of ... views this one was chosen by how well the ... clusters are seen: the nearest rows tell the cluster of ...
     """
     by = compared_by(model)
     path = compared(model, by)
