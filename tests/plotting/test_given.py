@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from matplotlib.text import Text
 
 from imapce import IMAPCE, Attributes, Exploration, Labels
+from imapce.choice.read_back import how_it_ended, told_by
 from imapce.plotting import plot_loadings, plot_step, write_view_report
 from imapce.plotting.style import axes_given
 from imapce.priors.effect import explained_away, strongest
@@ -85,3 +88,14 @@ def test_the_figure_of_a_step_says_given_what() -> None:
     assert exploration.explained_away == ["run"]
     assert (exploration.came_of("run"), exploration.came_of("x0")) == ("explained away", None)
     assert [ax.get_xlabel() for ax in plot_step(exploration, 0).axes] == ["imapce0 given run"] * 2
+
+
+def test_how_a_search_ended_is_told_without_the_known_whatever_it_is_called(model: IMAPCE) -> None:
+    told = told_by(model)
+    assert told is not None
+    for what in ("", "age, make", "The known (one), and 2 more"):
+        renamed = copy.copy(model)
+        renamed.stop_reason_ = f"Converged: of 5 optima. {replace(told, what=what).sentence} 3 rows were set aside."
+        assert how_it_ended(renamed) == "Converged: of 5 optima. 3 rows were set aside."
+    renamed.stop_reason_ = "Converged."
+    assert how_it_ended(renamed) == "Converged."

@@ -87,7 +87,12 @@ def how_it_ended(model: Any) -> str:
     False
     """
     told = told_by(model)
-    return model.stop_reason_ if told is None else model.stop_reason_.replace(f" {replace(told, what='').sentence}", "")
+    if told is None:
+        return model.stop_reason_
+    # What it calls the known is its own affair.
+    start, numbers = "The known", replace(told, what="").sentence.removeprefix("The known")
+    before, found, after = model.stop_reason_.partition(numbers)
+    return before[: before.index(start)].rstrip() + after if found else model.stop_reason_
 
 
 class KnownReader:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.words import listing
-from imapce.priors.kinds import Attributes, Labels, Samples, known_columns
+from imapce.priors.kinds import Attributes, Samples, known_columns
 from imapce.tables.reader import Reader
 
 MOST_NAMES = 8
@@ -28,31 +28,12 @@ def knowledge_in_words(priors: Sequence[Any], known_rows: NDArray[np.bool_], rea
     return sentences
 
 
-def known_by_name(priors: Sequence[Any], reader: Reader, *, explains: bool) -> dict[str, str]:
-    """What came of every column and label that was known, by its name: "explained away", "erased" or "weighed".
-
-    >>> known_by_name([Attributes([0]), Attributes([2], erase=True)], Reader(3), explains=True)
-    {'x0': 'explained away', 'x2': 'erased'}
-    """
-    came: dict[str, str] = {}
-    for prior in priors:
-        if isinstance(prior, Attributes | Labels):
-            names = [prior.y.title or "labels"] if isinstance(prior, Labels) else names_of(prior, reader)
-            came |= dict.fromkeys(names, "erased" if prior.erase else "explained away" if explains else "weighed")
-    return came
-
-
-def names_of(attributes: Attributes, reader: Reader) -> list[str]:
-    """The names of known columns, a category once."""
-    mask = known_columns(attributes, reader)
-    groups = np.arange(len(mask)) if reader.groups is None else reader.groups
-    names = reader.columns or reader.names
-    return [names[place] for place in np.unique(groups[mask])]
-
-
 def _of_prior(prior: Any, reader: Reader) -> str:
     if isinstance(prior, Attributes):
-        known = names_of(prior, reader)
+        mask = known_columns(prior, reader)
+        groups = np.arange(len(mask)) if reader.groups is None else reader.groups
+        names = reader.columns or reader.names
+        known = [names[place] for place in np.unique(groups[mask])]
         one = len(known) == 1
         told = f"The column {known[0]} was" if one else f"{len(known)} columns were"
         rest = "" if one else f" ({listing(known, MOST_NAMES)})"

@@ -28,7 +28,7 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import parameters_of_file, plain_parameters
 from imapce.exploration.choices import names_of_rows, size_of_clusters
 from imapce.exploration.clustering import CLUSTERERS
-from imapce.exploration.knowledge import knowledge_in_words, known_by_name
+from imapce.exploration.knowledge import knowledge_in_words
 from imapce.exploration.own_file import OwnFile
 from imapce.exploration.record import (
     AcceptedStep,
@@ -184,18 +184,6 @@ class Session(ShownExploration):
     def known_in_words(self) -> list[str]:
         """What was known at the start, a sentence each; empty where nothing was."""
         return knowledge_in_words(self._other_priors, self._known_at_start, self._reader)
-
-    def came_of(self, name: str) -> str | None:
-        """What came of a column or label that was known at the start: "explained away", "erased" or "weighed"; None
-        where none of this name was.
-        """
-        return known_by_name(self._other_priors, self._reader, explains=self._model.explains).get(name)
-
-    @property
-    def explained_away(self) -> list[str]:
-        """The names of the columns and labels whose effect is taken from the rows before every view."""
-        known = known_by_name(self._other_priors, self._reader, explains=self._model.explains)
-        return [name for name, came in known.items() if came == "explained away"]
 
     @property
     def done(self) -> bool:
