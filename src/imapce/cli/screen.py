@@ -61,7 +61,8 @@ def model_facts(model: IMAPCE) -> dict[str, Any]:
             "iterations": model.n_iter_,
             "evaluations": model.n_evaluations_,
             "stop_reason": model.stop_reason_,
-            "clusters": model.n_clusters_,
+            # A file of a model need not tell it.
+            "clusters": getattr(model, "n_clusters_", None),
             "explained_away": explained_away(model),
             "read_back": model.read_back_,
         },
