@@ -141,11 +141,11 @@ class IMAPCE(LinearView):
     path_: list[Optimum]
     effect_: Effect | None
     read_back_: dict[str, float | None] | None
-    n_clusters_: int | None
     outliers_: NDArray[np.intp]
     n_iter_: int
     n_evaluations_: int
     stop_reason_: str
+    n_clusters_: int | None
     trace_: Trace
     engine_: str
 
