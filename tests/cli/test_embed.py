@@ -43,8 +43,9 @@ def test_the_report_of_embed_says_why_the_view_was_chosen_where_it_was(rows: Pat
     for told in (
         "View of rows.csv",
         "Why this view",
-        "this one was chosen by how much it keeps of who is near whom",
+        "the nearest rows tell the cluster of",
         "2 columns are known",
+        "The rows are shown given d_0, d_1, whose effect was explained away. The known (d_0, d_1) is read back from",
     ):
         assert told in chosen
     assert chosen.count("data:image/png;base64,") == 4

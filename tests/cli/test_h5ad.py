@@ -43,6 +43,10 @@ def test_a_view_of_cells_goes_into_a_copy(cells: Path, tmp_path: Path) -> None:
     assert written.uns["imapce"]["stop_reason"] == model.stop_reason_
     assert written.obs["kind"].tolist() == anndata.read_h5ad(cells).obs["kind"].tolist()
     assert cells.read_bytes() == before
+    # The label is one of obs in new files too.
+    succeed("transform", tmp_path / "view.imapce", cells, "-o", tmp_path / "again.csv")
+    again = np.asarray(read_table(tmp_path / "again.csv")["imapce0"])
+    np.testing.assert_allclose(again, written.obsm["X_imapce"][:, 0], atol=1e-6)
 
 
 def test_only_the_variables_asked_for_are_features(cells: Path, tmp_path: Path) -> None:

@@ -72,6 +72,20 @@ def test_what_is_known_is_read_of_all_rows(huge: Path, monkeypatch: pytest.Monke
     assert "the label kind is known" in " ".join(out.split())
 
 
+def test_known_labels_are_read_from_disk_for_every_row(huge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    view, model, new = (huge.parent / name for name in ("view.csv", "model.imapce", "new.csv"))
+    words = ("--known-label", "kind", "--drop", "id", *QUICK)
+    page, plot = huge.parent / "page.html", huge.parent / "view.png"
+    told("embed", huge, "-o", view, "--save", model, "--report", page, "--plot", plot, *words)
+    assert "The rows are shown given kind, whose effect was explained away." in page.read_text()
+    told("transform", model, huge, "-o", new, "--plot", plot)
+    monkeypatch.setattr(on_disk, "memory_bytes", lambda: None)
+    succeed("embed", huge, "-o", huge.parent / "memory.csv", *words)
+    expected = read_table(huge.parent / "memory.csv")["imapce0"]
+    for written in (view, new):
+        np.testing.assert_allclose(read_table(written)["imapce0"], expected, rtol=1e-6, atol=1e-6)
+
+
 def test_the_view_and_the_report_are_those_of_the_file_in_memory(huge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("--drop", "id", "--labels", "kind", *QUICK)
     told("embed", huge, "-o", huge.parent / "disk.csv", "--report", huge.parent / "disk.html", *words)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-from commands import FEATURES, refusal, succeed
+from commands import FEATURES, QUICK, refusal, succeed
+from imapce import IMAPCE, Labels
 from imapce.tables.files import read_table, write_table
 
 
@@ -42,6 +45,77 @@ def test_transform_refuses_what_does_not_fit(model: Path, rows: Path, tmp_path: 
     assert "must not replace a file that is read" in refusal("transform", model, rows, "-o", rows)
     assert "not a file" in refusal("transform", tmp_path / "absent.imapce", rows)
     assert not (tmp_path / "no.csv").exists()
+
+
+@pytest.fixture
+def given(rows: Path, tmp_path: Path) -> Path:
+    """A model of rows of which two labels are known."""
+    path = tmp_path / "given.imapce"
+    succeed(
+        *("embed", rows, "--known-label", "batch,number", "--drop", "celltype", *QUICK),
+        *("--save", path, "-o", tmp_path / "given.parquet"),
+    )
+    return path
+
+
+def test_known_labels_are_read_from_the_columns_of_their_names(given: Path, rows: Path, tmp_path: Path) -> None:
+    told = succeed("transform", given, rows, "-o", tmp_path / "second.parquet", "--plot", tmp_path / "second.png")
+    assert "imapce0, imapce1 given batch, number" in told
+    first, second = read_table(tmp_path / "given.parquet"), read_table(tmp_path / "second.parquet")
+    for axis in ("imapce0", "imapce1"):
+        np.testing.assert_allclose(first.column(axis), second.column(axis), rtol=0, atol=1e-10)
+    assert json.loads(succeed("transform", given, rows, "--json"))["given"] == ["batch", "number"]
+
+
+def test_known_labels_of_other_names_are_named(given: Path, tmp_path: Path, columns: dict[str, Any]) -> None:
+    renamed = {{"batch": "run", "number": "size"}.get(name, name): values for name, values in columns.items()}
+    write_table(renamed, tmp_path / "renamed.csv")
+    succeed("transform", given, tmp_path / "renamed.csv", "--known-label", "run,size", "-o", tmp_path / "out.parquet")
+    first, second = read_table(tmp_path / "given.parquet"), read_table(tmp_path / "out.parquet")
+    np.testing.assert_allclose(first.column("imapce0"), second.column("imapce0"), rtol=0, atol=1e-10)
+
+
+def test_a_row_without_its_label_is_placed_with_nothing_taken(given: Path, tmp_path: Path, columns: Any) -> None:
+    write_table({**columns, "batch": [None, *columns["batch"][1:]]}, tmp_path / "gap.parquet")
+    succeed("transform", given, tmp_path / "gap.parquet", "-o", tmp_path / "out.parquet")
+    first, second = read_table(tmp_path / "given.parquet"), read_table(tmp_path / "out.parquet")
+    moved = np.abs(np.asarray(first.column("imapce0")) - np.asarray(second.column("imapce0"))) > 1e-6
+    assert np.flatnonzero(moved).tolist() == [0]
+
+
+def test_known_labels_that_lack_or_do_not_fit_are_told_in_one_sentence(
+    given: Path, model: Path, rows: Path, tmp_path: Path, columns: dict[str, Any]
+) -> None:
+    lacking = tmp_path / "lacking.csv"
+    write_table({name.replace("batch", "batches"): values for name, values in columns.items()}, lacking)
+    assert (
+        "DATA must have the column 'batch', a label that the model was fitted given, whose effect is taken from every "
+        "row: add it, or name it with --known-label; did you mean 'batches'?"
+    ) in refusal("transform", given, lacking)
+    told = refusal("transform", given, lacking, "--known-label", "batches")
+    assert (
+        "for every label that the model was fitted given, and these are 2 labels (batch, number); got batches" in told
+    )
+    told = refusal("transform", given, lacking, "--known-label", "btches,number")
+    assert "--known-label must name a column of DATA, got 'btches': did you mean 'batches'?" in told
+    assert "and these are none; got batch." in refusal("transform", model, rows, "--known-label", "batch")
+    strange = tmp_path / "strange.csv"
+    write_table({**columns, "batch": ["future", *columns["batch"][1:]]}, strange)
+    assert (
+        "the known labels of DATA must be classes that fit saw (new, old); got 'future'. Leave it empty for rows"
+    ) in refusal("transform", given, strange)
+
+
+def test_labels_without_a_name_are_asked_for(rows: Path, tmp_path: Path, columns: dict[str, Any]) -> None:
+    table = read_table(rows).select(FEATURES)
+    model = IMAPCE(n_starts=3).fit(table, prior=Labels(np.array(columns["batch"])))
+    model.save(tmp_path / "nameless.imapce")
+    told = refusal("transform", tmp_path / "nameless.imapce", rows)
+    assert "--known-label must name the columns of the 1 label (without a name) that the model was fitted given" in told
+    asked = ("transform", tmp_path / "nameless.imapce", rows, "--known-label", "batch", "-o", tmp_path / "out.parquet")
+    succeed(*asked)
+    view = model.transform(table, labels=columns["batch"])
+    np.testing.assert_allclose(view[:, 0], read_table(tmp_path / "out.parquet").column("imapce0"), atol=1e-10)
 
 
 def test_damaged_models_are_refused(model: Path, rows: Path) -> None:

@@ -10,7 +10,8 @@ means (chance 0). It is told, not chased: what is known is explained away, and w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from scipy.spatial import cKDTree
 
 from imapce.choice.seen import VOTERS, jittered
 from imapce.clusters.partition import Candidate
+from imapce.common.words import listing
+from imapce.priors.effect import explained_away
 from imapce.priors.problem import Problem
 
 Array = NDArray[np.float64]
@@ -55,6 +58,41 @@ class ReadBack:
         clusters = "" if self.clusters is None else f", from the clusters {self.clusters:.2f}"
         read = f"read back from the view with {measure} {self.view:.2f}{clusters}"
         return f"The known{of} is {read}; chance {self.chance:.2f}."
+
+
+def told_by(model: Any) -> ReadBack | None:
+    """What `read_back_` of a fitted model tells, by the names of what was explained away; None where nothing is known.
+
+    >>> from imapce import IMAPCE, Attributes
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> told_by(IMAPCE().fit(X, prior=Attributes([1]))).what
+    'x1'
+    """
+    numbers = model.read_back_
+    if numbers is None:
+        return None
+    names = explained_away(model)
+    what = listing(names, 5) if names else ""
+    # Older files told the view's alone, as "score".
+    view = numbers["view"] if "view" in numbers else numbers["score"]
+    return ReadBack(view, numbers.get("clusters"), numbers["chance"], what)
+
+
+def how_it_ended(model: Any) -> str:
+    """`stop_reason_` without the sentence on the known, for those who tell that in a place of its own.
+
+    >>> from imapce import IMAPCE, Attributes
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> "read back" in how_it_ended(IMAPCE().fit(X, prior=Attributes([1])))
+    False
+    """
+    told = told_by(model)
+    if told is None:
+        return model.stop_reason_
+    # What it calls the known is its own affair.
+    start, numbers = "The known", replace(told, what="").sentence.removeprefix("The known")
+    before, found, after = model.stop_reason_.partition(numbers)
+    return before[: before.index(start)].rstrip() + after if found else model.stop_reason_
 
 
 class KnownReader:

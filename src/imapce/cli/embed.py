@@ -54,6 +54,7 @@ def embed(
     from imapce.cli.progress import of_a_fit, progress
     from imapce.cli.request import Request, prepare
     from imapce.cli.screen import facts_table, fit_facts, model_facts, print_model, print_written
+    from imapce.priors.effect import explained_away
     from imapce.tables.annotated import is_h5ad
 
     show.require_stdout_free(output)
@@ -81,6 +82,7 @@ def embed(
             color=prepared.colours,
             known=prepared.known,
             aside=model.outliers_,
+            given=explained_away(model),
         )
         if output is not None and is_h5ad(output):
             write_annotated_view(asked.data, output, model, view)
@@ -91,8 +93,15 @@ def embed(
         with warnings_in_one_line(), progress(quiet=show.quiet, of="of the pass") as tell:
             model.set_params(verbose=of_a_fit(tell))
             model.fit(prepared.features.watched(tell), prior=prepared.priors)
-            colours = {"color": prepared.colours}
-            written = write_view_of_scan(model, table.watched(tell), drawn, output=output, plot=plot, **colours)
+            written = write_view_of_scan(
+                model,
+                table.watched(tell),
+                drawn,
+                output=output,
+                plot=plot,
+                color=prepared.colours,
+                label_names=prepared.label_names if model.effect_ is not None else (),
+            )
     # The saved model is for later use, where nobody watches this terminal.
     model.set_params(verbose=False)
     if save is not None:
@@ -111,9 +120,10 @@ def embed(
                 color=prepared.colours or None,
                 told=prepared.told,
                 known=prepared.known,
+                labels=prepared.row_labels if model.effect_ is not None else None,
                 title=f"View of {asked.name}",
-                # How the search ended is a sentence, and the page has a section for it.
-                facts={name: value for name, value in facts.items() if name != "search"},
+                # These are sentences, and the page has sections for them.
+                facts={name: value for name, value in facts.items() if name not in ("search", "known read back")},
             )
         written["report"] = report
     # Where the table goes to standard output, the words must not.

@@ -71,6 +71,8 @@ OWN_WORDS = (
     (r"\bSamples\(background\)", "--background"),
     (r"; pass prior=None", "; leave the option out"),
     (r"\bLabels\(y(, erase=True)?\)", "--known-label"),
+    (r"^labels must be", "the known labels of DATA must be"),
+    (r"Pass None for rows whose class is new", "Leave it empty for rows whose class is new"),
     (r"\bAttributes\(columns\)", "--attributes"),
     (r"^X (must|cannot|has)\b", r"DATA \1"),
     (r"goes in double quotes\)", "goes in double quotes, and --sep names another separator)"),

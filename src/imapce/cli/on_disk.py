@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ import pyarrow as pa
 
 from imapce.cli.messages import named, note
 from imapce.common.memory import memory_bytes, size_in_words
+from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
+from imapce.priors.effect import explained_away
 from imapce.tables.files import STREAM
 
 if TYPE_CHECKING:
@@ -103,21 +105,38 @@ def require_table_file(output: str | None, **others: str | None) -> None:
 
 
 def write_view_of_scan(
-    model: IMAPCE, table: Scan, drawn: pa.Table, *, output: str | None, plot: str | None, color: Mapping[str, Any]
+    model: IMAPCE,
+    table: Scan,
+    drawn: pa.Table,
+    *,
+    output: str | None,
+    plot: str | None,
+    color: Mapping[str, Any],
+    label_names: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Write the table and the plot that were asked for and tell where; the plot shows the drawn rows."""
+    """Write the table and the plot that were asked for and tell where; the plot shows the drawn rows.
+
+    `label_names` are the columns with the labels that the model was fitted given.
+    """
+    # That module reads what this one scans.
+    from imapce.cli.request import labels_to_place
+
     written: dict[str, str] = {}
     if output is not None:
         with named("--output"):
-            model.transform_to(output, table)
+            labels = labels_to_place(whole_columns(table, list(label_names)), label_names)
+            model.transform_to(output, table, labels=labels)
         written["table"] = output
     if plot is not None:
         from imapce.plotting import plot_embedding, save_figure
+        from imapce.plotting.style import axes_given
 
-        view = model.transform(drawn.select(list(model.input_columns or drawn.column_names)))
+        features = drawn.select(list(model.input_columns or drawn.column_names))
+        view = model.transform(features, labels_to_place(drawn, label_names))
+        axes = axes_given(axis_names(view.shape[1]), explained_away(model))
         if len(drawn) < len(table):
             note(f"the plot shows {len(drawn):,} of the {len(table):,} rows.")
         with named("--plot"):
-            save_figure(plot_embedding(view, color=dict(color) or None), plot)
+            save_figure(plot_embedding(view, color=dict(color) or None, axis_names=axes), plot)
         written["plot"] = plot
     return written

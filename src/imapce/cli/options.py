@@ -212,7 +212,8 @@ class FitOptions:
         typer.Option(
             "--alpha",
             metavar="auto|ratio|NUMBER",
-            help="Weight of what is known; 0 ignores it, 1 is the paper's. ratio: the least at which no view keeps "
+            help="auto explains known columns and labels away, and finds a weight for a background or known rows. A "
+            "number weighs all that is known; 0 ignores it, 1 is the paper's. ratio: the least at which no view keeps "
             "more of DATA than of the known.",
         ),
     ] = "auto"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,21 +96,25 @@ def write_view(
     color: Mapping[str, NDArray[Any]] | None = None,
     known: NDArray[Any] | None = None,
     aside: NDArray[Any] | None = None,
+    given: Sequence[str] = (),
 ) -> dict[str, str]:
     """Write the table and the plot that were asked for and tell where; the plot is drawn before either is written.
 
-    Rows set aside are in the table and not in the plot, where the others would shrink to a spot.
+    Rows set aside are in the table and not in the plot, where the others would shrink to a spot. `given` are the names
+    of what was explained away, which the axes of the plot tell.
     """
     written: dict[str, str] = {}
     figure = None
     if plot is not None:
         from imapce.plotting import plot_embedding
+        from imapce.plotting.style import axes_given
 
         shown = np.ones(len(view), dtype=bool)
         shown[aside if aside is not None else []] = False
         colors = {name: np.asarray(labels)[shown] for name, labels in (color or {}).items()}
         known = None if known is None else np.asarray(known)[shown]
-        figure = plot_embedding(view[shown], color=colors or None, known=known)
+        axes = axes_given(axis_names(view.shape[1]), given)
+        figure = plot_embedding(view[shown], color=colors or None, known=known, axis_names=axes)
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
         table = view if output.lower().endswith(".npy") else output_table(carried, view)

@@ -24,7 +24,6 @@ from imapce.cli.on_disk import DRAWN_ROWS, scanned, whole_columns
 from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, counted, listing
 from imapce.errors import InvalidValueError
-from imapce.estimators.imapce import IMAPCE
 from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_and_tell
@@ -85,7 +84,9 @@ class Prepared:
     """Features and priors for `IMAPCE.fit`, the priors in words, and what the output and the plot need besides.
 
     `carried` are the columns that are no features and were not dropped, `everything` all of DATA, `colours` the columns
-    that colour the pictures, by name, and `told` those columns that are known.
+    that colour the pictures, by name, `told` what is said of those columns that are known ("erased", "known"), and
+    `row_labels` the known labels of the rows that are drawn, as `IMAPCE.transform` takes them, from the columns
+    `label_names`.
     """
 
     features: Any
@@ -96,7 +97,9 @@ class Prepared:
     colours: dict[str, NDArray[Any]] = field(default_factory=dict)
     known_labels: NDArray[Any] | None = None
     everything: pa.Table = field(default_factory=lambda: pa.table({}))
-    told: frozenset[str] = frozenset()
+    told: Mapping[str, str] = field(default_factory=dict)
+    row_labels: Any = None
+    label_names: tuple[str, ...] = ()
     # Of a table that stays on disk: all of it, and the rows that stand for it in pictures, of which `colours` are.
     on_disk: Scan | None = None
     drawn: pa.Table | None = None
@@ -132,7 +135,7 @@ def prepare(request: Request, *, from_disk: bool = False) -> Prepared:
     """
     table = scanned(request.data, request.reading)
     if table is None:
-        return of_table(request, _read(request.data, request.reading))
+        return of_table(request, read_rows(request.data, request.reading))
     if not from_disk:
         raise InvalidValueError(
             f"DATA must fit in memory for this command, and {Path(request.data).name!r} is larger than half of it: "
@@ -168,7 +171,7 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> P
         **request.known_columns,
     }.items():
         for column in asked:
-            _require_column(option, column, variables if option in OF_FEATURES else names)
+            require_column(option, column, variables if option in OF_FEATURES else names)
     # A column that is known and a feature may colour the pictures as well.
     colours = [name for name in request.labels if name not in (*request.attributes, *request.erase)]
     carried = list(dict.fromkeys([*colours, *classes, *request.known_label, *known_columns]))
@@ -187,7 +190,7 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> P
     carried += [name for name in names if name in left_out]
     priors, words = _column_and_sample_priors(request.known_columns, request)
     for column in request.known_label:
-        labels = _plain_columns(about, [column])
+        labels = plain_columns(about, [column])
         priors.append(Labels(labels))
         missing = labels.column(0).null_count
         without = f", which {missing:,} rows lack" if missing else ""
@@ -202,17 +205,20 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> P
         words.append(f"{told}, with {column} = {' or '.join(values)}")
         mask = rows if mask is None else mask | rows
     answers = {
-        name: _plain_columns(data, [name]).column(0).to_numpy() for name in dict.fromkeys((*request.labels, *classes))
+        name: plain_columns(data, [name]).column(0).to_numpy() for name in dict.fromkeys((*request.labels, *classes))
     }
     return Prepared(
         features=features,
-        carried=_plain_columns(data, carried),
-        everything=_plain_columns(data, names),
+        carried=plain_columns(data, carried),
+        everything=plain_columns(data, names),
         priors=priors,
         words=words,
         known=mask,
         colours={name: answers[name] for name in request.labels},
-        told=frozenset((*request.attributes, *request.erase, *request.known_label, *known_columns)),
+        told=dict.fromkeys((*request.attributes, *request.known_label, *known_columns), "known")
+        | dict.fromkeys(request.erase, "erased"),
+        row_labels=labels_to_place(data, request.known_label),
+        label_names=request.known_label,
         known_labels=None if request.known_labels is None else answers[request.known_labels],
     )
 
@@ -228,7 +234,7 @@ def on_disk(request: Request, table: Scan) -> Prepared:
     told = [*(_column_and_value(text, names)[0] for text in request.known), *request.known_label]
     prepared = of_table(request, drawn, about=whole_columns(table, [name for name in names if name in told]))
     features = table.selected(prepared.features.column_names)
-    return replace(prepared, features=features, on_disk=table, drawn=drawn, carried=_no_columns(), known=None)
+    return replace(prepared, features=features, on_disk=table, drawn=drawn, carried=no_columns(), known=None)
 
 
 def _features(data: pa.Table, names: list[str], request: Request) -> tuple[pa.Table, list[str]]:
@@ -266,7 +272,7 @@ def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
     return matrix.select(chosen)
 
 
-def _read(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Any:
+def read_rows(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Any:
     """The table of a file, and a note on how it was read where that is not the usual way."""
     with warnings_in_one_line(), named(argument):
         table, words = read_and_tell(path, given=reading)
@@ -276,41 +282,14 @@ def _read(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Any:
     return table
 
 
-def rows_for_model(model: IMAPCE, path: str, reading: Mapping[str, Any] | None = None) -> tuple[Any, pa.Table]:
-    """The features of new rows in the model's order, and every other column, which goes along unchanged.
+def labels_to_place(data: pa.Table, names: Sequence[str]) -> Any:
+    """Known labels of rows as `IMAPCE.transform` takes them: a column, a list of several, None where none are known.
 
-    >>> features, carried = rows_for_model(load_model("view.imapce"), "new.csv")   # doctest: +SKIP
+    >>> labels_to_place(pa.table({"sex": ["f", None]}), ["sex"]).to_pylist()
+    ['f', None]
     """
-    columns = model.input_columns
-    if (table := scanned(path, reading or {})) is not None:
-        if columns is None:
-            raise InvalidValueError(
-                f"DATA must be .npy where the model was fitted on an array, got {Path(path).name!r}, which is larger "
-                "than half of the memory."
-            )
-        return table, _no_columns()
-    data = _read(path, reading or {})
-    if isinstance(data, NamedMatrix):
-        about = _plain_columns(data.about_rows, data.about_rows.column_names)
-        return (data.matrix if columns is None else data.select(columns, "DATA")), about
-    if not is_table(data):
-        if columns is not None:
-            raise InvalidValueError(
-                f"DATA must be a table, since the model reads columns by name; {Path(path).name!r} has no names: "
-                f"write it as .csv or .parquet with the columns {listing(map(repr, columns), 10)}."
-            )
-        return data, _no_columns()
-    if columns is None:
-        return data, _no_columns()
-    names = column_names(data, "DATA")
-    if absent := [column for column in columns if column not in names]:
-        raise InvalidValueError(
-            f"DATA must have the {len(columns)} columns that the model reads, and it lacks "
-            f"{listing(map(repr, absent), 10)}: {close_matches(absent[0], names)}"
-        )
-    # A model reads numbers where its own rows had dates, as it was told with --dates as-numbers.
-    features = dates_as_numbers(data.select(list(columns)))
-    return features, _plain_columns(data, [name for name in names if name not in columns])
+    columns = [plain_columns(data, [name]).column(0) for name in names]
+    return columns if len(columns) > 1 else next(iter(columns), None)
 
 
 def _prepared_array(data: Any, request: Request) -> Prepared:
@@ -335,7 +314,7 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
             )
         positions[option] = [int(text) for text in texts]
     priors, words = _column_and_sample_priors(positions, request)
-    return Prepared(data, _no_columns(), priors, words, None)
+    return Prepared(data, no_columns(), priors, words, None)
 
 
 def _column_and_sample_priors(
@@ -355,7 +334,7 @@ def _column_and_sample_priors(
     if (background := request.background) is not None:
         rows = scanned(background, {}, "--background")
         if rows is None:
-            rows = _read(background, request.reading if is_text_file(background) else {}, "--background")
+            rows = read_rows(background, request.reading if is_text_file(background) else {}, "--background")
         if is_table(rows) and request.dates == Dates.as_numbers:
             rows = dates_as_numbers(rows)
         priors.append(Samples(rows))
@@ -374,12 +353,16 @@ def _column_and_value(text: str, names: list[str]) -> tuple[str, str]:
     return next((split for split in splits if split[0] in names), splits[0])
 
 
-def _require_column(option: str, column: str, names: list[str]) -> None:
+def require_column(option: str, column: str, names: Sequence[str]) -> None:
+    """Refuse a name that is none of the columns.
+
+    >>> require_column("--labels", "kind", ["kind", "size"])
+    """
     if column not in names:
         raise InvalidValueError(f"{option} must name a column of DATA, got {column!r}: {close_matches(column, names)}")
 
 
-def _plain_columns(data: pa.Table, names: list[str]) -> pa.Table:
+def plain_columns(data: pa.Table, names: list[str]) -> pa.Table:
     """These columns with dictionaries written out and lists and bytes as text, which not every file format can hold."""
     columns = {}
     for name in names:
@@ -393,5 +376,6 @@ def _plain_columns(data: pa.Table, names: list[str]) -> pa.Table:
     return pa.table(columns)
 
 
-def _no_columns() -> pa.Table:
+def no_columns() -> pa.Table:
+    """A table that carries nothing along."""
     return pa.table({})

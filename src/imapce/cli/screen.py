@@ -13,20 +13,27 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from imapce.common.words import axis_names, counted
+from imapce.choice.read_back import how_it_ended, told_by
+from imapce.common.words import axis_names, counted, given, listing
 from imapce.comparison.compare import Comparison
 from imapce.comparison.scores import Score
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import MODEL_VERSION
 from imapce.exploration.record import AcceptedStep, Move, clusters_after, origins_after
 from imapce.exploration.session import Exploration
+from imapce.priors.effect import explained_away, strongest
 
 STRONGEST = 8
 MOST_OPTIMA = 6
+# What optima are compared by, and what it is called here.
+COMPARED = {"seen": "clusters seen", "kept": "neighbourhoods kept", "score": "score"}
 
 
 def strongest_features(model: IMAPCE, most: int = STRONGEST) -> list[dict[str, Any]]:
-    """The features with the largest share of the view: name, weight on every axis and share, largest first."""
+    """The features with the largest share of the view: name, weight on every axis and share, largest first.
+
+    What was explained away is none of them.
+    """
     share = np.mean(model.components_**2, axis=0)
     return [
         {
@@ -34,7 +41,7 @@ def strongest_features(model: IMAPCE, most: int = STRONGEST) -> list[dict[str, A
             "weights": [float(weight) for weight in model.components_[:, place]],
             "share": float(share[place]),
         }
-        for place in np.argsort(-share, kind="stable")[:most]
+        for place in strongest(model, most)
     ]
 
 
@@ -54,12 +61,16 @@ def model_facts(model: IMAPCE) -> dict[str, Any]:
             "iterations": model.n_iter_,
             "evaluations": model.n_evaluations_,
             "stop_reason": model.stop_reason_,
+            # A file of a model need not tell it.
+            "clusters": getattr(model, "n_clusters_", None),
+            "explained_away": explained_away(model),
+            "read_back": model.read_back_,
         },
         "columns": None if model.input_columns is None else list(model.input_columns),
         "n_features": len(model.encoded_feature_names_),
         "strongest_features": strongest_features(model),
         "optima": [
-            {"objective": optimum.objective, "kurtosis": optimum.kurtosis, "starts": optimum.starts}
+            {name: getattr(optimum, name) for name in ("mu", "objective", "kurtosis", "starts", *COMPARED)}
             for optimum in model.optima_
         ],
     }
@@ -91,20 +102,26 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
     rule = f" (rule {model.mu!r})" if isinstance(model.mu, str) else ""
     chosen = f" (rule {model.alpha!r})" if isinstance(model.alpha, str) else ""
     variance = ", ".join(f"{100 * ratio:.1f} %" for ratio in model.explained_variance_ratio_)
-    return {
-        "alpha": f"{model.alpha_:g}{chosen}",
+    known, read = explained_away(model), told_by(model)
+    facts = {"explained away": listing(known, 10)} if known else {}
+    if read is not None:
+        facts["known read back"] = read.sentence
+    return facts | {
+        "alpha": f"{model.alpha_:g}{chosen}" if np.isfinite(model.alpha_) else f"nothing is weighed{chosen}",
         "mu": f"{model.mu_:.6g}{rule}",
         "objective": f"{model.objective_:.8g}",
         "kurtosis": f"{model.kurtosis_:.4f}",
         "variance kept": f"{variance} on {' and '.join(axis_names(len(model.components_)))}",
         "outliers": f"{counted(len(model.outliers_), 'row')} set aside" if len(model.outliers_) else "none set aside",
-        "search": model.stop_reason_,
+        "search": how_it_ended(model),
     }
 
 
 def print_model(console: Console, model: IMAPCE) -> None:
     """The strongest features with their weights, and the other optima that the search found."""
-    weights = Table(title="strongest features", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    # A line of its own: the title of a table breaks where the table is narrower.
+    heading = Text(given("strongest features", explained_away(model)), style="bold")
+    weights = Table(box=None, pad_edge=False)
     weights.add_column("feature", overflow="fold")
     for axis in axis_names(len(model.components_)):
         weights.add_column(axis, justify="right", no_wrap=True)
@@ -113,6 +130,7 @@ def print_model(console: Console, model: IMAPCE) -> None:
         cells = [f"{weight:+.3f}" for weight in entry["weights"]]
         weights.add_row(Text(entry["feature"]), *cells, f"{100 * entry['share']:.1f} %")
     console.print()
+    console.print(heading)
     console.print(weights)
     rest = model.optima_[1:]
     console.print()
@@ -120,10 +138,14 @@ def print_model(console: Console, model: IMAPCE) -> None:
         console.print("other optima: none, every start that stayed in the search ended at this view")
         return
     optima = Table(title="other optima found", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for heading in ("objective", "kurtosis", "starts"):
-        optima.add_column(heading, justify="right", no_wrap=True)
+    # Where α and μ were given nothing was compared.
+    by = next((name for name in COMPARED if np.isfinite(getattr(rest[0], name))), None)
+    for name in ("mu", "objective", "kurtosis", "starts", *([] if by is None else [COMPARED[by]])):
+        optima.add_column(name, justify="right", no_wrap=True)
     for optimum in rest[:MOST_OPTIMA]:
-        optima.add_row(f"{optimum.objective:.8g}", f"{optimum.kurtosis:.4f}", str(optimum.starts))
+        told = [] if by is None else [f"{getattr(optimum, by):.3f}"]
+        numbers = (f"{optimum.mu:.4g}", f"{optimum.objective:.8g}", f"{optimum.kurtosis:.4f}", str(optimum.starts))
+        optima.add_row(*numbers, *told)
     console.print(optima)
     if len(rest) > MOST_OPTIMA:
         console.print(f"and {len(rest) - MOST_OPTIMA} more")

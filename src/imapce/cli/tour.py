@@ -206,7 +206,8 @@ def _batches(data: datasets.Dataset, file_name: str, title: str) -> Case:
         "and six tell three cell types apart, quietly. The last four are noise. The batches are old news; the cell "
         "types are what one would like to see.\n\n"
         "Left: the view that knows nothing spends an axis on the batches. Right: the view was told that the first four "
-        "columns are known, so it looks elsewhere. Colours are the cell types and shapes the batches: where it works, "
+        "columns are known, so what they explain is taken from the rows before it looks. Colours are the cell types "
+        "and shapes the batches: where it works, "
         "colours lie apart on the right and both shapes lie on top of each other."
     )
     return Case(

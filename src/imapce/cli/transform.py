@@ -24,6 +24,15 @@ def transform(
     output: Output = None,
     plot: Plot = None,
     *,
+    known_label: Annotated[
+        str | None,
+        typer.Option(
+            "--known-label",
+            metavar="A,B",
+            help="Columns with the labels that the model was fitted given, in its order, if they have other names than "
+            "there. What they explain is taken from every row; an empty one takes nothing.",
+        ),
+    ] = None,
     unknown: Annotated[
         UnknownCategories,
         typer.Option(
@@ -35,26 +44,30 @@ def transform(
 ) -> None:
     """Place new rows in the view of a saved model.
 
-    Columns that are no features of the model are carried along to the output.
+    Columns that are no features of the model are carried along to the output. Where labels were known (--known-label of
+    `imapce embed`), DATA needs them too, under the same names or those of --known-label.
 
     Example:
 
         imapce transform view.imapce new.csv -o new_view.parquet
     """
+    from imapce.cli.new_rows import new_rows
     from imapce.cli.on_disk import DRAWN_ROWS, require_table_file, tell_of_passes, write_view_of_scan
     from imapce.cli.outputs import check_targets, write_view
     from imapce.cli.progress import progress
-    from imapce.cli.request import rows_for_model
+    from imapce.cli.request import listed_names
     from imapce.cli.screen import facts_table, print_written
     from imapce.common.streams import is_scan
-    from imapce.common.words import axis_names, counted, listing
+    from imapce.common.words import axis_names, counted, given, listing
     from imapce.estimators.model_file import load_model
+    from imapce.priors.effect import explained_away
 
     show.require_stdout_free(output)
     check_targets(table=output, plot=plot, inputs=(model, data), stream=True)
     with named("MODEL"):
         fitted = load_model(model)
-    features, carried = rows_for_model(fitted, data, file.reading)
+    rows = new_rows(fitted, data, file.reading, listed_names(known_label))
+    features, carried = rows.features, rows.carried
     fitted.reader_ = fitted.reader_.with_unknown(unknown.value)
     n_rows, along = features.shape[0], carried.column_names
     if is_scan(features):
@@ -63,14 +76,23 @@ def transform(
         along = list(features.columns)
         drawn = features.sample(DRAWN_ROWS) if plot is not None else features.head(1)
         with warnings_in_one_line(), progress(quiet=show.quiet, of="of the rows") as tell:
-            written = write_view_of_scan(fitted, features.watched(tell), drawn, output=output, plot=plot, color={})
+            written = write_view_of_scan(
+                fitted,
+                features.watched(tell),
+                drawn,
+                output=output,
+                plot=plot,
+                color={},
+                label_names=rows.label_names,
+            )
     else:
         with warnings_in_one_line(), progress(quiet=show.quiet) as tell:
             tell(f"placing {counted(n_rows, 'row')}", None)
-            view = fitted.transform(features)
-        written = write_view(view, carried, output=output, plot=plot)
+            view = fitted.transform(features, rows.labels)
+        written = write_view(view, carried, output=output, plot=plot, given=explained_away(fitted))
     console = show.console(stderr=output == "-")
-    axes = axis_names(len(fitted.components_))
-    console.print(facts_table({"rows": f"{n_rows:,}", "axes": listing(axes), "carried along": listing(along, 20)}))
+    axes, known = axis_names(len(fitted.components_)), explained_away(fitted)
+    shown = given(listing(axes), known)
+    console.print(facts_table({"rows": f"{n_rows:,}", "axes": shown, "carried along": listing(along, 20)}))
     print_written(console, written)
-    show.result(command="transform", rows=n_rows, axes=axes, carried=along, written=written)
+    show.result(command="transform", rows=n_rows, axes=axes, given=known, carried=along, written=written)

@@ -66,6 +66,16 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
+def given(what: str, known: Iterable[str], most: int = 3) -> str:
+    """What is left of something once the known is explained away; itself where nothing is known.
+
+    >>> given("price", ["make"]), given("price", [])
+    ('price given make', 'price')
+    """
+    names = list(known)
+    return f"{what} given {listing(names, most)}" if names else what
+
+
 def roughly(seconds: float) -> str:
     """A time that is a guess.
 

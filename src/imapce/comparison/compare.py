@@ -24,7 +24,7 @@ from imapce.common.checks import as_codes, as_labels, as_matrix, is_whole, rando
 from imapce.common.watch import Tell, Watch
 from imapce.common.words import axis_names, counted
 from imapce.comparison.methods import METHODS, SECONDS_OF_SCORES, Method, chosen_methods, plain_name
-from imapce.comparison.notes import note_on_slow, notes_on
+from imapce.comparison.notes import note_on_slow, notes_on, remarks_on_known
 from imapce.comparison.scores import SCORES, class_labels, is_numeric, view_scores
 from imapce.comparison.table import Table
 from imapce.errors import ImapceError, InvalidValueError
@@ -226,11 +226,13 @@ def _fitted(
     result = MethodResult(method)
     with _isolated(method) as outcome:
         began = time.perf_counter()
-        embedding = method.make(**settings).fit_transform(table.rows_of_input(rows), prior=given)
+        estimator = method.make(**settings)
+        embedding = estimator.fit_transform(table.rows_of_input(rows), prior=given)
         seconds = time.perf_counter() - began
         points = as_matrix("embedding", embedding, len(rows))
-        result = replace(result, embedding=points, rows=rows, seconds=seconds)
-    return replace(result, left_out=outcome.get("reason"), remarks=tuple(outcome["remarks"]))
+        remarks = remarks_on_known(method.title, estimator)
+        result = replace(result, embedding=points, rows=rows, seconds=seconds, remarks=remarks)
+    return replace(result, left_out=outcome.get("reason"), remarks=(*result.remarks, *outcome["remarks"]))
 
 
 def _scored(result: MethodResult, score: Callable[[], dict[str, float | None]]) -> MethodResult:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from imapce.choice.read_back import told_by
 from imapce.common.checks import as_codes
 from imapce.common.words import listing, roughly
 from imapce.comparison import methods
 from imapce.comparison.scores import QUANTILE_BINS, class_labels, is_numeric, stated
 from imapce.comparison.table import Positions, Table
-from imapce.priors.kinds import (
-    Prior,
-    Samples,
-)
+from imapce.priors.effect import explained_away
+from imapce.priors.kinds import Prior, Samples
 
 
 def notes_on(
@@ -60,6 +60,25 @@ def notes_on(
     if sparse.issparse(table.matrix):
         notes.append("Trustworthiness is empty: X is sparse.")
     return notes
+
+
+def remarks_on_known(title: str, estimator: Any) -> tuple[str, ...]:
+    """What a fitted method tells itself of what is left of the known: what it explained away, and how well that is read
+    back from its view and its clusters.
+
+    >>> from imapce import IMAPCE, Attributes
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> remarks_on_known("IMAPCE", IMAPCE().fit(X, prior=Attributes([1])))[0].split(":")[0]
+    'IMAPCE explained x1 away'
+    """
+    if getattr(estimator, "read_back_", None) is None:
+        return ()
+    names, told = explained_away(estimator), told_by(estimator)
+    lead = f"{title} explained {listing(names, 5)} away" if names else title
+    if told is None:
+        return ()
+    sentence = replace(told, what="").sentence
+    return (f"{lead}: {sentence[0].lower()}{sentence[1:]}",)
 
 
 def note_on_slow(priors: list[Prior], n_rows: int, max_rows: int | None) -> list[str]:

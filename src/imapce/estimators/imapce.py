@@ -89,8 +89,9 @@ class IMAPCE(HalvedFits, LinearView):
     Fitted: `alpha_` and `mu_` as used (α = ∞: nothing was weighed), `optima_` (distinct optima of equation 2, the view
     first), `effect_` (B, what the known does to the rows; None where nothing was explained away), `outliers_`
     (positions of the rows set aside), `read_back_` (how well the known is read from the view and from the clusters, and
-    chance; None where no column or label is known) and, where α or μ is automatic, `path_`, every optimum tried with
-    its scores. `alpha_` and `mu_` may be given again: they lead to the same view.
+    chance; None where no column or label is known), `n_clusters_` (how many clusters were found; None where none were
+    looked for) and, where α or μ is automatic, `path_`, every optimum tried with its scores. `alpha_` and `mu_` may be
+    given again: they lead to the same view.
 
     Examples
     --------
@@ -139,6 +140,7 @@ class IMAPCE(HalvedFits, LinearView):
     n_iter_: int
     n_evaluations_: int
     stop_reason_: str
+    n_clusters_: int | None
     trace_: Trace
     engine_: str
 
@@ -274,6 +276,7 @@ class IMAPCE(HalvedFits, LinearView):
         # In the paper's way nothing was explained away, and nobody looked for clusters.
         told = read_back(problem, self.optima_[0].V, candidate, what=self._known_in_words(problem))
         self.read_back_ = None if told is None else told.numbers
+        self.n_clusters_ = None if candidate is None else len(np.unique(candidate.labels))
         self.effect_ = None if problem.told is None or problem.effect is None else problem.told.shown(problem.effect)
         best = self.optima_[0]
         self.alpha_, self.mu_ = best.alpha, best.mu

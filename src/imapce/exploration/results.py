@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from imapce.common.threads import threads_for
 from imapce.common.words import axis_names, close_matches
 from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.exploration.came_of import EXPLAINED, known_by_name
 from imapce.exploration.choices import named_rows
 from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
 from imapce.exploration.kept import KeptSession
@@ -43,6 +44,18 @@ class Results(KeptSession):
         if self._moves and isinstance(self._moves[-1], Regrouping) and self._moves[-1].kind == "consolidate":
             left = FAR
         return np.select([taken, known, self._set_aside], ["", "known at the start", SET_ASIDE], default=left)
+
+    def came_of(self, name: str) -> str | None:
+        """What came of a column or label that was known at the start: "explained away", "erased" or "weighed"; None
+        where none of this name was.
+        """
+        return known_by_name(self._other_priors, self._reader, explains=self._model.explains).get(name)
+
+    @property
+    def explained_away(self) -> list[str]:
+        """The names of the columns and labels whose effect is taken from the rows before every view."""
+        known = known_by_name(self._other_priors, self._reader, explains=self._model.explains)
+        return [name for name, came in known.items() if came == EXPLAINED]
 
     def to_frame(self) -> Any:
         """A table: row id, cluster, step, distinctness, reason, and the coordinates of the row in every accepted view.

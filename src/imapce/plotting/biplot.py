@@ -28,12 +28,14 @@ from imapce.plotting.style import (
     PALETTE,
     SOFT_INK,
     TICK_SIZE,
+    axes_given,
     check_axes,
     new_figure,
     quiet_axes,
     root_figure,
     shorten,
 )
+from imapce.priors.effect import explained_away
 
 # Arrows shorter than this part of the longest one say little, and their names would only fill the page.
 _LONG = 0.15
@@ -52,9 +54,10 @@ def plot_loadings(
 ) -> Figure:
     """Draw the feature weights of two axes of a fitted model as arrows and return the figure.
 
-    The `max_labels` longest arrows are coloured and named, all others are thin and grey. With an `embedding`
-    the arrows are stretched to its size and the rows are drawn faintly behind them. Names never overlap: one
-    that finds no free place is left out. `axes` chooses the two axes of a 3-D view.
+    The `max_labels` longest arrows are coloured and named, all others are thin and grey; what a fit explained away has
+    no arrow, and the axes say what the others are given. With an `embedding` the arrows are stretched to its size and
+    the rows are drawn faintly behind them. Names never overlap: one that finds no free place is left out. `axes`
+    chooses the two axes of a 3-D view.
 
     >>> from imapce.baselines import PCA
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
@@ -91,7 +94,8 @@ def plot_loadings(
     _draw_arrows(panel, tips, named)
     told = getattr(model, "get_feature_names_out", None)
     named_axes = axis_names(max(axes) + 1) if told is None else told()
-    quiet_axes(panel, named_axes[axes[0]], named_axes[axes[1]], title="feature weights")
+    named_axes = axes_given([named_axes[axis] for axis in axes], explained_away(model))
+    quiet_axes(panel, *named_axes, title="feature weights")
     placed = _place_names(panel, tips, named, names)
     _note_scale(panel, stretch, placed, len(tips), scaled=embedding is not None)
     return root_figure(panel)
@@ -116,7 +120,9 @@ def _read_weights(model: Any, axes: tuple[int, int]) -> tuple[NDArray[np.float64
     names = getattr(model, "encoded_feature_names_", None)
     if names is None:
         names = [f"x{number}" for number in range(len(weights))]
-    return weights, [str(name) for name in names]
+    effect = getattr(model, "effect_", None)
+    known = [] if effect is None else effect.columns
+    return np.delete(weights, known, axis=0), [str(name) for name in np.delete(np.asarray(names, dtype=object), known)]
 
 
 def _draw_arrows(ax: Axes, tips: NDArray[np.float64], named: list[int]) -> None:

@@ -1,9 +1,9 @@
-"""Why this view: every view of the path over (α, μ) with its score and its leakage, the chosen one marked.
+"""Why this view: every optimum of the path at its α and μ, by what they were compared by, the chosen one marked.
 
 >>> from imapce import IMAPCE
->>> model = IMAPCE(n_starts=2, random_state=0).fit(np.random.default_rng(0).normal(size=(60, 4)))
->>> plot_path(model).axes[0].get_ylabel()
-'neighbourhoods kept'
+>>> from imapce.datasets import make_synthetic
+>>> plot_path(IMAPCE(n_starts=2).fit(make_synthetic(60).X)).axes[0].get_ylabel()
+'rows whose cluster is seen'
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from imapce.choice.path import NOTICEABLE
 from imapce.choice.score import distinct
-from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.scatter import point_look
 from imapce.plotting.style import (
     BESIDE,
@@ -32,6 +30,17 @@ from imapce.plotting.style import (
     TITLE_SIZE,
     blank_figure,
     quiet_axes,
+)
+from imapce.plotting.why import (
+    compared,
+    compared_by,
+    count_of,
+    found_at,
+    leaks,
+    settings_tried,
+    short_number,
+    value_in_words,
+    weighs_nothing,
 )
 from imapce.search.solution import Optimum
 from imapce.search.stiefel import squared_distances
@@ -51,21 +60,29 @@ _SCORE_INCHES, _LEAKAGE_INCHES, _THUMBNAIL_INCHES, _NAMES_INCHES = 2.9, 1.3, 1.9
 _CROWDED_TICKS = 8
 
 Places = dict[tuple[float, float], float]
-NAMES = {"kept": "neighbourhoods kept", "score": "score", "leakage": "leakage"}
+NAMES = {
+    "seen": "rows whose cluster is seen",
+    "kept": "neighbourhoods kept",
+    "score": "score",
+    "leakage": "leakage",
+}
+# Leakage is drawn up to here at least, or a little would look like much.
+LEAST_TOP = 0.1
 
 
-def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = None) -> Figure:
-    """Draw every view that an automatic fit tried at its (α, μ) and return the figure.
+def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[np.float64] | None = None) -> Figure:
+    """Draw every optimum that an automatic fit tried at its α and μ and return the figure.
 
-    Each setting has a place, ordered by α and then by μ; a line joins the best view of every μ at one α. The height is
-    what the view was chosen by: the share of the neighbourhoods it keeps, 0 being chance, or where these did not decide
-    the score separation·(1 − leakage)₊. The star is the view that was chosen. Below it, where columns are known, the
-    leakage Σρ². A score of zero is that of one Gaussian cloud from a side chosen beforehand; the best side of noise
-    has a little more (0.17 was seen for 300 rows of 6 columns at the paper's μ).
+    Each setting has a place, ordered by α and then by μ; a line joins the best of every μ at one α. The height is what
+    they were compared by: the share of rows whose nearest in the view tell their cluster; where one cluster is all
+    there is, the share of the neighbourhoods kept, 0 being chance; beside a background or known rows, or where α weighs
+    what is known, the score separation·(1 − leakage)₊, 0 being one Gaussian cloud. The star was chosen. The dashed line
+    is PCA's plane (μ = 0), chance or that cloud. Below it, where a view shows something of what α weighs, the leakage
+    Σρ².
 
-    With `X`, the rows that the model was fitted to or others with their columns, the chosen view and the next of
-    `optima_` that look different from it are drawn small and numbered. `views` (m, n, k), as `transform_all` gives
-    them, take the place of `X` where they are at hand.
+    With `X`, the rows that the model was fitted to or others with their columns (and their `labels`, where labels were
+    known and not erased), the chosen view and the next of `optima_` that look different from it are drawn small and
+    numbered. `views` (m, n, k), as `transform_all` gives them, take the place of both where they are at hand.
 
     >>> from imapce import IMAPCE
     >>> from imapce.datasets import make_synthetic
@@ -73,30 +90,31 @@ def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = 
     >>> plot_path(IMAPCE(n_starts=2, random_state=0).fit(X), X)
     <Figure size 860x... with ... Axes>
     """
-    path, by = _scored(model), compared_by(model)
-    path = [one for one in path if np.isfinite(getattr(one, by))]
-    ranked = [one for one in model.optima_ if by == "score" or np.isfinite(one.kept)]
-    if not np.isfinite([one.score for one in ranked]).all():
-        # A file written before optima told their scores.
-        ranked = distinct(sorted(path, key=lambda one: -one.score))
+    by = compared_by(model)
+    path = compared(model, by)
+    ranked = [one for one in model.optima_ if np.isfinite(getattr(one, by))]
+    if len(ranked) < len(model.optima_):
+        # A file written before optima told what they were compared by.
+        ranked = distinct(sorted(path, key=lambda one: -getattr(one, by)))
     if X is not None and views is None:
-        views = model.transform_all(X, most=most_compared(X))
+        views = model.transform_all(X, labels, most=most_compared(X))
     different = [] if views is None else _different_views(views, ranked)
     shown = [one for one, _ in different] or ranked[:1]
-    leaks = any(one.leakage > 0 for one in path)
-    heights = [_SCORE_INCHES, *([_LEAKAGE_INCHES] if leaks else []), *([_THUMBNAIL_INCHES] if different else [])]
+    has_leaks = leaks(path)
+    heights = [_SCORE_INCHES, *([_LEAKAGE_INCHES] if has_leaks else []), *([_THUMBNAIL_INCHES] if different else [])]
     figure = blank_figure(_WIDTH_INCHES, sum(heights) + _NAMES_INCHES)
     grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     places = _places(path)
     upper: Any = figure.add_subplot(grid[0])
-    panels = [upper, *([figure.add_subplot(grid[1], sharex=upper)] if leaks else [])]
+    panels = [upper, *([figure.add_subplot(grid[1], sharex=upper)] if has_leaks else [])]
     for ax, name in zip(panels, (by, "leakage"), strict=False):
         _draw_values(ax, path, places, shown, name=name, by=by)
         quiet_axes(ax, "", NAMES[name])
         ax.grid(False, axis="x")
-    many, settings = len(path), len(places)
-    title = f"{_count(many, 'view')} at {_count(settings, 'setting')} of α and μ"
-    upper.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=26)
+    title = f"{count_of(len(path), 'view')} at {settings_tried(path)}"
+    # Between title and panel stands the name of every α, where there are any.
+    room = 10 if weighs_nothing(path) else 26
+    upper.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=room)
     _name_places(panels, places)
     _legend(upper, path, shown, by)
     if different:
@@ -104,83 +122,6 @@ def plot_path(model: Any, X: Any = None, *, views: NDArray[np.float64] | None = 
         for number, (one, view) in enumerate(different, start=1):
             _thumbnail(figure.add_subplot(below[number - 1]), view, number, one, by=by)
     return figure
-
-
-def path_caption(model: Any) -> str:
-    """Say in two sentences why the fit chose its view, for the place below `plot_path`.
-
-    >>> from imapce import IMAPCE
-    >>> from imapce.datasets import make_synthetic
-    >>> path_caption(IMAPCE(n_starts=2, random_state=0).fit(make_synthetic(60).X[:, :6]))
-    'Of ... views this one was chosen by how much it keeps of who is near whom: 0... of the neighbourhoods, ...'
-    """
-    path = _scored(model)
-    best = model.optima_[0] if np.isfinite(model.optima_[0].score) else max(path, key=lambda one: one.score)
-    where = f"{_signed(best.score)} at α = {_short(best.alpha)} and μ = {_short(best.mu)}"
-    if np.isfinite(best.kept):
-        others = [one.kept for one in model.optima_[1:] if np.isfinite(one.kept)]
-        beside = f", the next of the others {_signed(max(others))}" if others else ""
-        return (
-            f"Of {_count(len(path), 'view')} this one was chosen by how much it keeps of who is near whom: "
-            f"{_signed(best.kept)} of the neighbourhoods{beside}; 0 is chance, 1 a perfect map{_doubt(path)}."
-        )
-    if len(path) == 1:
-        why = f"Only one view was found, so there was no choice: its score is {where}."
-    else:
-        at = _count(len(_places(path)), "setting")
-        why = f"Of {len(path)} views at {at} of α and μ the one with the highest score was chosen: {where}."
-    return f"{why} {_meaning(path)}"
-
-
-def _meaning(path: list[Optimum]) -> str:
-    meaning = (
-        "The score is how much more of the variance one cut along each axis explains than it would of a Gaussian cloud "
-        "or of a known background"
-    )
-    if any(one.leakage > 0 for one in path):
-        meaning += ", less the share of the view that the known columns explain (leakage)"
-    return f"{meaning}{_doubt(path)}."
-
-
-def _doubt(path: list[Optimum]) -> str:
-    falls_apart = max(one.score for one in path) > 0
-    return "" if falls_apart else "; here no view falls apart more than a Gaussian cloud, so take no group for granted"
-
-
-def compared_by(model: Any) -> str:
-    """What the views of a fit were compared by: "kept" of the neighbourhoods, or the "score" of their separation."""
-    return "kept" if np.isfinite(model.optima_[0].kept) else "score"
-
-
-def read_path(model: Any) -> list[Optimum]:
-    """Give the views that a fitted IMAPCE tried, none where α and μ were given to it.
-
-    >>> from imapce import IMAPCE
-    >>> X = np.random.default_rng(0).normal(size=(60, 4))
-    >>> read_path(IMAPCE(alpha=1.0, mu=1.0, n_starts=1, random_state=0).fit(X))
-    []
-    """
-    path = getattr(model, "path_", None)
-    # A list: contrastive PCA has a path of its own, over α alone and without scores.
-    if not isinstance(path, list):
-        raise InvalidTypeError(
-            f"model must be a fitted IMAPCE, got {type(model).__name__} without the path_ of one; call IMAPCE().fit."
-        )
-    return path
-
-
-def _scored(model: Any) -> list[Optimum]:
-    """Give the views of the path that have a score at all; a view without variance in a direction has none."""
-    path = read_path(model)
-    if not path:
-        raise InvalidValueError(
-            "model must be a fit that chose α or μ itself, and this one was given both, so it has no path; fit "
-            'IMAPCE with alpha="auto" or mu="auto".'
-        )
-    scored = [one for one in path if np.isfinite(one.score)]
-    if not scored:
-        raise InvalidValueError("model.path_ must hold a view with a finite score, got none; fit the model again.")
-    return scored
 
 
 def most_compared(X: Any) -> int:
@@ -258,13 +199,21 @@ def _draw_values(ax: Any, path: list[Optimum], places: Places, shown: list[Optim
         )
     ax.margins(y=0.16)
     if name == by:
-        ax.axhline(0.0, color=SOFT_INK, linewidth=0.8, linestyle=DASHED, zorder=1.2)
+        if (level := _level(path, by)) is not None:
+            ax.axhline(level, color=SOFT_INK, linewidth=0.8, linestyle=DASHED, zorder=1.2)
+        if by == "seen":
+            # There is room above 100 % for a star, and no share.
+            ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.4g} %" if share < 1 + 1e-9 else "")
         _number(ax, path, places, shown, by)
     else:
-        # From nothing to what the search begins to mind, or rounding would fill the panel.
-        top = max(NOTICEABLE, *(one.leakage for one in path))
+        top = max(LEAST_TOP, *(one.leakage for one in path))
         ax.set_ylim(-0.1 * top, 1.16 * top)
         ax.locator_params(axis="y", nbins=4)
+
+
+def _level(path: list[Optimum], by: str) -> float | None:
+    """What the heights are seen against; None where there is nothing."""
+    return next((one.seen for one in path if one.mu == 0), None) if by == "seen" else 0.0
 
 
 def _number(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum], by: str) -> None:
@@ -307,7 +256,7 @@ def _name_places(panels: Sequence[Any], places: Places) -> None:
     """Name μ below every place and α above every group of them."""
     upper, lowest = panels[0], panels[-1]
     crowded = len(places) > _CROWDED_TICKS
-    labels = [_short(mu) for _, mu in places]
+    labels = [short_number(mu) for _, mu in places]
     lowest.set_xticks(list(places.values()), labels, rotation=40 if crowded else 0, ha="right" if crowded else "center")
     for tick in lowest.get_xticklabels():
         tick.set_rotation_mode("anchor")
@@ -319,8 +268,10 @@ def _name_places(panels: Sequence[Any], places: Places) -> None:
     for (alpha, _), at in places.items():
         groups.setdefault(alpha, []).append(at)
     for alpha, spots in groups.items():
+        if list(groups) == [np.inf]:
+            break  # nothing was weighed, so there is nothing to name
         upper.annotate(
-            f"α = {_short(alpha)}",
+            f"α = {short_number(alpha)}",
             (float(np.mean(spots)), 1.0),
             xycoords=("data", "axes fraction"),
             xytext=(0, 5),
@@ -344,10 +295,12 @@ def _legend(ax: Any, path: list[Optimum], shown: list[Optimum], by: str) -> None
         last = f"–{len(shown)}" if len(shown) > 2 else ""
         entries.append((mark("o", 7, NUMBERED_HUE), f"next different (2{last})"))
     if len(path) > 1:
-        entries.append((mark("o", 4.5, INK, linestyle="-", linewidth=1.4), "best at its α, μ"))
+        best = "best at its μ" if weighs_nothing(path) else "best at its α, μ"
+        entries.append((mark("o", 4.5, INK, linestyle="-", linewidth=1.4), best))
         entries.append((mark("o", 4.5, SOFT_INK, alpha=0.55), "other optima"))
-    level = "one Gaussian cloud" if by == "score" else "chance"
-    entries.append((Line2D([], [], color=SOFT_INK, linewidth=0.8, linestyle=DASHED), level))
+    if _level(path, by) is not None:
+        level = {"seen": "PCA's plane (μ = 0)", "kept": "chance", "score": "one Gaussian cloud"}[by]
+        entries.append((Line2D([], [], color=SOFT_INK, linewidth=0.8, linestyle=DASHED), level))
     ax.legend(
         [handle for handle, _ in entries],
         [name for _, name in entries],
@@ -370,31 +323,8 @@ def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Optimum, *,
     for spine in ax.spines.values():
         spine.set_color(hue if number == 1 else HAIRLINE)
     ax.set_title(
-        f"{number}: {by} {_signed(getattr(one, by))}\nα = {_short(one.alpha)}, μ = {_short(one.mu)}",
+        f"{number}: {by} {value_in_words(by, one)}\n{found_at(one, ', ')}",
         fontsize=TICK_SIZE,
         color=INK,
         fontweight="bold" if number == 1 else "normal",
     )
-
-
-def _short(value: float) -> str:
-    """A number in three digits and as few letters as they need.
-
-    >>> _short(52345.0), _short(0.75), _short(float("inf"))
-    ('5.23e4', '0.75', '∞')
-    """
-    if np.isinf(value):
-        return "∞"
-    text = f"{value:.3g}"
-    if "e" not in text:
-        return text
-    mantissa, exponent = text.split("e")
-    return f"{mantissa}e{int(exponent)}"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"one {thing}" if number == 1 else f"{number} {thing}s"
-
-
-def _signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from imapce.plotting.style import (
     KNOWN_GREY,
     LABEL_SIZE,
     PALETTE,
+    axes_given,
     blank_figure,
     new_figure,
     quiet_axes,
@@ -86,7 +88,7 @@ def plot_step(
     <Figure size 1025x420 with 3 Axes>
     """
     step = step_at(exploration, index)
-    points, names = _flat(exploration.coordinates(step))
+    points, names = _flat(exploration.coordinates(step), exploration.explained_away)
     known = known_before(exploration, index)
     n_rows = len(points)
     first = first_cluster(exploration, index)
@@ -207,10 +209,12 @@ def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:
     return labels
 
 
-def _flat(coordinates: Points) -> tuple[Points, tuple[str, str]]:
-    """Give two coordinates to draw and their names; a view of one axis is drawn against the number of the row."""
+def _flat(coordinates: Points, known: Sequence[str] = ()) -> tuple[Points, tuple[str, str]]:
+    """Give two coordinates to draw and their names, given what is known; a view of one axis is drawn against the number
+    of the row.
+    """
     n_rows, n_axes = coordinates.shape
-    names = axis_names(n_axes)
+    names = axes_given(axis_names(n_axes), known, longest=14)
     if n_axes == 1:
         return np.column_stack([coordinates[:, 0], np.arange(n_rows)]), (names[0], "row")
     more = f" (of {n_axes})" if n_axes > 2 else ""

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
@@ -14,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from imapce.common.words import given
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.figure import new_page
 
@@ -133,6 +135,17 @@ def quiet_axes(ax: Any, x_name: str, y_name: str, *, title: str | None = None) -
     ax.set_ylabel(y_name, fontsize=LABEL_SIZE, color=INK, parse_math=False)
     if title is not None:
         ax.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=10, parse_math=False)
+
+
+def axes_given(axes: Sequence[str], known: Sequence[str], longest: int = 28) -> list[str]:
+    """Name axes with what they are given, as many of the known as fit in so many letters, at least one.
+
+    >>> axes_given(["imapce0"], ["make"]), axes_given(["imapce0"], ["make", "year of registration", "country"])
+    (['imapce0 given make'], ['imapce0 given make, year of registration, and 1 more'])
+    """
+    names = [shorten(name, longest) for name in known]
+    most = max(1, sum(len(", ".join(names[: place + 1])) <= longest for place in range(len(names))))
+    return [given(axis, names, most) for axis in axes]
 
 
 def shorten(name: object, longest: int = 24) -> str:

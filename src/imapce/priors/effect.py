@@ -45,6 +45,15 @@ class Effect(Comparable):
         """Where the known stands among the columns of [x | l]."""
         return np.append(self.columns, self.n_features + np.arange(len(self.weights) - len(self.columns)))
 
+    def names(self, sources: Sequence[str]) -> list[str]:
+        """What is known, by name, each once: columns by their `sources` (d,), those of the table, and then labels.
+
+        >>> Effect(np.array([0, 1]), (), np.zeros((2, 3))).names(["make", "make", "price"])
+        ['make']
+        """
+        titles = [code.title or "labels" for code in self.codes]
+        return list(dict.fromkeys([*(sources[place] for place in self.columns), *titles]))
+
     def only(self, kept: NDArray[np.bool_]) -> Effect:
         """The effect of some of the known (q,): whole columns and whole labels."""
         own = len(self.columns)
@@ -76,6 +85,36 @@ class Effect(Comparable):
         """B (q, d) for columns in units of these scales."""
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return self.scales(scale)[self.places][:, None] * self.weights * inverse
+
+
+def explained_away(model: Any) -> list[str]:
+    """What a fitted model explained away, by name: known columns, a category once, then labels; [] where nothing was.
+
+    >>> from imapce import IMAPCE, Attributes
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> explained_away(IMAPCE().fit(X, prior=Attributes([1])))
+    ['x1']
+    """
+    effect, reader = getattr(model, "effect_", None), getattr(model, "reader_", None)
+    if effect is None or reader is None:
+        return []
+    return effect.names(reader.names if reader.columns is None else [reader.columns[place] for place in reader.groups])
+
+
+def strongest(model: Any, most: int) -> Ints:
+    """The places of the columns that make most of a fitted view, the strongest first; none that was explained away.
+
+    >>> from imapce import IMAPCE, Attributes
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> 1 in strongest(IMAPCE().fit(X, prior=Attributes([1])), 4)
+    False
+    """
+    share = np.mean(model.components_**2, axis=0)
+    effect = getattr(model, "effect_", None)
+    if effect is not None:
+        share[effect.columns] = -1.0
+    order = np.argsort(-share, kind="stable")[:most]
+    return order[share[order] >= 0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,11 @@ _NAME, _LEVEL = 34, 26
 _WORTH_SHOWING, _WORTH_TELLING = 0.05, 0.01
 
 
-def profile_grids(profile: Profile, *, what: str, left: str | None, label_name: str = "label") -> list[Grid]:
-    """The tables of a profile: features, labels, typical rows; `what` names the rows, `left` those beside the others.
+def profile_grids(
+    profile: Profile, *, what: str, left: str | None, label_name: str = "label", use: str = "not used"
+) -> list[Grid]:
+    """The tables of a profile: features, labels, typical rows; `what` names the rows, `left` those beside the others,
+    and `use` tells what came of the labels.
 
     >>> profile_grids(Profile(size=2, others=2), what="cluster 0", left=None)
     []
@@ -42,7 +45,7 @@ def profile_grids(profile: Profile, *, what: str, left: str | None, label_name: 
         table = (header[1:], [row[1:]]) if isinstance(profile.labels, LevelTrait) else (header, [row])
         if isinstance(profile.labels, LevelTrait):
             table[0][0] = shorten(label_name, _NAME)
-        grids.append(Grid(table, heading="Its labels, which were not used", key=key))
+        grids.append(Grid(table, heading=f"Its labels, which were {use}", key=key))
     if profile.typical and shown:
         columns = [trait.column for trait in profile.traits][:MOST_TRAITS_SHOWN]
         rows = [[one.name, *(_value(text) for text in one.values[: len(columns)])] for one in profile.typical]

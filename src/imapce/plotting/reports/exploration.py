@@ -68,9 +68,9 @@ def write_exploration_report(
     """Write one self-contained HTML page about an exploration, finished or not, and return its path.
 
     With `labels`, one per row, some possibly missing, and called `label_name`, the figures show them and the tables
-    say what each cluster is made of. The labels are shown only; the exploration never used them. Points of the figures
-    can be hovered: they tell their row, cluster, label and the columns named in `hover`, by default those that tell the
-    clusters apart best.
+    say what each cluster is made of. The labels are shown only; the page says of those that are known by that name what
+    came of them, and of others that they were not used. Points of the figures can be hovered: they tell their row,
+    cluster, label and the columns named in `hover`, by default those that tell the clusters apart best.
 
     >>> from imapce import Exploration
     >>> from imapce.datasets import make_synthetic
@@ -187,7 +187,7 @@ def _side_by_side(exploration: Exploration, description: Description, label_name
         "share": [percent(one.size / n_rows) for one in description.clusters],
     }
     columns |= {"distinctness": apart} if any(apart) else {}
-    columns |= {f"{shorten(label_name)} (not used)": made} if made else {}
+    columns |= {f"{shorten(label_name)} ({_use(exploration, label_name)})": made} if made else {}
     parts: list[Picture | Grid] = [Grid((list(columns), list(zip(*columns.values(), strict=True))))]
     if description.features:
         caption = (
@@ -241,7 +241,7 @@ def _cluster(
         if not exploration.regroupings:
             left = f"left at step\N{NO-BREAK SPACE}{index}"
     what = f"cluster\N{NO-BREAK SPACE}{number}"
-    parts += profile_grids(profile, what=what, left=left, label_name=label_name)
+    parts += profile_grids(profile, what=what, left=left, label_name=label_name, use=_use(exploration, label_name))
     return Section(
         f"Cluster {number}{called}: {_rows(taken.size)}",
         text,
@@ -260,7 +260,7 @@ def _seen(exploration: Exploration, index: int, labels: ArrayLike | None, label_
     before = f"{_rows(n_known)} were known before (grey)" if n_known else "no row was known before"
     caption = f"Step {index}: {before}; every taken cluster is encircled at two standard deviations."
     if labels is not None:
-        caption += " The labels were not used."
+        caption += f" The labels ({shorten(label_name)}) were {_use(exploration, label_name)}."
     if step.components.shape[0] > 2:
         caption += f" The first two of {step.components.shape[0]} axes are drawn."
     figure = plot_step(exploration, index, labels=labels, label_name=label_name)
@@ -268,6 +268,11 @@ def _seen(exploration: Exploration, index: int, labels: ArrayLike | None, label_
     if coordinates.shape[1] == 1:
         flat = np.column_stack([coordinates[:, 0], np.arange(len(coordinates))])
     return Picture(caption, figure, flat, panels=range(3 if labels is not None else 2))
+
+
+def _use(exploration: Exploration, label_name: str) -> str:
+    """What came of the labels: "explained away" or "erased" where they are known by this name."""
+    return exploration.came_of(label_name) or "not used"
 
 
 def _left(exploration: Exploration, profile: Profile, label_name: str) -> Section:
@@ -280,7 +285,9 @@ def _left(exploration: Exploration, profile: Profile, label_name: str) -> Sectio
     return Section(
         f"{title}: {_rows(profile.size)}",
         text,
-        parts=profile_grids(profile, what="rows left", left=None, label_name=label_name),
+        parts=profile_grids(
+            profile, what="rows left", left=None, label_name=label_name, use=_use(exploration, label_name)
+        ),
         lead=profile.name,
         anchor="rows-left",
         short="Rows left",

@@ -13,18 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from imapce.common.words import axis_names, close_matches
+from imapce.choice.read_back import how_it_ended, told_by
+from imapce.common.words import axis_names, close_matches, given, listing
 from imapce.errors import InvalidValueError
 from imapce.plotting.biplot import plot_loadings
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.key import column_name
 from imapce.plotting.labels import Labels
-from imapce.plotting.path import most_compared, path_caption, plot_path, read_path
+from imapce.plotting.path import most_compared, plot_path
 from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Picture, Section, Table, write_report
 from imapce.plotting.scatter import plot_embedding
 from imapce.plotting.steps import RASTERISE_FROM
+from imapce.plotting.style import axes_given
 from imapce.plotting.trace import plot_trace
+from imapce.plotting.why import path_caption, read_path
+from imapce.priors.effect import explained_away, strongest
 from imapce.tables.encode import is_table
 from imapce.tables.named import NamedMatrix
 from imapce.tables.source import Source
@@ -44,16 +48,18 @@ def write_view_report(
     color_name: str | None = None,
     told: Collection[str] = (),
     known: ArrayLike | None = None,
+    labels: Any = None,
     title: str = "View",
     facts: Mapping[str, object] | None = None,
     hover: Sequence[str] | None = None,
 ) -> Path:
     """Write one self-contained HTML page about a fitted IMAPCE and the rows `X`, and return its path.
 
-    `color`, `color_name` and `known` are those of `plot_embedding`, `told` the names of colours that the fit was told;
-    `facts` are shown below the title. Where the fit chose α or μ itself, a section says why it chose this view. Points
-    can be hovered: they tell their row, their colours and the columns named in `hover`, by default those that make most
-    of the view.
+    `color`, `color_name` and `known` are those of `plot_embedding`, `labels` those of `IMAPCE.transform`; `told` are
+    names of colours that the fit was told, or by their names what came of each, as {"sex": "erased"}; `facts` are shown
+    below the title. Where the fit chose α or μ itself, a section says why it chose this view; where columns or labels
+    are known, the page says how well they are read back from it. Points can be hovered: they tell their row, their
+    colours and the columns named in `hover`, by default those that make most of the view.
 
     >>> from imapce import IMAPCE
     >>> X = np.random.default_rng(0).normal(size=(60, 4))
@@ -63,26 +69,29 @@ def write_view_report(
     """
     chosen = bool(read_path(model))
     # All views are read at once, as every reading of a table encodes it.
-    views = model.transform_all(X, most=most_compared(X) if chosen else 1)
-    view = views[0]
-    figure = plot_embedding(view, color=color, color_name=color_name, known=known)
-    sections = [Section("The view", parts=[Picture(_view_caption(view, color, known, told), figure, view)])]
+    views = model.transform_all(X, labels, most=most_compared(X) if chosen else 1)
+    view, known_names = views[0], explained_away(model)
+    axes = axes_given(axis_names(view.shape[1]), known_names)
+    figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=axes)
+    caption = _view_caption(view, color, known, _came_of(told, known_names))
+    sections = [Section("The view", _left_of_the_known(model), parts=[Picture(caption, figure, view)])]
     if chosen:
         sections.append(
             Section("Why this view", figures=[(f"{path_caption(model)} {SMALL}", plot_path(model, views=views))])
         )
     arrows = "Which features make the view: long arrows pull points their way."
+    if known_names:
+        arrows += f" Each stands for what is left of it given {listing(known_names, 5)}."
     sections.append(
         Section("What makes it", figures=[(arrows, plot_loadings(model, embedding=view))], table=_features(model))
     )
     trace = "Every line is a starting point on its way down to an optimum"
-    if chosen and model.optima_[0].starts == 0:
-        # A plane that no start led to, set beside the optima.
-        trace += ", the clearest of those the chosen plane was compared with; the plane itself took no search."
-    else:
-        trace += ", at the α and μ of the chosen view; the gap counts the directions searched." if chosen else "."
+    if chosen:
+        at = "μ" if np.isinf(model.alpha_) else "α and μ"
+        trace += f", at the {at} of the chosen view; the gap counts the directions searched"
+    trace += "."
     drawn = [(trace, plot_trace(model))] if np.isfinite(model.trace_.objectives).any() else []
-    sections.append(Section("The search", model.stop_reason_, drawn))
+    sections.append(Section("The search", how_it_ended(model), drawn))
     # Clouds of many points hardly compress: at a lower resolution, still above that of the page, they stay small.
     dpi = 105.0 if len(view) > RASTERISE_FROM else 150.0
     rows = _hovered(model, X, color=color, color_name=color_name, names=hover, n_rows=len(view))
@@ -103,8 +112,12 @@ def _hovered(
     if names is None:
         share = np.sum(model.components_**2, axis=0)
         groups = np.arange(len(share)) if model.reader_.groups is None else model.reader_.groups
-        strongest = np.argsort(-np.bincount(groups, weights=share), kind="stable")[:_COLUMNS_HOVERED]
-        chosen = [int(place) for place in strongest]
+        makes = np.bincount(groups, weights=share)
+        if (effect := getattr(model, "effect_", None)) is not None:
+            # What was explained away makes nothing of the view.
+            makes[groups[effect.columns]] = -1.0
+        order = np.argsort(-makes, kind="stable")[:_COLUMNS_HOVERED]
+        chosen = [int(place) for place in order if makes[place] >= 0]
     else:
         if absent := [name for name in names if name not in source.names]:
             raise InvalidValueError(
@@ -125,11 +138,24 @@ def _columns_of(X: Any, places: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.asarray(chosen.toarray() if hasattr(chosen, "toarray") else chosen, dtype=np.float64)
 
 
+def _left_of_the_known(model: Any) -> str:
+    """What was explained away, and how much of the known is left; nothing where no column or label is known."""
+    names, read = explained_away(model), told_by(model)
+    told = [f"The rows are shown given {listing(names, 10)}, whose effect was explained away."] if names else []
+    return " ".join([*told, *([] if read is None else [read.sentence])])
+
+
+def _came_of(told: Collection[str], explained: Collection[str]) -> dict[str, str]:
+    """What came of every colour that the fit was told."""
+    given_words = told if isinstance(told, Mapping) else dict.fromkeys(told, "known")
+    return {name: "explained away" if name in explained else word for name, word in given_words.items()}
+
+
 def _view_caption(
     view: NDArray[np.float64],
     color: ArrayLike | Mapping[str, ArrayLike] | None,
     known: ArrayLike | None,
-    told: Collection[str],
+    came_of: Mapping[str, str],
 ) -> str:
     caption = f"Every point is one of {len(view):,} rows."
     if known is not None and np.any(known):
@@ -137,25 +163,28 @@ def _view_caption(
     if color is None:
         return caption
     names = list(color) if isinstance(color, Mapping) else []
-    known_names = [name for name in names if name in told]
+    known_names = [f"{name} was {came_of[name]}" for name in names if name in came_of]
     if not known_names:
         return f"{caption} The labels that colour it were not used."
     unused = "" if len(known_names) == len(names) else "; the other labels that colour it were not used"
-    return f"{caption} What is known colours it too ({', '.join(known_names)}){unused}."
+    return f"{caption} What is known colours it too: {', '.join(known_names)}{unused}."
 
 
 def _features(model: Any) -> Table:
-    """The features with the largest share of the view, their weight on every axis and their correlation with it."""
+    """The features with the largest share of the view, their weight on every axis and their correlation with it; what
+    was explained away is none.
+    """
     share = np.mean(model.components_**2, axis=0)
     axes = axis_names(len(model.components_))
-    header = ["feature", *axes, *(f"correlation with {axis}" for axis in axes), "share"]
+    first = given("feature", explained_away(model))
+    header = [first, *axes, *(f"correlation with {axis}" for axis in axes), "share"]
     rows = [
         [
             model.encoded_feature_names_[place],
             *(float(weight) for weight in model.components_[:, place]),
             *(float(correlation) for correlation in model.axis_correlation_[:, place]),
-            f"{100 * share[place]:.1f} %",
+            f"{100 * share[place]:.1f}\N{NO-BREAK SPACE}%",
         ]
-        for place in np.argsort(-share, kind="stable")[:_FEATURES_IN_TABLE]
+        for place in strongest(model, _FEATURES_IN_TABLE)
     ]
     return header, rows

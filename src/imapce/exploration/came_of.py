@@ -1,0 +1,33 @@
+"""What came of columns and labels that were known at the start: explained away, erased, or weighed as in the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from imapce.priors.kinds import Attributes, Labels, Prior, known_columns
+from imapce.tables.reader import Reader
+
+EXPLAINED, ERASED, WEIGHED = "explained away", "erased", "weighed"
+
+
+def known_by_name(priors: Sequence[Prior], reader: Reader, *, explains: bool) -> dict[str, str]:
+    """What came of every column and label that was known, by its name; a category is one column.
+
+    >>> known_by_name([Attributes([0]), Attributes([2], erase=True)], Reader(3), explains=True)
+    {'x0': 'explained away', 'x2': 'erased'}
+    """
+    came: dict[str, str] = {}
+    for prior in priors:
+        if isinstance(prior, Attributes | Labels):
+            names = [prior.y.title or "labels"] if isinstance(prior, Labels) else _names(prior, reader)
+            came |= dict.fromkeys(names, ERASED if prior.erase else EXPLAINED if explains else WEIGHED)
+    return came
+
+
+def _names(attributes: Attributes, reader: Reader) -> list[str]:
+    mask = known_columns(attributes, reader)
+    groups = np.arange(len(mask)) if reader.groups is None else reader.groups
+    names = reader.columns or reader.names
+    return [names[place] for place in np.unique(groups[mask])]
