@@ -24,7 +24,7 @@ def test_a_known_label_leaves_the_features_and_cannot_be_read_from_the_view(rows
     assert "the label batch is known" in told
     model, table = load_model(tmp_path / "view.imapce"), read_table(tmp_path / "view.parquet")
     assert list(model.feature_names_in_) == FEATURES
-    assert "The known is read back" in model.stop_reason_
+    assert "is read back from the view" in model.stop_reason_
     view = np.column_stack([table.column(f"imapce{axis}") for axis in range(2)])
     read = residual_predictability(view, table.column("batch").to_numpy())
     assert read["score"] - read["chance"] < 0.15
