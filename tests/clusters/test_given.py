@@ -162,3 +162,12 @@ def test_inputs_are_not_changed() -> None:
     IMAPCE().fit(X, prior=Labels(labels))
     assert np.array_equal(X, before)
     assert labels.tolist() == run.astype(str).tolist()
+
+
+def test_days_that_were_numbers_in_a_fit_are_numbers_of_new_rows() -> None:
+    rng = np.random.default_rng(5)
+    days = pd.Series(pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 200, 300), "D"), name="day")
+    X = rng.standard_normal((300, 4)) + 0.05 * (days - days.min()).dt.days.to_numpy()[:, None]
+    model = IMAPCE().fit(X, prior=Labels(days))
+    whole = model.transform(X, labels=days)
+    assert np.allclose(model.transform(X[:3], labels=days[:3]), whole[:3], atol=1e-9)

@@ -283,5 +283,5 @@ def _words_of(shown: Found, candidate: Candidate) -> str:
         return f"the one that keeps most of the neighbourhoods, {shown.optimum.kept:.2f} (chance 0)"
     return (
         f"the one in which {count} clusters are seen best: the nearest rows tell the cluster of "
-        f"{shown.optimum.seen:.0%} of the rows"
+        f"{100 * shown.optimum.seen:.0f} % of the rows"
     )

@@ -96,7 +96,10 @@ class ExplainedRows(LinearRows):
         listed = list(labels) if many or (isinstance(labels, (list, tuple)) and len(labels) == count > 1) else [labels]
         if len(listed) != count:
             raise InvalidValueError(f"labels must be a list of {count}, for {names}; got {len(listed)}.")
-        return [ReadLabels.of_new_rows(one.y if isinstance(one, Labels) else one, n_rows) for one in listed]
+        return [
+            ReadLabels.of_new_rows(one.y if isinstance(one, Labels) else one, n_rows, numbers=code.names is None)
+            for one, code in zip(listed, self._codes, strict=True)
+        ]
 
     def _with_labels(self, view: Any, components: Array, labels: Any) -> Any:
         read = self._read_labels(labels, None if is_dask(view) else len(view))

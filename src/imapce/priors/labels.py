@@ -81,17 +81,23 @@ class ReadLabels:
         return cls._varying(cls(tuple(kinds), values, title))
 
     @classmethod
-    def of_new_rows(cls, y: Any, n_rows: int | None = None) -> ReadLabels:
-        """Labels of rows that a fitted model is to place: any number of rows may have the same one, or none."""
+    def of_new_rows(cls, y: Any, n_rows: int | None = None, *, numbers: bool = False) -> ReadLabels:
+        """Labels of rows that a fitted model is to place: any number of rows may have the same one, or none.
+
+        `numbers` says that the model knew them as numbers, as which it read many dates.
+        """
         if isinstance(y, ReadLabels):
             _require_length(len(y.values), n_rows)
             return y
         entries, title = _entries(y)
         _require_length(len(entries), n_rows)
         stated = np.fromiter((not is_missing(one) for one in entries), dtype=bool, count=len(entries))
-        if stated.any() and all(_is_number(one) for one in entries[stated]):
+        told = entries[stated]
+        if numbers and len(told) and all(isinstance(one, datetime.date) for one in told):
+            told = np.array([_days(one) for one in told], dtype=object)
+        if len(told) and all(map(_is_number, told)):
             values = np.full(len(entries), np.nan)
-            values[stated] = entries[stated].astype(np.float64)
+            values[stated] = told.astype(np.float64)
             return cls(None, values, title)
         names = sorted(set(map(str, entries[stated])))
         places = np.full(len(entries), MISSING, dtype=np.intp)
