@@ -10,6 +10,7 @@ import numpy as np
 
 from helpers import angle_between
 from imapce import IMAPCE
+from imapce.priors.effect import Effect
 from imapce.search.solution import Optimum
 
 SAME = 1e-6
@@ -29,8 +30,15 @@ def assert_same_fit(one: IMAPCE, other: IMAPCE, *, but: Collection[str] = OF_THE
 def _same(name: str, one: Any, other: Any) -> None:
     if isinstance(one, Optimum):
         assert angle_between(one.components, other.components) < SAME, name
-        for part in ("objective", "kurtosis", "alpha", "mu", "separation", "kept"):
+        for part in ("objective", "kurtosis", "alpha", "mu", "separation", "seen", "kept"):
             _same(f"{name}.{part}", getattr(one, part), getattr(other, part))
+    elif isinstance(one, Effect):
+        assert [code.names for code in one.codes] == [code.names for code in other.codes], name
+        for mine, theirs in zip(one.codes, other.codes, strict=True):
+            _same(f"{name}.centre", mine.centre, theirs.centre)
+            _same(f"{name}.unit", mine.unit, theirs.unit)
+        _same(f"{name}.columns", one.columns, other.columns)
+        _same(f"{name}.weights", one.weights, other.weights)
     elif isinstance(one, (list, tuple)) and one and isinstance(one[0], Optimum):
         assert len(one) == len(other), name
         for place, (mine, theirs) in enumerate(zip(one, other, strict=True)):

@@ -87,3 +87,13 @@ def test_what_cannot_be_split_is_refused() -> None:
         model.stability(CLUSTERS, n_splits=2.5)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="X must have at least 6 rows to be halved; got 5"):
         model.stability(CLUSTERS[:5])
+
+
+def test_halves_are_compared_in_the_rows_given_the_known() -> None:
+    """A label that moves every row is in no view, and so in no measure of how well two views agree."""
+    run = np.array(["a", "b"])[np.arange(600) % 2]
+    moved = CLUSTERS + 50 * (run == "b")[:, None]
+    found = stability(moved, prior=run)
+    assert found["score"] > 0.95
+    # Of the rows as they are, one direction is nearly all there is, and random planes share it.
+    assert found["chance"] < 0.6 < stability(moved)["chance"]

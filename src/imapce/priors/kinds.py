@@ -1,8 +1,9 @@
 """What is already known, in its four kinds: attributes (columns), labels (beside X), samples (a background), a subset.
 
-Each prior turns into a second moment YᵀY that the view should not keep; a subset also leaves the rows whose clusters
-are looked for. Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers. Attributes and labels to be
-erased add no term: they bind the axes, vᵀ C_X[:, A] = 0 and vᵀXᵀL = 0, as α = ∞ would.
+Attributes and labels are explained away: their effect is taken from the rows. To be erased they bind the axes instead,
+vᵀ C_X[:, A] = 0 and vᵀXᵀL = 0. A background and a subset become a second moment YᵀY that the view should not keep, as
+all that is known does where α is a number; a subset also leaves the rows whose clusters are looked for. They combine:
+M = XᵀX − α Σ wⱼ YⱼᵀYⱼ, and Z is what no subset covers.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """Known columns, by name or position: Y is X with every other column set to zero.
+    """Known columns, by name or position. IMAPCE explains them away: their effect on the others is taken from the rows.
 
-    With erase=True they are a constraint instead, and neither α nor the weight acts on them: every axis v satisfies
-    vᵀ C_X[:, A] = 0, C_X the second moment of all rows of X, so that nothing linear of these columns can be read from
-    the view of X. What is not linear can stay (a class may still spread wider than another). The columns may keep a
-    weight in the view: it takes out of the others what they share with the known. IMAPCE, CPCA and GCPCA erase; to
-    other methods these are known columns like any.
+    Where α is a number they are weighed as in the paper: Y is X with every other column set to zero. With erase=True
+    they are a constraint instead, and neither α nor the weight acts on them: every axis v satisfies vᵀ C_X[:, A] = 0,
+    C_X the second moment of all rows of X, so that nothing linear of these columns can be read from the view of X. What
+    is not linear can stay (a class may still spread wider than another). The columns may keep a weight in the view: it
+    takes out of the others what they share with the known. IMAPCE, CPCA and GCPCA erase; to other methods these are
+    known columns like any.
 
     >>> Attributes(["batch"], weight=2.0)
     Attributes(columns=['batch'], weight=2.0, erase=False)
@@ -80,11 +82,12 @@ class Subset:
 class Labels:
     """A class or a number known of each row that is no column of X: an array, a list or a Series, in X's order.
 
-    With L (n, q) the labels as centred columns (0/1 for each class; the number itself), Y = L(LᵀL)⁺LᵀX is what they
-    explain of X: the means of the classes, or the regression on the number. α = 1 leaves the scatter within classes.
-    alpha="auto" gives up the directions with vᵀXᵀL ≠ 0 as far as needed for the label not to be read back from the
-    view, and with erase=True they are given up whatever α is; what is not linear can stay. Numbers are classes where
-    they take at most 20 different values (and five rows or more for each), else a measurement, and so are dates: write
+    With L (n, q) the labels as centred columns (0/1 for each class; the number itself), IMAPCE explains them away: the
+    view is one of X° = X − LB, with B their effect given the clusters, and `transform` needs the labels of new rows.
+    Where α is a number they are weighed: Y = L(LᵀL)⁺LᵀX is what they explain of X, the means of the classes or the
+    regression on the number, and α = 1 leaves the scatter within classes. With erase=True the axes are free of all with
+    vᵀXᵀL ≠ 0, whatever α is; what is not linear can stay, and new rows need no label. Numbers are classes where they
+    take at most 20 different values (and five rows or more for each), else a measurement, and so are dates: write
     classes that are numbered higher as text. A row whose label is missing says nothing. `prior=y` means Labels(y).
 
     >>> Labels(["a", "b", "a"], weight=2.0)
