@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from imapce.choice.neighbours import Neighbourhoods, nearest, neighbour_plane, reference_axes, shared_weights
 from scipy import sparse
 from sklearn.datasets import load_iris, load_wine
 
 from helpers import angle_between
 from imapce import IMAPCE, Attributes, Samples, load_model, metrics
-from imapce.choice.neighbours import Neighbourhoods, nearest, neighbour_plane, reference_axes, shared_weights
 
 
 def planted(n: int = 600, d: int = 10, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:

@@ -33,7 +33,7 @@ export function drawOverlay(canvas, plot) {
 
 export function axisWords(axis, longest = 24) {
   const parts = axis.features.map((one) => `${one.weight < 0 ? "−" : "+"} ${short(one.name, longest)}`);
-  return parts.join("   ");
+  return parts.join("   ") + (axis.given ? `,   ${axis.given}` : "");
 }
 
 function axes(pen, camera, scene, look) {

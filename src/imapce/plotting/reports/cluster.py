@@ -21,8 +21,12 @@ _NAME, _LEVEL = 34, 26
 _WORTH_SHOWING, _WORTH_TELLING = 0.05, 0.01
 
 
-def profile_grids(profile: Profile, *, what: str, left: str | None, label_name: str = "label") -> list[Grid]:
+def profile_grids(
+    profile: Profile, *, what: str, left: str | None, label_name: str = "label", known: bool = False
+) -> list[Grid]:
     """The tables of a profile: features, labels, typical rows; `what` names the rows, `left` those beside the others.
+
+    `known` says whether the labels were known at the start.
 
     >>> profile_grids(Profile(size=2, others=2), what="cluster 0", left=None)
     []
@@ -42,7 +46,8 @@ def profile_grids(profile: Profile, *, what: str, left: str | None, label_name: 
         table = (header[1:], [row[1:]]) if isinstance(profile.labels, LevelTrait) else (header, [row])
         if isinstance(profile.labels, LevelTrait):
             table[0][0] = shorten(label_name, _NAME)
-        grids.append(Grid(table, heading="Its labels, which were not used", key=key))
+        heading = "Its labels, which were known" if known else "Its labels, which were not used"
+        grids.append(Grid(table, heading=heading, key=key))
     if profile.typical and shown:
         columns = [trait.column for trait in profile.traits][:MOST_TRAITS_SHOWN]
         rows = [[one.name, *(_value(text) for text in one.values[: len(columns)])] for one in profile.typical]
