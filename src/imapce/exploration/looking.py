@@ -174,9 +174,9 @@ class Looking(Results):
             self._candidate = candidate_of(self._posed(start, for_clusters=True), ~start, watch=watch)
         return self._candidate
 
-    def _with_labels(self, candidate: Candidate | None) -> Rows:
+    def _with_labels(self, candidate: Candidate) -> Rows:
         """All rows, with the labels beside them that clusters are found given."""
-        if candidate is None or candidate.effect is None:
+        if candidate.effect is None:
             return self._rows
         n = self._rows.n_rows
         labels = [known_labels(one, n) for one in self._other_priors if isinstance(one, Labels)]
@@ -195,9 +195,8 @@ class Looking(Results):
             )
             shown = found.n_clusters if found.structure.clear else 0
             if self._numbers is None or self._numbers[1] - self._numbers[0] != shown:
-                # Above all that were given before, also to what may be done again.
-                first = free_number([*self._moves, *self._undone])
-                self._numbers = (first, first + shown)
+                first = free_number(self._moves)
+                self._numbers, self._numbered_before = (first, first + shown), len(self._undone)
             self._partition = found.numbered(self._numbers[0])
         return self._partition
 
@@ -215,7 +214,7 @@ class Looking(Results):
             found = self._parted(watch)
             nobody = np.zeros(self._rows.n_rows, dtype=bool)
             left = seen.clustered if found.structure.clear else nobody
-            beside = self._with_labels(self._candidate)
+            beside = self._with_labels(self._candidate_at_start(watch))
             labels = self._kept_apart(found.among(left, beside, min_cluster_size=self.min_cluster_size), left)
             seen = self._current_look(watch).showing(
                 seen, labels, min_cluster_size=self.min_cluster_size, sample=found.sample

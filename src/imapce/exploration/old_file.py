@@ -5,6 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 
+def with_todays_names(parameters: dict[str, Any], version: int) -> dict[str, Any]:
+    """The parameters of the estimator as they are called now.
+
+    Before there was `rank`, which is no more, μ "auto" was the paper's rule; before there was `outliers`, every row was
+    used.
+
+    >>> with_todays_names({"mu": "auto"}, 1)
+    {'outliers': 'keep', 'mu': 'paper'}
+    """
+    if version > 1:
+        return parameters
+    if "rank" not in parameters and parameters.get("mu") == "auto":
+        parameters = {**parameters, "mu": "paper"}
+    return {"outliers": "keep", **{name: value for name, value in parameters.items() if name != "rank"}}
+
+
 def with_numbers(steps: list[dict[str, Any]], version: int) -> list[dict[str, Any]]:
     """The moves of a file as they are told now: numbers in the order of acceptance, which stay when clusters merge.
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.clusters.structure import Structure
+from imapce.common.archive import in_json
 from imapce.common.records import Comparable
 from imapce.common.words import counted
 from imapce.errors import InvalidValueError
@@ -237,3 +238,10 @@ class Record(Comparable):
     clusterer: str
     refine: bool
     numbers: tuple[int, int] | None = None
+
+    @property
+    def estimator_parameters(self) -> dict[str, Any]:
+        """The parameters as the estimator takes them: a file has no infinity."""
+        if self.parameters.get("alpha") != in_json(np.inf):
+            return self.parameters
+        return {**self.parameters, "alpha": np.inf}

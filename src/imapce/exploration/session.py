@@ -154,8 +154,8 @@ class Exploration(Regrouped):
         """Take clusters of the current proposal into the known: the most distinct, named ones, or any rows by `mask`.
 
         `view` chooses among `propose().views`; `mask` may be a lasso: a boolean mask or positions of unexplored rows.
-        `name` is what the cluster is called from then on. A cluster of the proposal keeps its number; rows by `mask`
-        get the next free one, or `number` where it is given and no cluster has it.
+        `name` is what the cluster is called from then on. A cluster of the proposal keeps its number, also where its
+        rows are those of `mask`; other rows get the next free one, or `number` where it is given and no cluster has it.
         """
         watch = Watch(progress, cancel)
         if clusters is not None and mask is not None:
@@ -169,8 +169,9 @@ class Exploration(Regrouped):
         step = self.propose(clusters=False, progress=progress, cancel=cancel)
         seen = self._view(step, view)
         if mask is not None:
-            number = self._free_number if number is None else number
-            chosen: list[tuple[int, NDArray[np.intp], float | None]] = [(number, self._unexplored_rows(mask), None)]
+            rows = self._unexplored_rows(mask)
+            number = self._number_for(rows, seen) if number is None else number
+            chosen: list[tuple[int, NDArray[np.intp], float | None]] = [(number, rows, None)]
         else:
             seen = self._clustered(view, watch)
             distinctness = dict(zip(seen.numbers.tolist(), seen.distinctness.tolist(), strict=True))
@@ -273,6 +274,14 @@ class Exploration(Regrouped):
                 f"mask must name unexplored rows only; {len(again)} are known already, the first is row {again[0]}."
             )
         return np.flatnonzero(chosen)
+
+    def _number_for(self, rows: NDArray[np.intp], seen: View) -> int:
+        """The number of the cluster that some rows are in the view in sight, or the next free one."""
+        if seen.looked_at:
+            numbers = np.unique(seen.clusters[rows])
+            if len(numbers) == 1 and numbers[0] >= 0 and np.count_nonzero(seen.clusters == numbers[0]) == len(rows):
+                return int(numbers[0])
+        return self._free_number
 
     def _require_free(self, number: Any, mask: Any) -> None:
         """Refuse a number for a cluster that is none, that another has, or that is given to clusters which have one."""

@@ -23,7 +23,7 @@ from imapce.exploration.explained_file import (
     of_step,
     told_labels,
 )
-from imapce.exploration.old_file import with_numbers
+from imapce.exploration.old_file import with_numbers, with_todays_names
 from imapce.exploration.record import (
     KINDS_OF_REGROUPING,
     AcceptedStep,
@@ -162,7 +162,8 @@ def _record(header: dict[str, Any], arrays: Arrays) -> Record:
     start = arrays["known_at_start"]
     if start.shape != (n,) or start.dtype != bool:
         raise ValueError("the rows known at the start do not fit the data")
-    k = header["parameters"]["n_components"]
+    parameters = with_todays_names(header["parameters"], header["version"])
+    k = parameters["n_components"]
     explained = explained_of_file(header.get("explained", []), arrays, (n, len(columns)))
     moves: list[Move] = []
     for i, stored in enumerate(with_numbers(header["steps"], header["version"])):
@@ -178,7 +179,7 @@ def _record(header: dict[str, Any], arrays: Arrays) -> Record:
         start,
         priors=tuple(_prior(i, stored, arrays, (n, len(columns))) for i, stored in enumerate(header["priors"])),
         subset_weight=header["subset_weight"],
-        parameters=header["parameters"],
+        parameters=parameters,
         min_cluster_size=header["min_cluster_size"],
         max_clusters=header["max_clusters"],
         random_state=header["random_state"],

@@ -20,14 +20,13 @@ from imapce.clusters.structure import Structure
 from imapce.common.checks import require_count, require_seed
 from imapce.common.clusters import require_in_memory
 from imapce.common.threads import threads_for
-from imapce.common.whole_files import writable_target
 from imapce.common.words import counted
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
-from imapce.estimators.model_file import parameters_of_file, plain_parameters
+from imapce.estimators.model_file import plain_parameters
 from imapce.exploration.choices import names_of_rows, size_of_clusters
 from imapce.exploration.knowledge import knowledge_beside, knowledge_in_words, known_names
-from imapce.exploration.own_file import OwnFile
+from imapce.exploration.own_file import OwnFile, require_new
 from imapce.exploration.paper import settings_of
 from imapce.exploration.record import (
     AcceptedStep,
@@ -104,8 +103,10 @@ class Session(ShownExploration):
         self._look: Look | None = None
         self._candidate: Candidate | None = None
         self._partition: Partition | None = None
-        # The numbers of the clusters found at the start, from the first to the one after the last.
+        # The numbers of the clusters found at the start, from the first to the one after the last, and how many of the
+        # moves that were undone had theirs before.
         self._numbers: tuple[int, int] | None = None
+        self._numbered_before = 0
         self._flat = False
         self._by_chance: float | None = None
         self._structure_test = StructureTest(self.random_state)
@@ -266,8 +267,11 @@ class Session(ShownExploration):
         steps = require_count("steps", steps)
         if steps > len(self._undone):
             raise InvalidValueError(f"redo(steps) can go forward {counted(len(self._undone), 'step')}; got {steps}.")
-        again = self._undone[len(self._undone) - steps :]
-        self._commit([*self._moves, *reversed(again)], self._undone[: len(self._undone) - steps])
+        kept = len(self._undone) - steps
+        if kept < self._numbered_before:
+            # These clusters have their numbers, so those that are only shown get others.
+            self._partition, self._numbers, self._proposal, self._numbered_before = None, None, None, 0
+        self._commit([*self._moves, *reversed(self._undone[kept:])], self._undone[:kept])
         return self
 
     # --- as plain data ------------------------------------------------------------------------------------------------
@@ -297,7 +301,8 @@ class Session(ShownExploration):
             method=self.method,
             clusterer=self.clusterer,
             refine=self.refine,
-            numbers=self._numbers,
+            # Where none of them was given yet, the next look finds the same.
+            numbers=self._numbers if self._numbers and free_number(self._moves) > self._numbers[0] else None,
         )
 
     @classmethod
@@ -308,7 +313,7 @@ class Session(ShownExploration):
         subset = Subset(known, weight=record.subset_weight)
         session = cls(
             X,
-            estimator=IMAPCE(**parameters_of_file(record.parameters)),
+            estimator=IMAPCE(**record.estimator_parameters),
             min_cluster_size=record.min_cluster_size,
             max_clusters=record.max_clusters,
             random_state=record.random_state,
@@ -371,20 +376,8 @@ class Session(ShownExploration):
             raise
 
     def __getstate__(self) -> dict[str, Any]:
-        # A look holds products with the rows, which no pickle can hold; it is looked again where it is needed.
-        return {**self.__dict__, "_look": None}
-
-
-def require_new(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a file that exists, which a new session would overwrite, and a place where none can be written.
-
-    >>> require_new(None)
-    """
-    if path is not None and writable_target(path).is_file():
-        raise InvalidValueError(
-            f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
-            "choose another name."
-        )
+        # Both hold products with the rows, which no pickle can hold; it is looked again where they are needed.
+        return {**self.__dict__, "_look": None, "_candidate": None}
 
 
 def _plain(prior: Prior, n_rows: int) -> Prior:
