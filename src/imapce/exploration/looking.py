@@ -20,6 +20,7 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.record import Feature, free_number
 from imapce.exploration.results import Results
 from imapce.exploration.steps import Look, Step, View, features_apart
+from imapce.priors.effect import Explained
 from imapce.priors.kinds import Attributes, Labels, Prior, Subset, known_columns, known_labels
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
@@ -253,6 +254,12 @@ class Looking(Results):
         for number, rows in self._pieces:
             labels[rows[left[rows]]] = number
         return labels
+
+    @property
+    def _explained_last(self) -> Explained | None:
+        """What was taken from the rows before the view that was looked at last."""
+        seen = self._proposal.views[0] if self._proposal is not None else self.steps[-1] if self.steps else None
+        return None if seen is None else seen.explained
 
     def _features(self, rows: NDArray[np.intp], view: View) -> tuple[Feature, ...]:
         """What sets rows apart from the other unexplored ones of a view."""

@@ -202,7 +202,7 @@ class Regrouped(Looking):
             ~inside & ~self._set_aside,
             names=self.feature_names,
             set_aside=self._set_aside,
-            explained=self.steps[-1].explained if self.steps else None,
+            explained=self._explained_last,
         )
         name = names.pop() if len(names) == 1 else None
         return TakenCluster(rows, None, features, number=number, chosen=chosen, name=name)

@@ -116,7 +116,7 @@ class Exploration(Regrouped):
         """The features that set rows apart, strongest first: the difference of their means to those of the others.
 
         Both are masks or positions; `against` is all other rows unless it is given. Loadings are those of the current
-        view, zero where there is none; what that view explained away is left out.
+        view, zero where there is none; what it, or the last step, explained away is left out.
 
         >>> rng = np.random.default_rng(0)
         >>> exploration = Exploration(rng.normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3))
@@ -135,7 +135,7 @@ class Exploration(Regrouped):
             names=self.feature_names,
             set_aside=None if seen is None else seen.set_aside,
             components=None if seen is None else seen.components,
-            explained=None if seen is None else seen.explained,
+            explained=self._explained_last,
         )
 
     # --- the four moves -----------------------------------------------------------------------------------------------

@@ -154,7 +154,7 @@ class Session(ShownExploration):
         """Whether the rows are clearly more than one group; None where clusters are found view by view, or not yet."""
         if self._partition is not None:
             return self._partition.structure
-        return next((step.structure for step in self.steps if step.structure is not None), None)
+        return next((step.structure for step in reversed(self.steps) if step.structure is not None), None)
 
     @property
     def labels_(self) -> NDArray[np.intp]:
@@ -363,9 +363,8 @@ class Session(ShownExploration):
             self._proposal, self._look, self._flat, self._by_chance = None, None, False, None
         elif self._proposal is not None and len(self._pieces) != n_pieces:
             # The same rows are left, so the views are those found; what is to be kept apart in them is not.
-            self._proposal = replace(
-                self._proposal, views=tuple(replace(view, found=None) for view in self._proposal.views)
-            )
+            views = tuple(replace(view, found=None) for view in self._proposal.views)
+            self._proposal = replace(self._proposal, views=views, features=())
         if self._own_file is None:
             return
         try:
