@@ -102,6 +102,7 @@ class Scene:
         return [
             {
                 "number": number,
+                "name": self.facts["names"][place].removeprefix("Cluster ") if "names" in self.facts else str(number),
                 "mean": means[place].tolist(),
                 "covariance": spread[place].tolist(),
                 "most": number in self.most_distinct,

@@ -152,7 +152,8 @@ def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: st
     end = exploration.stop_reason or f"The exploration is not finished: {_rows(left)} are unexplored."
     known = " ".join(exploration.known_in_words) or "Nothing was known at the start."
     if exploration.steps and exploration.steps[0].read_back is not None:
-        known += f" At step 0: {read_back_in_words(exploration.steps[0].read_back, exploration.known_names)}"
+        told = read_back_in_words(exploration.steps[0].read_back, exploration.known_names)
+        known += f" At step 0 {told[:1].lower()}{told[1:]}"
     if not exploration.steps:
         text = f"No step was accepted, so there is no cluster to show.\n\n{end}\n\n{known}"
         return Section("Overview", text)
