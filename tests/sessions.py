@@ -45,7 +45,10 @@ def consistent(exploration: Exploration, n_rows: int) -> None:
     assert labels.shape == (n_rows,)
     assert len(exploration.clusters_) == sum(len(step.clusters) for step in exploration.steps) == len(taken)
     expected = np.full(n_rows, -1)
-    for number, one in enumerate(taken):
-        expected[one] = number
+    for step in exploration.steps:
+        for cluster in step.clusters:
+            expected[cluster.rows] = cluster.number
     np.testing.assert_array_equal(labels, expected)
+    numbers = [cluster.number for cluster in exploration.clusters_]
+    assert numbers == sorted(set(numbers))
     assert int((labels == -1).sum()) + len(rows) == n_rows

@@ -53,5 +53,7 @@ def test_the_page_and_the_figures_give_a_cluster_the_same_colour() -> None:
 
 
 def test_more_clusters_than_eleven_have_codes_of_their_own() -> None:
-    colouring = by_number("taken", "Clusters taken", np.arange(24), [f"Cluster {one}" for one in range(24)], "rest")
+    colouring = by_number(
+        "taken", "Clusters taken", np.arange(24), {one: f"Cluster {one}" for one in range(24)}, "rest"
+    )
     assert len(np.unique(colouring.codes)) == 24

@@ -64,9 +64,12 @@ def test_a_lasso_selects_the_rows_inside_and_takes_them_by_name(talk: Talk) -> N
     mask = bits(answer["buffers"][0], talk.session.order)
     assert answer["count"] == mask.sum()
     assert mask[np.arange(300) % 3 == 1].all()
+    number = talk.session.scene.clusters[mask][0]
+    np.testing.assert_array_equal(talk.session.scene.clusters == number, mask)
     talk.done("take", what="selection", name="  second  ")
     assert talk.exploration.clusters_[0].name == "second"
-    np.testing.assert_array_equal(talk.exploration.labels_ == 0, mask)
+    # What was drawn around is that cluster, and keeps its number.
+    np.testing.assert_array_equal(talk.exploration.labels_ == number, mask)
     assert talk.state["steps"][0]["clusters"][0]["name"] == "second"
 
 
@@ -143,11 +146,14 @@ def test_a_cluster_is_split_and_clusters_are_merged(talk: Talk) -> None:
     talk.done("next")
     talk.ask("select", how="invert")
     talk.done("take", what="selection")
-    talk.done("split", number=0)
-    assert len(talk.exploration.clusters_) > 1
-    talk.done("merge", numbers=[0, 1])
+    (whole,) = talk.exploration.clusters_
+    talk.done("split", number=whole.number)
+    numbers = [cluster.number for cluster in talk.exploration.clusters_]
+    assert len(numbers) > 1
+    assert min(numbers) == whole.number
+    talk.done("merge", numbers=numbers[:2])
     assert talk.state["moves"][-1]["kind"] == "merge"
-    assert talk.exploration.labels_.min() == 0
+    assert talk.exploration.labels_.min() == whole.number
 
 
 def test_settings_are_changed_and_what_was_taken_stays(talk: Talk) -> None:

@@ -128,7 +128,7 @@ def test_a_person_explores_and_comes_back_to_where_they_were(tmp_path: Path, mak
         rows = pyarrow.csv.read_csv(data)
         kept = Exploration.load(session, rows.select(features_of(session, rows)), autosave=False)
         assert labels == kept.labels_.tolist()
-        assert kept.clusters_[1].name == "my group"
+        assert [cluster.name for cluster in kept.steps[1].clusters] == ["my group"]
         with served(*arguments, cwd=tmp_path) as server:
             page, watched = opened(context, server)
             page.locator(".step", has_text="my group").wait_for()

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from imapce import Attributes, Exploration, Samples, Subset
+from imapce import Attributes, Exploration, Labels, Samples, Subset
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.description import Profile
@@ -169,11 +169,13 @@ def test_a_column_that_repeats_another_is_not_named_twice() -> None:
     ("prior", "words"),
     [
         (None, []),
-        (Attributes(["school"]), ["The column school was known: views give up what it explains."]),
+        (Attributes(["school"]), ["The column school was known: its effect is explained away, given the clusters."]),
         (
             Attributes(["age", "smoker"], erase=True),
-            ["2 columns were erased (age, smoker): nothing linear of them is in any view."],
+            ["2 columns were erased (age, smoker): nothing linear of them is left in views and clusters."],
         ),
+        (Labels(pd.Series(GROUP, name="run")), ["The label run was known: its effect is explained away, given the"]),
+        (Labels(GROUP, erase=True), ["A label was erased: nothing linear of it is left in views and clusters."]),
         (Samples(PEOPLE[:40]), ["A background of 40 rows was known: views give up what varies there too."]),
         ([Attributes([3]), Subset(np.arange(9))], ["The column height was known", "9 of 180 rows were known."]),
     ],

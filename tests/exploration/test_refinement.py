@@ -106,8 +106,6 @@ def test_a_small_cluster_beside_strong_known_columns_is_found(share: float) -> N
     model = IMAPCE(random_state=0).fit(X, prior=prior)
     clusters = cluster_view(model.transform(X), min_cluster_size=20)
     assert max(f1_score(small, clusters.labels == c) for c in range(len(clusters.sizes))) >= 0.95
-    # By separation alone it takes a high kurtosis to see so few rows.
-    assert IMAPCE(rank="separation", random_state=0).fit(X, prior=prior).mu_ < 0 or share > 0.05
     taken = Exploration(X, prior=prior, random_state=0).run(max_steps=2).clusters_
     assert max(f1_score(small, np.isin(np.arange(2000), one.rows)) for one in taken) >= 0.95
 

@@ -34,8 +34,9 @@ def in_two_halves() -> Exploration:
 
 def consistent(exploration: Exploration) -> None:
     labels = exploration.labels_
-    for number, cluster in enumerate(exploration.clusters_):
-        np.testing.assert_array_equal(np.flatnonzero(labels == number), np.sort(cluster.rows))
+    for cluster in exploration.clusters_:
+        np.testing.assert_array_equal(np.flatnonzero(labels == cluster.number), np.sort(cluster.rows))
+    assert set(labels[labels >= 0]) == {cluster.number for cluster in exploration.clusters_}
     assert (exploration.reasons_ != "")[labels < 0].all()
     assert (exploration.reasons_ == "")[labels >= 0].all()
     np.testing.assert_array_equal(np.asarray(exploration.to_frame()["cluster"]), labels)
@@ -49,7 +50,7 @@ def test_an_accepted_cluster_is_split_where_it_falls_apart() -> None:
         "Split cluster 0 in pieces of 60 and 60 rows: the deepest valley between them has z ="
     )
     assert adjusted_rand_score(GROUP[GROUP < 2], exploration.labels_[GROUP < 2]) == 1
-    # One piece keeps the number, the other comes last, and no other cluster has another number.
+    # One piece keeps the number, the other gets the next free one, and no other cluster has another number.
     assert set(exploration.labels_[GROUP < 2]) == {0, 2}
     assert set(exploration.labels_[GROUP >= 2]) == {1}
     assert exploration.origins_ == [None, 1, None]
@@ -98,13 +99,13 @@ def test_pieces_of_a_view_stay_apart_where_clusters_are_found_view_by_view() -> 
     )
 
 
-def test_merged_clusters_have_the_lowest_number_and_the_others_close_up() -> None:
+def test_merged_clusters_have_the_lowest_number_and_the_others_keep_theirs() -> None:
     exploration = session().run()
     before = exploration.labels_
     merged = exploration.merge([3, 1])
     assert merged.words == "Merged clusters 1 and 3 into one of 120 rows."
     np.testing.assert_array_equal(exploration.labels_, np.array([0, 1, 2, 1])[before])
-    assert len(exploration.clusters_) == 3
+    assert [cluster.number for cluster in exploration.clusters_] == [0, 1, 2]
     consistent(exploration)
 
 
@@ -164,7 +165,12 @@ MOVES: dict[str, Callable[[Exploration], Any]] = {
     "split": lambda one: one.split(0),
     "merge": lambda one: one.merge([0, 1]),
     "consolidate": lambda one: (one.split(0), one.split(1), one.consolidate()),
-    "then accept": lambda one: (one.undo(), one.split(0), one.split(0, proposed=True), one.accept()),
+    "then accept": lambda one: (
+        one.undo(),
+        one.split(0),
+        one.split(int(one.propose().numbers[0]), proposed=True),
+        one.accept(),
+    ),
 }
 
 
@@ -224,7 +230,7 @@ def test_a_forged_regrouping_is_refused(case: str, tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Exploration], Any], str]] = {
-    "number": (lambda one: one.split(5), "cluster must be from 0 to 1, the numbers of accepted clusters; got 5."),
+    "number": (lambda one: one.split(5), "cluster must be among the numbers of accepted clusters (0, 1); got 5."),
     "truth": (lambda one: one.split(True), "got True."),
     "list": (lambda one: one.split([0]), "got [0]."),
     "proposed list": (lambda one: (one.undo(), one.split([0], proposed=True)), "number of one cluster; got [0]."),

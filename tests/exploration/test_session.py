@@ -120,20 +120,23 @@ def test_accepting_by_mask_takes_the_rows_that_accepting_by_cluster_takes() -> N
     by_cluster.accept(1)
     by_mask.accept(mask=mask)
     by_position.accept(mask=np.flatnonzero(mask)[::-1])
-    np.testing.assert_array_equal(by_mask.labels_, by_cluster.labels_)
-    np.testing.assert_array_equal(by_position.labels_, by_cluster.labels_)
+    # A cluster keeps the number it was shown with; rows of a session where none was shown get the first.
+    np.testing.assert_array_equal(by_cluster.labels_, np.where(mask, 1, -1))
+    np.testing.assert_array_equal(by_mask.labels_, np.where(mask, 0, -1))
+    np.testing.assert_array_equal(by_position.labels_, by_mask.labels_)
     assert by_mask.clusters_[0].distinctness is None
     assert by_cluster.clusters_[0].distinctness is not None
     assert by_mask.clusters_[0].features == by_cluster.clusters_[0].features
     assert {one.clusters_[0].chosen for one in (by_cluster, by_mask, by_position)} == {"hand"}
 
 
-def test_named_clusters_are_accepted_in_the_order_named() -> None:
+def test_named_clusters_are_accepted_together_with_their_numbers() -> None:
     exploration = session()
     clusters = exploration.propose().clusters
-    exploration.accept([2, 0])
-    np.testing.assert_array_equal(exploration.labels_ == 0, clusters == 2)
-    np.testing.assert_array_equal(exploration.labels_ == 1, clusters == 0)
+    accepted = exploration.accept([2, 0])
+    np.testing.assert_array_equal(exploration.labels_, np.where(np.isin(clusters, [0, 2]), clusters, -1))
+    assert [cluster.number for cluster in accepted.clusters] == [2, 0]
+    assert [cluster.number for cluster in exploration.clusters_] == [0, 2]
     assert len(exploration.steps) == 1
 
 

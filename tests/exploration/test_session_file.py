@@ -114,7 +114,7 @@ def test_another_state_gives_other_bytes(changes: dict[str, Any], tmp_path: Path
 
 def test_a_session_is_readable_without_the_library(saved: Path) -> None:
     header, arrays = unpacked(saved)
-    assert (header["format"], header["version"], header["n_rows"]) == ("imapce-session", 1, 120)
+    assert (header["format"], header["version"], header["n_rows"]) == ("imapce-session", 2, 120)
     assert header["columns"] == [f"x{i}" for i in range(6)]
     exploration = Exploration.load(saved, X)
     for i, step in enumerate(exploration.steps):

@@ -207,11 +207,11 @@ def test_a_bad_argument_of_the_session_is_one_sentence_that_names_it(changes: di
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"clusters": 99}, "clusters must be numbers from 0 to 3 of this view; got 99"),
-        ({"clusters": -1}, "clusters must be numbers from 0 to 3 of this view; got -1"),
-        ({"clusters": True}, "clusters must be numbers from 0 to 3 of this view; got True"),
-        ({"clusters": 1.5}, "clusters must be numbers from 0 to 3 of this view; got 1.5"),
-        ({"clusters": "a"}, "clusters must be numbers from 0 to 3 of this view; got 'a'"),
+        ({"clusters": 99}, "clusters must be numbers of clusters in this view (0, 1, 2, 3); got 99"),
+        ({"clusters": -1}, "clusters must be numbers of clusters in this view (0, 1, 2, 3); got -1"),
+        ({"clusters": True}, "clusters must be numbers of clusters in this view (0, 1, 2, 3); got True"),
+        ({"clusters": 1.5}, "clusters must be numbers of clusters in this view (0, 1, 2, 3); got 1.5"),
+        ({"clusters": "a"}, "clusters must be numbers of clusters in this view (0, 1, 2, 3); got 'a'"),
         ({"clusters": [0, 0]}, "none twice; got [0, 0]"),
         ({"clusters": []}, "clusters must name at least one cluster"),
         ({"clusters": 0, "mask": [0]}, "accept takes clusters or mask, not both"),

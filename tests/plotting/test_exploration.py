@@ -69,15 +69,14 @@ def page_of(exploration: Exploration, path: Path, **options: Any) -> str:
 
 
 def test_every_step_shows_known_unexplored_and_taken_rows(session: Exploration) -> None:
-    known, number = 10, 0
+    known = 10
     for index, step in enumerate(session.steps):
         figure = plot_step(session, index)
-        taken = {cluster_hue(number + i): cluster.size for i, cluster in enumerate(step.clusters)}
+        taken = {cluster_hue(cluster.number): cluster.size for cluster in step.clusters}
         rest = 360 - known - sum(taken.values())
         assert drawn(figure, 0) == {KNOWN_GREY: known, UNEXPLORED_BLACK: 360 - known}
         assert drawn(figure, 1) == {KNOWN_GREY: known, **taken, **({OTHER_GREY: rest} if rest else {})}
         known += sum(taken.values())
-        number += len(step.clusters)
 
 
 def test_taken_clusters_are_encircled_where_their_rows_are(session: Exploration) -> None:
@@ -127,7 +126,8 @@ def test_a_proposal_shows_all_clusters_and_encircles_the_most_distinct() -> None
     step = explored(steps=0, prior=Subset(np.arange(10))).propose()
     figure = plot_proposal(step)
     outliers = int((step.unexplored & (step.clusters < 0)).sum())
-    expected = {cluster_hue(number): int(size) for number, size in enumerate(step.views[0].clustering.sizes)}
+    found = step.views[0].clustering
+    expected = {cluster_hue(int(number)): int(size) for number, size in zip(found.numbers, found.sizes, strict=True)}
     expected |= {KNOWN_GREY: 10} | ({OTHER_GREY: outliers} if outliers else {})
     assert drawn(figure, 0) == expected
     assert [text.get_text() for text in figure.axes[0].texts] == [str(number) for number in step.most_distinct]
@@ -144,8 +144,10 @@ def test_the_overview_has_a_bar_for_every_row_in_the_colors_of_the_steps(session
     assert [bar.get_width() for bar in bars] == sizes + ([left] if left else []) + [10]
     assert sum(bar.get_width() for bar in bars) == 360
     hues = [to_hex(bar.get_facecolor()).upper() for bar in bars][: len(sizes)]
-    assert hues == [cluster_hue(number) for number in range(len(sizes))]
-    assert hues[-1] in drawn(plot_step(session, len(session.steps) - 1), 1)
+    assert hues == [cluster_hue(cluster.number) for cluster in session.clusters_]
+    for index, cluster in zip(session.origins_, session.clusters_, strict=True):
+        assert index is not None
+        assert drawn(plot_step(session, index), 1)[cluster_hue(cluster.number)] == cluster.size
 
 
 def test_the_heat_map_counts_labels_and_leaves_out_a_scale(session: Exploration) -> None:
@@ -195,7 +197,7 @@ def many_steps(exploration: Exploration, n_steps: int) -> Exploration:
     """The same exploration with its first step repeated on other rows."""
     step = exploration.steps[0]
     parts = np.array_split(np.arange(360), n_steps)
-    taken = [replace(step.clusters[0], rows=part, chosen="hand") for part in parts]
+    taken = [replace(step.clusters[0], rows=part, number=place, chosen="hand") for place, part in enumerate(parts)]
     exploration._commit([replace(step, clusters=(cluster,)) for cluster in taken], [])
     return exploration
 

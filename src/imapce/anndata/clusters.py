@@ -14,7 +14,7 @@ from imapce.exploration.session import Exploration
 def write_clusters(
     adata: Any, exploration: Exploration, *, key: str = "imapce_cluster", rest: str | None = None
 ) -> None:
-    """Write the accepted clusters to obs[key], as categories "0", "1", ... in the order in which they were accepted.
+    """Write the accepted clusters to obs[key], as categories "0", "1", ...: the numbers they have in `labels_`.
 
     Rows of no cluster are missing values (scanpy draws them grey), or the category `rest` where that is given. The
     cells must be those of the exploration, in its order; one from `Exploration.from_anndata` is held to their names.
@@ -32,7 +32,7 @@ def write_clusters(
     if not isinstance(exploration, Exploration):
         raise InvalidTypeError(f"exploration must be an Exploration; got {type(exploration).__name__}.")
     numbers = exploration.labels_
-    names = [str(number) for number in range(len(exploration.clusters_))]
+    names = [str(cluster.number) for cluster in exploration.clusters_]
     if rest is not None and (not isinstance(rest, str) or rest in names):
         raise InvalidValueError(f"rest must be None or a name that is no number of a cluster; got {rest!r}.")
     if len(numbers) != adata.n_obs:
@@ -44,7 +44,10 @@ def write_clusters(
             "adata must have the rows of the exploration in the same order, and their names differ: reorder it, or "
             "explore this AnnData."
         )
-    values = pandas.Categorical.from_codes(numbers, categories=names)
+    codes = np.full(len(numbers), -1)
+    for place, cluster in enumerate(exploration.clusters_):
+        codes[cluster.rows] = place
+    values = pandas.Categorical.from_codes(codes, categories=names)
     if rest is not None:
         values = values.add_categories([rest]).fillna(rest)
     adata.obs[key] = values

@@ -77,14 +77,18 @@ class Colouring:
 def by_cluster(
     clusters: NDArray[np.intp] | None, known: NDArray[np.bool_], details: list[dict[str, Any]], *, title: str
 ) -> Colouring:
-    """The clusters of a view; `details` gives each its code and more. Without any, all unexplored are alike."""
+    """The clusters of a view by number; `details` gives each its code and more. Without any, unexplored are alike."""
     legend = []
     if clusters is None:
         codes = np.full(len(known), NONE, dtype=np.uint8)
     else:
-        counts = np.bincount(clusters + 1, minlength=len(details) + 1)[1:]
-        legend = [{**more, "count": int(size)} for more, size in zip(details, counts, strict=True)]
-        codes = np.array([NONE, *(more["code"] for more in details)], dtype=np.uint8)[clusters + 1]
+        most = max((more["cluster"] for more in details), default=-1)
+        counts = np.bincount(clusters + 1, minlength=most + 2)[1:]
+        legend = [{**more, "count": int(counts[more["cluster"]])} for more in details]
+        code_of = np.full(len(counts) + 1, NONE, dtype=np.uint8)
+        for more in details:
+            code_of[more["cluster"] + 1] = more["code"]
+        codes = code_of[clusters + 1]
     codes[known] = KNOWN
     loose = int((codes == NONE).sum())
     if loose:
@@ -95,11 +99,11 @@ def by_cluster(
     return Colouring("cluster", title, codes, legend)
 
 
-def by_number(by: str, title: str, numbers: NDArray[np.intp], names: list[str], rest: str) -> Colouring:
-    """Numbered groups, as the clusters taken or the steps they were taken in; -1 is none of them."""
+def by_number(by: str, title: str, numbers: NDArray[np.intp], names: dict[int, str], rest: str) -> Colouring:
+    """Groups by number and name, as the clusters taken or the steps they were taken in; -1 is none of them."""
     codes = np.full(len(numbers), NONE, dtype=np.uint8)
     legend: list[dict[str, Any]] = []
-    for number, name in enumerate(names):
+    for number, name in names.items():
         inside = numbers == number
         codes[inside] = cluster_code(number)
         legend.append({"code": cluster_code(number), "name": name, "count": int(inside.sum()), "group": number})

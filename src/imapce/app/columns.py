@@ -83,7 +83,7 @@ class Columns:
         names = self._exploration.feature_names
         axis = np.zeros((1, len(names)))
         axis[0, names.index(name)] = 1.0
-        unit = SimpleNamespace(components=axis, mean=np.zeros(len(names)), scale=np.ones(len(names)))
+        unit = SimpleNamespace(components=axis, mean=np.zeros(len(names)), scale=np.ones(len(names)), explained=None)
         return self._exploration.coordinates(unit)[:, 0]  # type: ignore[arg-type]
 
 

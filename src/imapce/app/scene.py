@@ -27,7 +27,9 @@ MOST_ROOM = 1.6
 class Scene:
     """Rows at `coordinates` (n, k) along `components` (k, d) in standardised space; `title` says what view this is.
 
-    `kind` is "overview", "proposal", "step" or "three"; `number` the optimum or the step it shows.
+    `kind` is "overview", "proposal", "step" or "three"; `number` the optimum or the step it shows. `clusters` holds
+    the numbers of clusters, which are those in `numbers`, ascending. `named` (d,) are the columns that its axes and
+    arrows are named by, all where it is None, and `given` says what these are given.
     """
 
     coordinates: Array
@@ -38,8 +40,10 @@ class Scene:
     number: int = 0
     known: Mask
     clusters: NDArray[np.intp] | None = None
+    numbers: tuple[int, ...] = ()
     most_distinct: tuple[int, ...] = ()
-    distinctness: list[float] = field(default_factory=list)
+    named: Mask | None = None
+    given: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     _index: LassoIndex | None = None
 
@@ -80,10 +84,10 @@ class Scene:
         """Mean and covariance of every cluster; the page draws two standard deviations around the most distinct."""
         if self.clusters is None:
             return []
-        count, k = len(self.distinctness), self.n_axes
+        count, k = len(self.numbers), self.n_axes
         # Sums by cluster in one pass over each axis, about the middle of all rows so that squares lose no digits;
         # gathering the rows of a million first took five times as long.
-        groups = self.clusters + 1
+        groups = np.where(self.clusters < 0, 0, 1 + np.searchsorted(self.numbers, self.clusters))
         sizes = np.bincount(groups, minlength=count + 1)[1:]
         parts = np.maximum(sizes, 1)
         middle = np.array([axis.mean() for axis in self.coordinates.T])
@@ -98,26 +102,32 @@ class Scene:
         return [
             {
                 "number": number,
-                "mean": means[number].tolist(),
-                "covariance": spread[number].tolist(),
+                "name": self.facts["names"][place].removeprefix("Cluster ") if "names" in self.facts else str(number),
+                "mean": means[place].tolist(),
+                "covariance": spread[place].tolist(),
                 "most": number in self.most_distinct,
             }
-            for number in range(count)
-            if sizes[number]
+            for place, number in enumerate(self.numbers)
+            if sizes[place]
         ]
 
     def axes(self, names: list[str]) -> list[dict[str, Any]]:
         """Every axis with the features that make it, strongest first, and the sign they make it with."""
         told = []
-        for axis in self.components:
+        for axis in self._named_components():
             strongest = np.argsort(-np.abs(axis), kind="stable")[:NAMED_FEATURES]
             worth = [j for j in strongest if abs(axis[j]) >= WORTH_NAMING * abs(axis[strongest[0]]) and axis[j]]
-            told.append({"features": [{"name": names[j], "weight": round(float(axis[j]), 4)} for j in worth]})
+            features = [{"name": names[j], "weight": round(float(axis[j]), 4)} for j in worth]
+            told.append({"features": features, "given": self.given if features else ""})
         return told
+
+    def _named_components(self) -> Array:
+        """The axes without their weights in columns that do not name them."""
+        return self.components if self.named is None else self.components * self.named
 
     def arrows(self, names: list[str]) -> list[dict[str, Any]]:
         """The features with the longest loadings, as arrows for the biplot."""
-        length = np.sqrt((self.components**2).sum(axis=0))
+        length = np.sqrt((self._named_components() ** 2).sum(axis=0))
         strongest = np.argsort(-length, kind="stable")[:ARROWS]
         return [{"name": names[j], "to": self.components[:, j].tolist()} for j in strongest if length[j] > 0]
 

@@ -40,18 +40,19 @@ def as_python(study: Study) -> str:
         arguments.append(f"estimator=IMAPCE({told})")
     arguments.append(f"random_state={exploration.random_state}")
     lines.append(f"exploration = Exploration({', '.join(arguments)})")
-    lines += _moves(exploration.moves, study.settled_at)
+    lines += _moves(exploration.moves, study.settled_at, exploration.record().numbers)
     return "\n".join(lines) + "\n"
 
 
 _DEFAULTS: dict[str, Any] = {"alpha": "auto", "mu": "auto", "missing": "error", "n_components": 2}
 
 
-def _moves(moves: Sequence[Move], settled_at: int) -> list[str]:
+def _moves(moves: Sequence[Move], settled_at: int, numbers: tuple[int, int] | None) -> list[str]:
     """Lines that lead to the clusters of these moves, of which the first so many were made with other settings.
 
     Those are written as the clusters they led to: other settings would propose and split otherwise. After them, a step
-    is left to the library where everything before it was written step by step, since every step has its own seed.
+    is left to the library where everything before it was written step by step, since every step has its own seed, and
+    where clusters found at the start get the same `numbers` again.
     """
     before, after = moves[:settled_at], moves[settled_at:]
     taken = clusters_after(before)
@@ -60,6 +61,11 @@ def _moves(moves: Sequence[Move], settled_at: int) -> list[str]:
         lines.append("exploration.go_on_with()")
     steps = [move for move in before if isinstance(move, AcceptedStep)]
     same = len(taken) == len(steps) and not any(move.pieces for move in before if not isinstance(move, AcceptedStep))
+    if numbers is not None and after:
+        same = same and numbers[0] == 1 + max((cluster.number for cluster in taken), default=-1)
+        if same and any(cluster.distinctness is None for cluster in after[0].clusters):
+            # Rows by hand have numbers after those of the clusters that were in sight.
+            lines.append("exploration.propose()")
     for move in after:
         if isinstance(move, AcceptedStep):
             automatic = move.view == 0 and all(cluster.chosen == "automatic" for cluster in move.clusters)
@@ -84,7 +90,7 @@ def _moves(moves: Sequence[Move], settled_at: int) -> list[str]:
 
 def _by_hand(cluster: TakenCluster) -> str:
     name = "" if cluster.name is None else f", name={cluster.name!r}"
-    return f"exploration.accept(mask={_rows(cluster.rows)}{name})"
+    return f"exploration.accept(mask={_rows(cluster.rows)}, number={cluster.number}{name})"
 
 
 def _rows(rows: Any) -> str:

@@ -97,25 +97,25 @@ class Stage:
         """The colours of the view in sight."""
         scene, exploration = self.scene, self.exploration
         if self.by == "taken":
-            names = [self.study.name_of(number) for number in range(len(exploration.clusters_))]
-            return colours.by_number("taken", "Clusters taken", exploration.labels_, names, "Not taken")
+            taken = {cluster.number: self.study.name_of(cluster.number) for cluster in exploration.clusters_}
+            return colours.by_number("taken", "Clusters taken", exploration.labels_, taken, "Not taken")
         if self.by == "step":
-            names = [f"Step {number + 1}" for number in range(len(exploration.steps))]
-            return colours.by_number("step", "Step", self._steps(), names, "Not taken")
+            steps = {number: f"Step {number + 1}" for number in range(len(exploration.steps))}
+            return colours.by_number("step", "Step", self._steps(), steps, "Not taken")
         if self.by.startswith("column:"):
             name = self.by.removeprefix("column:")
             columns = self.study.columns
             return colours.by_column(name, columns.values(name), columns.kind(name))
-        names = scene.facts.get("names", [f"Cluster {number}" for number in range(len(scene.distinctness))])
-        codes = scene.facts.get("codes", [colours.cluster_code(number) for number in range(len(scene.distinctness))])
+        names = scene.facts.get("names", [f"Cluster {number}" for number in scene.numbers])
+        codes = scene.facts.get("codes", [colours.cluster_code(number) for number in scene.numbers])
         details = [
             {
-                "name": names[number],
-                "code": codes[number],
+                "name": name,
+                "code": code,
                 "cluster": number,
                 "most": number in scene.most_distinct and scene.kind != "step",
             }
-            for number in range(len(scene.distinctness))
+            for number, name, code in zip(scene.numbers, names, codes, strict=True)
         ]
         return colours.by_cluster(scene.clusters, scene.known, details, title=scene.facts.get("legend", "Clusters"))
 
@@ -212,10 +212,10 @@ class Stage:
     def selection(self) -> Reply:
         """How many rows are selected, which clusters they are exactly, and a bit for every row."""
         labels, clusters = self.exploration.labels_, self.scene.clusters
-        taken = _whole_groups(labels, self.selected, len(self.exploration.clusters_))
+        taken = _whole_groups(labels, self.selected)
         shown: list[int] = []
         if clusters is not None and self.scene.kind != "step":
-            shown = _whole_groups(clusters, self.selected, len(self.scene.distinctness))
+            shown = _whole_groups(clusters, self.selected)
         content = {
             "count": int(self.selected.sum()),
             "known": int((self.selected & self.exploration.known).sum()),
@@ -242,12 +242,13 @@ class Stage:
         return {"head": ["row", *names], "body": body, "start": start, "total": len(rows)}, []
 
 
-def _whole_groups(labels: NDArray[np.intp], selected: NDArray[np.bool_], count: int) -> list[int]:
-    """The groups of which every row is selected, where nothing else is.
+def _whole_groups(labels: NDArray[np.intp], selected: NDArray[np.bool_]) -> list[int]:
+    """The groups, by number, of which every row is selected, where nothing else is.
 
-    >>> _whole_groups(np.array([0, 0, 1]), np.array([True, True, False]), 2)
-    [0]
+    >>> _whole_groups(np.array([4, 4, 1]), np.array([True, True, False]))
+    [4]
     """
+    count = int(labels.max(initial=-1)) + 1
     if not count or (labels[selected] < 0).any():
         return []
     inside = np.bincount(labels[selected], minlength=count)

@@ -171,11 +171,12 @@ class Study:
 
     def name_of(self, number: int) -> str:
         """What a cluster that was taken is called."""
-        return self.exploration.clusters_[number].name or f"Cluster {number}"
+        names = {one.number: one.name for one in self.exploration.clusters_}
+        return names.get(number) or f"Cluster {number}"
 
     def cluster_of(self, row: int) -> int:
         """The number of the cluster of one row, -1 for none; `labels_` would be made for all of them."""
-        return next((number for number, one in enumerate(self.exploration.clusters_) if row in one.rows), -1)
+        return next((one.number for one in self.exploration.clusters_ if row in one.rows), -1)
 
     def placed(self, view: View) -> Array:
         """All rows in a view of the current step."""
@@ -184,6 +185,7 @@ class Study:
     def proposed(self, step: Step, number: int) -> Scene:
         """A view of the current step."""
         view = step.views[number]
+        named, given = self.exploration.given_in_words(view)
         scene = Scene(
             self.placed(view),
             view.components,
@@ -191,40 +193,41 @@ class Study:
             title=f"Step {step.number + 1}" + (f", view {number + 1} of {len(step.views)}" if number else ""),
             number=number,
             known=~view.unexplored,
+            named=named,
+            given=given,
             facts={"alpha": told(view.optimum.alpha), "mu": told(view.optimum.mu), "legend": "Clusters in this view"},
         )
         if not view.looked_at:
             return scene
-        return replace(
-            scene,
-            clusters=view.clusters,
-            most_distinct=tuple(view.most_distinct),
-            distinctness=[float(one) for one in view.distinctness],
-        )
+        return _with_clusters(scene, view)
 
     def three(self, view: View) -> Scene:
         """A view of three axes beside those of the session."""
         facts = {"alpha": told(view.optimum.alpha), "mu": told(view.optimum.mu), "legend": "Clusters in this view"}
         step = self.exploration.proposal
+        named, given = self.exploration.given_in_words(view)
         scene = Scene(
-            view.embedding, view.components, kind="three", title="Three axes", known=~view.unexplored, facts=facts
+            view.embedding,
+            view.components,
+            kind="three",
+            title="Three axes",
+            known=~view.unexplored,
+            named=named,
+            given=given,
+            facts=facts,
         )
         if step is None or not step.views[0].looked_at:
             return scene
-        flat = step.views[0]
-        return replace(
-            scene,
-            clusters=flat.clusters,
-            most_distinct=tuple(flat.most_distinct),
-            distinctness=[float(one) for one in flat.distinctness],
-        )
+        return _with_clusters(scene, step.views[0])
 
     def looked_back(self, number: int) -> Scene:
         """An accepted step in the view it was seen in, with the clusters that were taken."""
         steps = self.exploration.steps
         clusters = np.full(self.n_rows, -1)
-        for place, cluster in enumerate(steps[number].clusters):
-            clusters[cluster.rows] = place
+        for cluster in steps[number].clusters:
+            clusters[cluster.rows] = cluster.number
+        taken = sorted(steps[number].clusters, key=lambda cluster: cluster.number)
+        named, given = self.exploration.given_in_words(steps[number])
         known = self.exploration.known & (self.exploration.labels_ < 0)
         for step in steps[:number]:
             for cluster in step.clusters:
@@ -237,18 +240,19 @@ class Study:
             number=number,
             known=known,
             clusters=clusters,
-            most_distinct=tuple(range(len(steps[number].clusters))),
-            distinctness=[cluster.distinctness or 0.0 for cluster in steps[number].clusters],
+            numbers=tuple(cluster.number for cluster in taken),
+            most_distinct=tuple(cluster.number for cluster in taken),
+            named=named,
+            given=given,
             facts={
                 "legend": f"Taken in step {number + 1}",
-                "names": [self.step_name(number, place) for place in range(len(steps[number].clusters))],
-                "codes": [self.code_of(cluster) for cluster in steps[number].clusters],
+                "names": [self.step_name(cluster) for cluster in taken],
+                "codes": [self.code_of(cluster) for cluster in taken],
             },
         )
 
-    def step_name(self, number: int, place: int) -> str:
-        """What a cluster of an accepted step is called: its name, its number now, or that it was regrouped since."""
-        cluster = self.exploration.steps[number].clusters[place]
+    def step_name(self, cluster: TakenCluster) -> str:
+        """What a cluster of an accepted step is called: its name, its number, or that it was regrouped since."""
         if cluster.name:
             return cluster.name
         now = self.number_of(cluster)
@@ -261,15 +265,25 @@ class Study:
 
     def number_of(self, cluster: TakenCluster) -> int | None:
         """The number of a cluster in `labels_`, None where it was regrouped since."""
-        return next((place for place, one in enumerate(self.exploration.clusters_) if one is cluster), None)
+        return cluster.number if any(one is cluster for one in self.exploration.clusters_) else None
 
     def unexplored_again(self, seen: Scene) -> Scene:
         """A step that was just undone: the same view, and its rows no longer taken."""
         known = self.exploration.known
         facts = {"legend": "Rows"}
         return replace(
-            seen, kind="overview", known=known, clusters=None, most_distinct=(), distinctness=[], facts=facts, title="…"
+            seen, kind="overview", known=known, clusters=None, most_distinct=(), numbers=(), facts=facts, title="…"
         )
+
+
+def _with_clusters(scene: Scene, view: View) -> Scene:
+    """A scene in the colours of the clusters of a view."""
+    return replace(
+        scene,
+        clusters=view.clusters,
+        numbers=tuple(view.numbers.tolist()),
+        most_distinct=tuple(view.most_distinct),
+    )
 
 
 def _is_of(prior: Prior, columns: list[str]) -> bool:

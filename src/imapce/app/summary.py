@@ -6,8 +6,10 @@ from typing import Any
 
 from imapce.app.scene import Scene
 from imapce.app.study import Study
+from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.record import Move, Regrouping
 from imapce.exploration.session import Exploration
+from imapce.exploration.steps import Step
 
 
 def state_of(exploration: Exploration, study: Study, scene: Scene) -> dict[str, Any]:
@@ -43,6 +45,8 @@ def state_of(exploration: Exploration, study: Study, scene: Scene) -> dict[str, 
         "can_take_most": step is not None and bool(_most(step, scene)),
         "looking": {"kind": scene.kind, "number": scene.number},
         "priors": exploration.known_in_words,
+        "known_beside": exploration.known_beside(study.known_columns),
+        "read_back": _read_back(exploration, step, scene),
         "known_columns": study.known_columns,
         "weights": study.weights,
         "file": study.file_name,
@@ -57,6 +61,16 @@ def _current(step: Any, scene: Scene) -> Any:
 def _most(step: Any, scene: Scene) -> tuple[int, ...]:
     view = _current(step, scene)
     return view.most_distinct if view.looked_at else ()
+
+
+def _read_back(exploration: Exploration, step: Step | None, scene: Scene) -> str | None:
+    """How well the known is read from the view in sight and from the clusters; None where nobody knows it."""
+    found = exploration.steps[scene.number] if scene.kind == "step" else step
+    if found is None or found.read_back is None or scene.kind in ("overview", "three"):
+        return None
+    if scene.kind == "proposal" and scene.number:
+        return None
+    return read_back_in_words(found.read_back, exploration.known_names)
 
 
 def _structure(exploration: Exploration) -> dict[str, Any]:
@@ -75,15 +89,16 @@ def _move(move: Move) -> dict[str, Any]:
 def _step(exploration: Exploration, study: Study, number: int) -> dict[str, Any]:
     step = exploration.steps[number]
     clusters = []
-    for place, cluster in enumerate(step.clusters):
+    for cluster in step.clusters:
         clusters.append(
             {
                 "number": study.number_of(cluster),
-                "name": study.step_name(number, place),
+                "name": study.step_name(cluster),
                 "size": cluster.size,
                 "chosen": cluster.chosen,
                 "code": study.code_of(cluster),
                 "features": [[one.name, round(one.difference, 2)] for one in cluster.features[:3]],
             }
         )
-    return {"clusters": clusters, "view": step.view, "p_value": step.p_value}
+    given = exploration.given_in_words(step)[1]
+    return {"clusters": clusters, "view": step.view, "p_value": step.p_value, "given": given}

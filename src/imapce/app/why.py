@@ -30,6 +30,7 @@ def described(study: Study, rows: NDArray[np.bool_]) -> dict[str, Any]:
         "count": profile.size,
         "share": profile.size / study.n_rows,
         "words": profile.name,
+        "known": list(profile.known),
         "traits": [_trait(one) for one in profile.traits],
         "labels": [_trait(trait_of(one, rows, ~rows, strength=0.0)) for one in labels],
         "typical": [one.name for one in profile.typical],

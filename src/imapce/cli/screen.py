@@ -194,7 +194,7 @@ def cluster_facts(moves: Sequence[Move]) -> list[dict[str, Any]]:
     steps = [move for move in moves if isinstance(move, AcceptedStep)]
     return [
         {
-            "cluster": number,
+            "cluster": cluster.number,
             "step": place,
             "rows": cluster.size,
             "distinctness": cluster.distinctness,
@@ -202,7 +202,7 @@ def cluster_facts(moves: Sequence[Move]) -> list[dict[str, Any]]:
             "chosen": cluster.chosen,
             "features": [{"feature": one.name, "difference": one.difference} for one in cluster.features],
         }
-        for number, (cluster, place) in enumerate(zip(clusters_after(moves), origins_after(moves), strict=True))
+        for cluster, place in zip(clusters_after(moves), origins_after(moves), strict=True)
     ]
 
 

@@ -99,6 +99,19 @@ class Partition(Comparable):
     sample: Mask
     structure: Structure
 
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters there are."""
+        return len(np.unique(self.labels[self.labels != OUTLIER]))
+
+    def numbered(self, first: int) -> Partition:
+        """The same clusters by size, the largest with the number `first`, the others with those after it."""
+        names, counts = np.unique(self.labels[self.labels != OUTLIER], return_counts=True)
+        # One place more, for OUTLIER and for components whose cluster gave way.
+        numbers = np.full(max(self.labels.max(initial=0), self.clusters.max(initial=0)) + 2, OUTLIER)
+        numbers[names[np.argsort(-counts, kind="stable")]] = first + np.arange(len(names))
+        return replace(self, labels=numbers[self.labels], clusters=numbers[self.clusters])
+
     def among(self, left: Mask, rows: Rows, *, min_cluster_size: int) -> Labels:
         """Clusters of the rows left (n,), OUTLIER elsewhere; too small ones give way, the smallest first.
 

@@ -72,8 +72,12 @@ def _write_entry(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     archive.writestr(entry, content)
 
 
-def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def read_archive(
+    path: str | os.PathLike[str], kind: str, version: int, *, oldest: int | None = None
+) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """The header and the arrays of a file written by `write_archive`, or one sentence about what is wrong with it.
+
+    Files of versions from the `oldest` on are read as well; what they lack is left to the caller.
 
     >>> write_archive("view.imapce", "model", 1, {"k": 2}, {"mean": np.zeros(3)})
     >>> header, arrays = read_archive("view.imapce", "model", 1)
@@ -85,7 +89,7 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
         raise FileFormatError(f"path must name a saved imapce {kind}; {str(source)!r} is not a file.")
     try:
         with zipfile.ZipFile(source) as archive:
-            header = _read_header(archive, kind, version, source)
+            header = _read_header(archive, kind, range(version if oldest is None else oldest, version + 1), source)
             arrays = {
                 entry.filename.removesuffix(".npy"): _read_array(archive, entry)
                 for entry in archive.infolist()
@@ -129,7 +133,7 @@ def archive_kind(path: str | os.PathLike[str]) -> str | None:
     return said.removeprefix("imapce-") if isinstance(said, str) else None
 
 
-def _read_header(archive: zipfile.ZipFile, kind: str, version: int, source: Path) -> dict[str, Any]:
+def _read_header(archive: zipfile.ZipFile, kind: str, versions: range, source: Path) -> dict[str, Any]:
     names = archive.namelist()
     if len(set(names)) != len(names) or HEADER not in names:
         raise FileFormatError(f"{str(source)!r} is a zip but not a saved imapce {kind}: it has no single {HEADER}.")
@@ -142,9 +146,11 @@ def _read_header(archive: zipfile.ZipFile, kind: str, version: int, source: Path
     if not isinstance(header, dict) or header.get("format") != f"imapce-{kind}":
         found = header.get("format") if isinstance(header, dict) else type(header).__name__
         raise FileFormatError(f"{str(source)!r} must be a saved imapce {kind}; it says it is {found!r}.")
-    if header.get("version") != version:
+    said = header.get("version")
+    if not isinstance(said, int) or isinstance(said, bool) or said not in versions:
+        reads = f"version {versions[-1]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"
         raise FileFormatError(
-            f"{str(source)!r} has format version {header.get('version')!r} and this imapce reads version {version}; "
+            f"{str(source)!r} has format version {said!r} and this imapce reads {reads}; "
             "use the imapce that wrote it, or save it again."
         )
     return header

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from imapce.common.checks import is_whole, require_count
 from imapce.common.clusters import is_dask
+from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.exploration.steps import View
 from imapce.priors.kinds import Subset, known_rows, require_same_index
@@ -39,7 +40,6 @@ def name_of_cluster(name: Any) -> str | None:
 
 def named_clusters(clusters: int | Sequence[int] | None, view: View) -> list[int]:
     """The numbers of the clusters meant; the most distinct where none is named."""
-    n_clusters = len(view.distinctness)
     if clusters is None:
         if not view.most_distinct:
             raise InvalidValueError(
@@ -49,10 +49,9 @@ def named_clusters(clusters: int | Sequence[int] | None, view: View) -> list[int
         return list(view.most_distinct)
     numbers = list(clusters) if isinstance(clusters, Iterable) else [clusters]
     for number in numbers:
-        if not is_whole(number) or not 0 <= number < n_clusters:
-            raise InvalidValueError(
-                f"clusters must be numbers from 0 to {n_clusters - 1} of this view; got {number!r}."
-            )
+        if not is_whole(number) or number not in view.numbers:
+            there = listing(map(str, view.numbers.tolist()), 20) if len(view.numbers) else "there are none"
+            raise InvalidValueError(f"clusters must be numbers of clusters in this view ({there}); got {number!r}.")
     if not numbers or len(set(numbers)) != len(numbers):
         raise InvalidValueError(f"clusters must name at least one cluster and none twice; got {clusters!r}.")
     return [int(number) for number in numbers]

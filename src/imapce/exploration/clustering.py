@@ -8,7 +8,9 @@ Only clusters of an acceptable size count; exactly two acceptable clusters are b
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,19 +37,45 @@ SAMPLE = 4_000
 
 @dataclass(frozen=True, eq=False)
 class Clustering(Comparable):
-    """Clusters of one view, the acceptable ones numbered 0, 1, ... by size; everything else is OUTLIER.
+    """Clusters of one view, those of an acceptable size; everything else is OUTLIER.
 
-    `distinctness[c]` is the row sum of D; `most_distinct` is c* of equation 5, both where exactly two clusters are
-    acceptable, none where none is; `sampled` says from how many rows the clusters were learned.
+    `numbers` (c,) are what the clusters are called, ascending; `labels` (n,) and `most_distinct` hold such numbers. All
+    other arrays have an entry for each of them, in the same order: `distinctness[i]`, the row sum of D, is that of
+    cluster `numbers[i]`. In a view of its own they are 0, 1, ... by size, in a session those they have from their first
+    look on. `most_distinct` is c* of equation 5, both where exactly two clusters are acceptable, none where none is;
+    `sampled` says from how many rows the clusters were learned.
     """
 
     labels: Labels
+    numbers: Labels
     means: Array
     covariances: Array
     sizes: Labels
     distinctness: Array
     sampled: int
     most_distinct: tuple[int, ...]
+
+    def renumbered(self, free: Iterable[int]) -> Clustering:
+        """The same clusters with other numbers, the next of `free` for each: the most distinct first, then by size."""
+        first = np.isin(self.numbers, self.most_distinct)
+        order = np.lexsort([-self.sizes, ~first])
+        numbers = np.empty(len(order), dtype=np.intp)
+        numbers[order] = list(islice(free, len(order)))
+        names = dict(zip(self.numbers.tolist(), numbers.tolist(), strict=True))
+        labels = self.labels.copy()
+        for before, after in names.items():
+            labels[self.labels == before] = after
+        place = np.argsort(numbers)
+        return replace(
+            self,
+            labels=labels,
+            numbers=numbers[place],
+            means=self.means[place],
+            covariances=self.covariances[place],
+            sizes=self.sizes[place],
+            distinctness=self.distinctness[place],
+            most_distinct=tuple(sorted(names[one] for one in self.most_distinct)),
+        )
 
 
 def mahalanobis_distinctness(means: Array, covariances: Array) -> Array:
@@ -110,6 +138,7 @@ def cluster_view(
     distinctness = mahalanobis_distinctness(means, covariances)
     return Clustering(
         labels=numbered,
+        numbers=np.arange(len(acceptable)),
         means=view.mean(axis=0) + means @ back,
         covariances=np.einsum("ai,cab,bj->cij", back, covariances, back),
         sizes=np.bincount(numbered[numbered >= 0], minlength=len(acceptable)).astype(np.intp),

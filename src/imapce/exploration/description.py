@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.special import erf
 
 from imapce.common.cards import on_host
+from imapce.exploration.knowledge import one_class_in_words
 from imapce.exploration.naming import NOTHING_APART, name_of_traits, traits_worth_telling
 from imapce.exploration.traits import Trait, say_the_same, trait_of
 from imapce.rows.base import Rows
@@ -54,7 +55,8 @@ class Profile:
 
     `name` is the strongest of them in words: "petal length low (1.5 against 4.9), 58 % Bachelors (12 % elsewhere)".
     `traits` come strongest first; `typical` are the rows nearest to the mean of all columns, each in its standard
-    deviation; `labels` tells the labels that were given, which had no part in anything else.
+    deviation; `labels` tells the labels that were given, which had no part in anything else. `known` says, a sentence
+    each, of what was known where all of the rows are one class of it.
 
     >>> Profile(size=10, others=90).name
     'like all other rows'
@@ -67,12 +69,14 @@ class Profile:
     typical: tuple[TypicalRow, ...] = ()
     labels: Trait | None = None
     name: str = NOTHING_APART
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Description:
     """All clusters side by side: a profile each, and the features that tell them apart as a table.
 
+    `numbers` are those of the clusters, in the order of all that is told of them; where none are given 0, 1, ...
     `values[c][f]` is the mean of feature f in cluster c in its own units, a share for a category's level;
     `differences[c][f]` the difference to all other rows in standard deviations of all rows.
 
@@ -87,6 +91,11 @@ class Description:
     values: tuple[tuple[float, ...], ...]
     differences: tuple[tuple[float, ...], ...]
     is_share: tuple[bool, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.numbers:
+            object.__setattr__(self, "numbers", tuple(range(len(self.clusters))))
 
 
 @dataclass(frozen=True)
@@ -102,22 +111,25 @@ class Question:
     beside: Sequence[int] | None = None
 
 
-def step_questions(clusters_of_steps: Sequence[int]) -> list[Question]:
+def step_questions(taken: Sequence[Sequence[int]]) -> list[Question]:
     """A question for every cluster of every step: against all others, and against what was left when it was taken.
 
-    Groups are the clusters by number, then the rows that are left, then those known at the start.
+    Groups are the clusters in the order of their numbers, then the rows that are left, then those known at the start;
+    `taken` are the groups that every step took.
 
-    >>> [(one.inside, one.outside, one.beside) for one in step_questions([1, 1])]
-    [([0], [1, 2, 3], [1, 2]), ([1], [0, 2, 3], [2])]
+    >>> [(one.inside, one.outside, one.beside) for one in step_questions([[1], [0]])]
+    [([0], [1, 2, 3], [2]), ([1], [0, 2, 3], [0, 2])]
     """
-    n_clusters = sum(clusters_of_steps)
-    questions: list[Question] = []
-    for count in clusters_of_steps:
-        first = len(questions)
-        for number in range(first, first + count):
-            others = [group for group in range(n_clusters + 2) if group != number]
-            questions.append(Question([number], others, [group for group in others if first <= group <= n_clusters]))
-    return questions
+    n_clusters = sum(map(len, taken))
+    gone: set[int] = set()
+    questions: dict[int, Question] = {}
+    for groups in taken:
+        for group in groups:
+            others = [other for other in range(n_clusters + 2) if other != group]
+            left = [other for other in others if other not in gone and other <= n_clusters]
+            questions[group] = Question([group], others, left)
+        gone |= set(groups)
+    return [questions[group] for group in range(n_clusters)]
 
 
 def rest_question(n_clusters: int) -> Question:
@@ -179,6 +191,9 @@ class BlockDistances:
 class Describer:
     """Profiles of rows that come in groups: a question names the groups inside, outside and beside.
 
+    `known` are columns of classes that were known, of which it is said where all of the rows are one; columns of the
+    source that are `left_out`, by place, set nothing apart.
+
     >>> from imapce.rows.dense import DenseRows
     >>> from imapce.tables.reader import Reader
     >>> X = np.array([[0.0, 1.0], [0.1, 2.0], [8.0, 1.0], [8.2, 2.0]])
@@ -197,7 +212,10 @@ class Describer:
         groups: Groups,
         n_groups: int,
         labels: Column | None = None,
+        known: Sequence[Column] = (),
+        left_out: Sequence[int] = (),
     ):
+        self._known, self._left_out = known, list(left_out)
         self._rows, self._source, self._ids = rows.unfolded, source, row_ids
         self._groups, self._n_groups, self._labels = groups, n_groups, labels
         self._moments = GroupMoments(rows, groups, n_groups)
@@ -212,6 +230,7 @@ class Describer:
         here, there = np.isin(self._groups, inside), np.isin(self._groups, outside)
         left = None if beside is None else np.isin(self._groups, beside)
         strength = self._of_columns(self.strength(inside, outside))
+        strength[self._left_out] = 0.0
         strongest = np.argsort(-strength, kind="stable")[:MOST_TRAITS]
         columns = [self.column(int(place)) for place in strongest if strength[place] > 0]
         traits = [
@@ -227,6 +246,7 @@ class Describer:
             typical=self._typical(here, inside, columns),
             labels=labels,
             name=name_of_traits(self._saying_more(traits)),
+            known=tuple(words for column in self._known if (words := one_class_in_words(column, here)) is not None),
         )
 
     def strength(self, inside: Sequence[int], outside: Sequence[int]) -> Array:
@@ -244,13 +264,16 @@ class Describer:
         """The matrix columns that tell the groups apart best: the two best of each, then the strongest of all."""
         strengths = np.array([self.strength(one.inside, one.outside) for one in questions])
         strengths[:, self._repeated()] = 0.0
+        strengths[:, np.isin(self._places, self._left_out)] = 0.0
         ranked = np.argsort(-strengths, axis=1, kind="stable")
         strongest = np.argsort(-strengths.max(axis=0), kind="stable")
         chosen = list(dict.fromkeys([*ranked[:, :2].T.ravel().tolist(), *strongest.tolist()]))[:MOST_FEATURES]
         # In the order of the table, so that levels of one category stay together.
         return sorted(place for place in chosen if strengths[:, place].max() > 0)
 
-    def describe(self, questions: Sequence[Question], left: Question | None = None) -> Description:
+    def describe(
+        self, questions: Sequence[Question], left: Question | None = None, numbers: Sequence[int] = ()
+    ) -> Description:
         """All clusters, a question each, side by side; `left` asks about the rows that are in none of them."""
         features = self.features(questions) if questions else []
         everyone = self._moments.of(range(self._n_groups))
@@ -269,6 +292,7 @@ class Describer:
             values=tuple(values),
             differences=tuple(differences),
             is_share=tuple(not bool(self._is_number[place]) for place in features),
+            numbers=tuple(numbers),
         )
 
     def column(self, place: int) -> Column:

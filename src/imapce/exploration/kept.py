@@ -6,9 +6,9 @@ import os
 from typing import Any, Self
 
 from imapce.errors import InvalidValueError
-from imapce.exploration.own_file import OwnFile, write_elsewhere
+from imapce.exploration.own_file import OwnFile, require_new, write_elsewhere
 from imapce.exploration.session_file import not_whole, read_session
-from imapce.exploration.state import Session, require_new
+from imapce.exploration.state import Session
 from imapce.tables.reader import Reader
 
 

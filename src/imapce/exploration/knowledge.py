@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.choice.read_back import ReadBack
 from imapce.common.words import listing
-from imapce.priors.kinds import Attributes, Samples, known_columns
+from imapce.exploration.placing import Placeable
+from imapce.priors.kinds import Attributes, Labels, Samples, known_columns, known_labels
 from imapce.tables.reader import Reader
+from imapce.tables.source import Column
 
-MOST_NAMES = 8
+MOST_NAMES, MOST_GIVEN = 8, 3
+# What labels are called that came without a title.
+UNTITLED = "the known label"
 
 
 def knowledge_in_words(priors: Sequence[Any], known_rows: NDArray[np.bool_], reader: Reader) -> list[str]:
     """A sentence for everything that was known at the start; none where nothing was.
 
     >>> knowledge_in_words([Attributes([0])], np.array([True, False]), Reader(3))
-    ['The column x0 was known: views give up what it explains.', '1 of 2 rows was known.']
+    ['The column x0 was known: its effect is explained away, given the clusters.', '1 of 2 rows was known.']
     """
     sentences = [_of_prior(prior, reader) for prior in priors]
     if known_rows.any():
@@ -28,19 +33,123 @@ def knowledge_in_words(priors: Sequence[Any], known_rows: NDArray[np.bool_], rea
     return sentences
 
 
-def _of_prior(prior: Any, reader: Reader) -> str:
+def known_names(priors: Sequence[Any], reader: Reader) -> list[str]:
+    """What the known columns and labels are called; a category is one column, as it was given.
+
+    >>> known_names([Attributes([0]), Labels([0, 1], erase=True)], Reader(3))
+    ['x0', 'the known label']
+    """
+    return [name for prior in priors for name in _names(prior, reader)]
+
+
+def knowledge_beside(columns: Sequence[str], priors: Sequence[Any], reader: Reader) -> list[Any]:
+    """The priors that are more than these columns and labels explained away."""
+    return [
+        prior
+        for prior in priors
+        if isinstance(prior, Samples) or prior.erase or not set(_names(prior, reader)) <= set(columns)
+    ]
+
+
+def known_features(priors: Sequence[Any], reader: Reader) -> NDArray[np.bool_]:
+    """(d,), the columns of the matrix that are known."""
+    masks = [known_columns(prior, reader) for prior in priors if isinstance(prior, Attributes)]
+    return np.logical_or.reduce([np.zeros(len(reader.names), dtype=bool), *masks])
+
+
+def given_columns(view: Placeable, priors: Sequence[Any], reader: Reader) -> tuple[NDArray[np.bool_], str]:
+    """(d,), the columns that the axes of a view are to be named by, and in words what they are given.
+
+    Where something was explained away, an axis is made of what is left of the other columns; of columns that were
+    erased it is free, whatever its weights there.
+    """
+    told, words = np.ones(len(reader.names), dtype=bool), []
+    if view.explained is not None:
+        told[view.explained.effect.columns] = False
+        titles = [one.title or UNTITLED for one in view.explained.labels]
+        words.append(f"given {listing([*_columns(~told, reader), *titles], MOST_GIVEN)}")
+    erasing = [prior for prior in priors if isinstance(prior, (Attributes, Labels)) and prior.erase]
+    if erasing:
+        told &= ~known_features(erasing, reader)
+        words.append(f"free of {listing(known_names(erasing, reader), MOST_GIVEN)}")
+    return told, ", ".join(words)
+
+
+def known_classes(priors: Sequence[Any], reader: Reader, n_rows: int, column: Callable[[int], Column]) -> list[Column]:
+    """The known labels and columns that are classes, as columns; `column` reads one of the table by its place."""
+    found: list[Column] = []
+    for prior in priors:
+        if isinstance(prior, Labels):
+            read = known_labels(prior, n_rows)
+            if read.names is not None:
+                found.append(Column(read.title or "", codes=read.values, levels=read.names))
+        elif isinstance(prior, Attributes):
+            places = np.unique(_groups(reader)[known_columns(prior, reader)])
+            found += [one for one in map(column, places.tolist()) if one.codes is not None]
+    return found
+
+
+def one_class_in_words(known: Column, rows: NDArray[np.bool_]) -> str | None:
+    """That all of some rows are one class of what was known, where they are.
+
+    >>> run = Column("run", codes=np.array([2, 2, 0]), levels=("1", "2", "3"))
+    >>> one_class_in_words(run, np.array([True, True, False]))
+    'all of its rows are run 3'
+    """
+    assert known.codes is not None
+    inside = known.codes[rows]
+    if len(known.levels) < 2 or not len(inside) or inside[0] < 0 or (inside != inside[0]).any():
+        return None
+    level = known.levels[inside[0]]
+    what = f"are {known.name} {level}" if known.name else f"have the known label {level}"
+    return f"all of its rows {what}"
+
+
+def known_places(priors: Sequence[Any], reader: Reader) -> list[int]:
+    """The places of the given columns that are known."""
+    return np.unique(_groups(reader)[known_features(priors, reader)]).tolist()
+
+
+def read_back_in_words(read_back: dict[str, float | None], names: Sequence[str]) -> str:
+    """How well the known, called so, is read from a view and from the clusters.
+
+    >>> read_back_in_words({"view": 0.36, "clusters": None, "chance": 0.25}, ["make"])
+    'The known (make) is read back from the view with accuracy 0.36; chance 0.25.'
+    """
+    view, chance = read_back["view"], read_back["chance"]
+    assert view is not None
+    assert chance is not None
+    return ReadBack(view, read_back["clusters"], chance, listing(names, MOST_GIVEN) if names else "").sentence
+
+
+def _groups(reader: Reader) -> NDArray[np.intp]:
+    """(d,), the place of the given column that every column of the matrix is made of."""
+    return np.arange(len(reader.names)) if reader.groups is None else np.asarray(reader.groups)
+
+
+def _columns(mask: NDArray[np.bool_], reader: Reader) -> list[str]:
+    names = reader.columns or reader.names
+    return [names[place] for place in np.unique(_groups(reader)[mask])]
+
+
+def _names(prior: Any, reader: Reader) -> list[str]:
     if isinstance(prior, Attributes):
-        mask = known_columns(prior, reader)
-        groups = np.arange(len(mask)) if reader.groups is None else reader.groups
-        names = reader.columns or reader.names
-        known = [names[place] for place in np.unique(groups[mask])]
-        one = len(known) == 1
-        told = f"The column {known[0]} was" if one else f"{len(known)} columns were"
-        rest = "" if one else f" ({listing(known, MOST_NAMES)})"
-        if prior.erase:
-            return f"{told} erased{rest}: nothing linear of {'it' if one else 'them'} is in any view."
-        return f"{told} known{rest}: views give up what {'it explains' if one else 'they explain'}."
+        return _columns(known_columns(prior, reader), reader)
+    return [getattr(prior.y, "title", None) or UNTITLED] if isinstance(prior, Labels) else []
+
+
+def _of_prior(prior: Any, reader: Reader) -> str:
     if isinstance(prior, Samples):
         count = int(np.shape(prior.background)[0])
         return f"A background of {count:,} rows was known: views give up what varies there too."
-    return f"{type(prior).__name__} were known: views give up what they explain."
+    names = _names(prior, reader)
+    one = len(names) == 1
+    what = "column" if isinstance(prior, Attributes) else "label"
+    told = f"{len(names)} {what}s were" if not one else f"The {what} {names[0]} was"
+    if names == [UNTITLED]:
+        told = "A label was"
+    rest = "" if one else f" ({listing(names, MOST_NAMES)})"
+    if prior.erase:
+        left = f"nothing linear of {'it' if one else 'them'} is left in views and clusters"
+        return f"{told} erased{rest}: {left}."
+    return f"{told} known{rest}: {'its effect is' if one else 'their effects are'} explained away, given the clusters."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count
 from typing import Any, Self
 
 import numpy as np
@@ -16,9 +17,10 @@ from imapce.common.threads import threads_for
 from imapce.common.watch import Tell, Watch
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
-from imapce.exploration.record import Feature
+from imapce.exploration.record import Feature, free_number
 from imapce.exploration.results import Results
 from imapce.exploration.steps import Look, Step, View, features_apart
+from imapce.priors.effect import Explained
 from imapce.priors.kinds import Attributes, Labels, Prior, Subset, known_columns, known_labels
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
@@ -83,7 +85,7 @@ class Looking(Results):
         >>> from imapce import Attributes, Exploration
         >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 5)), random_state=0)
         >>> exploration.go_on_with(prior=Attributes([0])).known_in_words
-        ['The column x0 was known: views give up what it explains.']
+        ['The column x0 was known: its effect is explained away, given the clusters.']
         """
         before = dict(self.__dict__)
         given = {key: value for key, value in {"alpha": alpha, "mu": mu}.items() if value is not None}
@@ -96,6 +98,7 @@ class Looking(Results):
                     if isinstance(one, Attributes):
                         known_columns(one, self._reader)
             self._proposal, self._look, self._candidate, self._partition = None, None, None, None
+            self._numbers = None
             self._flat, self._by_chance = False, None
             self._commit(self._moves, self._undone)
         except BaseException:
@@ -172,9 +175,9 @@ class Looking(Results):
             self._candidate = candidate_of(self._posed(start, for_clusters=True), ~start, watch=watch)
         return self._candidate
 
-    def _with_labels(self, candidate: Candidate | None) -> Rows:
+    def _with_labels(self, candidate: Candidate) -> Rows:
         """All rows, with the labels beside them that clusters are found given."""
-        if candidate is None or candidate.effect is None:
+        if candidate.effect is None:
             return self._rows
         n = self._rows.n_rows
         labels = [known_labels(one, n) for one in self._other_priors if isinstance(one, Labels)]
@@ -184,13 +187,18 @@ class Looking(Results):
         """The clusters of the rows that were unexplored at the start, found once."""
         if self._partition is None:
             candidate = self._candidate_at_start(watch)
-            self._partition = partition_of(
+            found = partition_of(
                 candidate,
                 ~self._known_at_start,
                 self._with_labels(candidate),
                 min_cluster_size=self.min_cluster_size,
                 watch=watch,
             )
+            shown = found.n_clusters if found.structure.clear else 0
+            if self._numbers is None or self._numbers[1] - self._numbers[0] != shown:
+                first = free_number(self._moves)
+                self._numbers, self._numbered_before = (first, first + shown), len(self._undone)
+            self._partition = found.numbered(self._numbers[0])
         return self._partition
 
     @staticmethod
@@ -207,7 +215,7 @@ class Looking(Results):
             found = self._parted(watch)
             nobody = np.zeros(self._rows.n_rows, dtype=bool)
             left = seen.clustered if found.structure.clear else nobody
-            beside = self._with_labels(self._candidate)
+            beside = self._with_labels(self._candidate_at_start(watch))
             labels = self._kept_apart(found.among(left, beside, min_cluster_size=self.min_cluster_size), left)
             seen = self._current_look(watch).showing(
                 seen, labels, min_cluster_size=self.min_cluster_size, sample=found.sample
@@ -222,6 +230,7 @@ class Looking(Results):
                 refine=self.refine,
                 watch=watch,
             )
+            seen = replace(seen, found=seen.clustering.renumbered(self._free_numbers()))
             apart = self._kept_apart(seen.clusters, seen.clustered)
             if not np.array_equal(apart, seen.clusters):
                 seen = self._current_look(watch).showing(
@@ -233,12 +242,24 @@ class Looking(Results):
             self._proposal = replace(self._proposal, features=self._features(rows, seen))
         return seen
 
+    def _free_numbers(self) -> Iterator[int]:
+        """Numbers for the clusters of a view of its own: those after the clusters taken, but no piece's."""
+        taken = {number for number, _ in self._pieces}
+        first = 1 + max((cluster.number for move in self._moves for cluster in move.clusters), default=-1)
+        return (number for number in count(first) if number not in taken)
+
     def _kept_apart(self, labels: NDArray[np.intp], left: Mask) -> NDArray[np.intp]:
-        """Labels (n,) in which the rows left of every piece that was split off have a number of their own."""
+        """Labels (n,) in which the rows left of every piece that was split off have its number."""
         labels = labels.copy()
-        for rows in self._pieces:
-            labels[rows[left[rows]]] = labels.max() + 1
+        for number, rows in self._pieces:
+            labels[rows[left[rows]]] = number
         return labels
+
+    @property
+    def _explained_last(self) -> Explained | None:
+        """What was taken from the rows before the view that was looked at last."""
+        seen = self._proposal.views[0] if self._proposal is not None else self.steps[-1] if self.steps else None
+        return None if seen is None else seen.explained
 
     def _features(self, rows: NDArray[np.intp], view: View) -> tuple[Feature, ...]:
         """What sets rows apart from the other unexplored ones of a view."""
@@ -255,4 +276,5 @@ class Looking(Results):
             set_aside=view.set_aside,
             components=view.components,
             mean=view.mean,
+            explained=view.explained,
         )

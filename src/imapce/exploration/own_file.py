@@ -15,10 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from imapce.common.file_lock import FileLock, HeldElsewhereError
-from imapce.common.whole_files import NotWritableError, as_path, whole_file
+from imapce.common.whole_files import NotWritableError, as_path, whole_file, writable_target
 from imapce.errors import InvalidValueError
 from imapce.exploration.record import Record
 from imapce.exploration.session_file import session_bytes
+
+
+def require_new(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a file that exists, which a new session would overwrite, and a place where none can be written.
+
+    >>> require_new(None)
+    """
+    if path is not None and writable_target(path).is_file():
+        raise InvalidValueError(
+            f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
+            "choose another name."
+        )
 
 
 class OwnFile:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.clusters.structure import Structure
+from imapce.common.archive import in_json
 from imapce.common.records import Comparable
 from imapce.common.words import counted
 from imapce.errors import InvalidValueError
@@ -42,14 +43,18 @@ class Feature:
 class TakenCluster(Comparable):
     """A cluster that was accepted: which rows, how distinct, what sets it apart, who chose it and, perhaps, its name.
 
-    >>> TakenCluster(np.arange(3), 2.5, chosen="hand").size
-    3
+    `number` is what it is called in `labels_`, figures, reports and the app, and was called before it was taken.
+
+    >>> taken = TakenCluster(np.arange(3), 2.5, number=1, chosen="hand")
+    >>> taken.size, taken.number
+    (3, 1)
     """
 
     rows: NDArray[np.intp]
     distinctness: float | None
     features: tuple[Feature, ...] = ()
     _: KW_ONLY
+    number: int
     chosen: str
     name: str | None = None
 
@@ -66,7 +71,10 @@ class TakenCluster(Comparable):
 class AcceptedStep(Comparable):
     """What was accepted in one go, with the view it was seen in; `p_value` is None where nobody asked for it.
 
-    >>> taken = TakenCluster(np.arange(3), None, chosen="hand")
+    `explained` was taken from the rows before the view, and `read_back` is that of the step: both None where nothing
+    was.
+
+    >>> taken = TakenCluster(np.arange(3), None, number=0, chosen="hand")
     >>> step = AcceptedStep((taken,), np.eye(2, 4), mean=np.zeros(4), scale=np.ones(4), objective=1.0, kurtosis=8.0)
     >>> step.view, step.p_value
     (0, None)
@@ -83,6 +91,7 @@ class AcceptedStep(Comparable):
     p_value: float | None = None
     structure: Structure | None = None
     explained: Explained | None = None
+    read_back: dict[str, float | None] | None = None
 
     def __repr__(self) -> str:
         return f"AcceptedStep({'; '.join(map(taken_in_words, self.clusters[:3]))}{'; …' * (len(self.clusters) > 3)})"
@@ -92,10 +101,10 @@ class AcceptedStep(Comparable):
 class Regrouping(Comparable):
     """Rows that were grouped anew without a new view: the clusters `replaced`, by number, and those that came for them.
 
-    The first new cluster has the number of the first one replaced, and so on; further ones come last, and numbers that
-    are left free close up. `pieces` are the rows of groups that proposals keep apart until they are taken.
+    A cluster that came has the number of one that went, or one that no cluster had before. `pieces` are the rows of
+    groups that proposals keep apart until they are taken, `numbers` what each of these groups is called.
 
-    >>> both = TakenCluster(np.arange(6), None, chosen="hand")
+    >>> both = TakenCluster(np.arange(6), None, number=0, chosen="hand")
     >>> Regrouping("merge", (0, 1), (both,), words="Merged.").pieces
     ()
     """
@@ -106,6 +115,7 @@ class Regrouping(Comparable):
     _: KW_ONLY
     words: str
     pieces: tuple[NDArray[np.intp], ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 KINDS_OF_REGROUPING = ("split", "merge", "consolidate")
@@ -113,23 +123,34 @@ Move = AcceptedStep | Regrouping
 
 
 def clusters_after(moves: Iterable[Move]) -> list[TakenCluster]:
-    """The clusters by number after some moves.
+    """The clusters after some moves, in the order of their numbers.
 
-    >>> one, other = (TakenCluster(np.array([row]), None, chosen="hand") for row in (0, 1))
+    >>> one, other = (TakenCluster(np.array([row]), None, number=row + 3, chosen="hand") for row in (0, 1))
     >>> step = AcceptedStep((one, other), np.eye(2), mean=np.zeros(2), scale=np.ones(2), objective=1.0, kurtosis=8.0)
-    >>> both = TakenCluster(np.array([0, 1]), None, chosen="hand")
-    >>> [cluster.size for cluster in clusters_after([step, Regrouping("merge", (0, 1), (both,), words="")])]
-    [2]
+    >>> both = TakenCluster(np.array([0, 1]), None, number=3, chosen="hand")
+    >>> after = clusters_after([step, Regrouping("merge", (3, 4), (both,), words="")])
+    >>> [(cluster.number, cluster.size) for cluster in after]
+    [(3, 2)]
     """
-    now: list[TakenCluster] = []
+    now: dict[int, TakenCluster] = {}
     for move in moves:
-        if isinstance(move, AcceptedStep):
-            now += move.clusters
-            continue
-        new = dict(zip(move.replaced, move.clusters, strict=False))
-        kept = [number for number in range(len(now)) if number in new or number not in move.replaced]
-        now = [new.get(number, now[number]) for number in kept] + list(move.clusters[len(move.replaced) :])
-    return now
+        if isinstance(move, Regrouping):
+            now = {number: cluster for number, cluster in now.items() if number not in move.replaced}
+        now |= {cluster.number: cluster for cluster in move.clusters}
+    return [now[number] for number in sorted(now)]
+
+
+def free_number(moves: Iterable[Move]) -> int:
+    """The lowest number above all that clusters and pieces had in some moves.
+
+    >>> free_number([])
+    0
+    """
+    highest = -1
+    for move in moves:
+        pieces = move.numbers if isinstance(move, Regrouping) else ()
+        highest = max(highest, *pieces, *(cluster.number for cluster in move.clusters))
+    return highest + 1
 
 
 def origins_after(moves: Iterable[Move]) -> list[int | None]:
@@ -199,6 +220,8 @@ class Record(Comparable):
     """A whole session: its settings, what was known at the start, what was accepted and regrouped since, of which data.
 
     `priors` are those that are no rows of X, a background in the encoding of X; `parameters` those of the estimator.
+    `numbers` are the first of those that the clusters found at the start have, and the first one after them; None
+    where clusters are found view by view, or nobody looked.
     """
 
     data: DataPrint
@@ -211,5 +234,14 @@ class Record(Comparable):
     min_cluster_size: int
     max_clusters: int
     random_state: int
+    method: str
     clusterer: str
     refine: bool
+    numbers: tuple[int, int] | None = None
+
+    @property
+    def estimator_parameters(self) -> dict[str, Any]:
+        """The parameters as the estimator takes them: a file has no infinity."""
+        if self.parameters.get("alpha") != in_json(np.inf):
+            return self.parameters
+        return {**self.parameters, "alpha": np.inf}

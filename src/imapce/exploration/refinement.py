@@ -116,26 +116,30 @@ def _log_densities(points: Array, parts: list[tuple[Array, Array, float]]) -> tu
     return logs, weights
 
 
-def numbered(labels: Labels, view: Array, min_cluster_size: int, *, sampled: int) -> Clustering:
-    """The clusters that are large enough, largest first, each as it lies in the view."""
+def numbered(
+    labels: Labels, view: Array, min_cluster_size: int, *, sampled: int, as_they_are: bool = False
+) -> Clustering:
+    """The clusters that are large enough, each as it lies in the view; largest first, or numbered `as_they_are`."""
     found, counts = np.unique(labels[labels != OUTLIER], return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    kept = [found[i] for i in order if counts[i] >= min_cluster_size]
-    numbers = np.full(len(labels), OUTLIER)
-    for number, name in enumerate(kept):
-        numbers[labels == name] = number
+    order = np.arange(len(found)) if as_they_are else np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= min_cluster_size]
+    kept, sizes = found[order], counts[order].astype(np.intp)
+    numbers = kept if as_they_are else np.arange(len(kept))
+    given = np.full(len(labels), OUTLIER)
+    for number, name in zip(numbers, kept, strict=True):
+        given[labels == name] = number
     k = view.shape[1]
-    means = np.array([view[numbers == c].mean(axis=0) for c in range(len(kept))]).reshape(-1, k)
-    sizes = np.bincount(numbers[numbers >= 0], minlength=len(kept)).astype(np.intp)
+    means = np.array([view[given == c].mean(axis=0) for c in numbers]).reshape(-1, k)
     # In units of the view, as the floor that keeps covariances regular is absolute.
     unit = max(float(view.std()), np.finfo(np.float64).tiny)
-    scaled = np.array([covariance_of(view[numbers == c] / unit) for c in range(len(kept))]).reshape(-1, k, k)
+    scaled = np.array([covariance_of(view[given == c] / unit) for c in numbers]).reshape(-1, k, k)
     distinctness = nearest_distance(means / unit, scaled)
     # Of two clusters equally far from each other the smaller is the one that is set apart; the other is the rest.
     apart = np.flatnonzero(distinctness >= distinctness.max(initial=0.0) * (1 - 1e-9))
-    most = (int(apart[np.argmin(sizes[apart])]),) if len(apart) else ()
+    most = (int(numbers[apart[np.argmin(sizes[apart])]]),) if len(apart) else ()
     return Clustering(
-        labels=numbers,
+        labels=given,
+        numbers=numbers,
         means=means,
         covariances=scaled * unit**2,
         sizes=sizes,

@@ -15,6 +15,7 @@ from imapce.clusters.partition import split_of
 from imapce.clusters.space import Space
 from imapce.common.checks import is_whole
 from imapce.common.watch import Tell, Watch
+from imapce.common.words import listing
 from imapce.errors import InvalidValueError
 from imapce.exploration.choices import named_clusters
 from imapce.exploration.clustering import OUTLIER
@@ -43,16 +44,16 @@ class Regrouped(Looking):
     ) -> Regrouping:
         """Split one accepted cluster, by its number in `labels_`, in the pieces it falls into best.
 
-        The largest piece keeps the number, the others come last. With `proposed` the number is that of a cluster in a
-        view of the current proposal, and proposals show its pieces from then on. Where no valley separates the pieces,
-        they are the two halves that explain the rows best, and `words` of the regrouping says so.
+        The largest piece keeps the number, the others get the next free ones. With `proposed` the number is that of a
+        cluster in a view of the current proposal, and proposals show its pieces from then on. Where no valley separates
+        the pieces, they are the two halves that explain the rows best, and `words` of the regrouping says so.
 
         >>> from imapce import Exploration
         >>> rng = np.random.default_rng(0)
         >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3])
         >>> _ = exploration.accept(mask=np.arange(150) % 3 != 0)
-        >>> [piece.size for piece in exploration.split(0).clusters]
-        [50, 50]
+        >>> [(piece.number, piece.size) for piece in exploration.split(0).clusters]
+        [(0, 50), (1, 50)]
         """
         watch = Watch(progress, cancel)
         if proposed:
@@ -63,14 +64,18 @@ class Regrouped(Looking):
             rows = np.flatnonzero(seen.clusters == number)
         else:
             number = self._accepted_cluster(cluster, "cluster")
-            rows = self.clusters_[number].rows
+            rows = self._taken(number).rows
         what = f"{'proposed cluster' if proposed else 'cluster'} {number}"
         pieces, words = self._pieces_of(rows, what, watch)
+        # The largest first, which keeps the number.
+        highest = max([self._free_number - 1, *(seen.numbers.tolist() if proposed else ())])
+        numbers = (number, *range(highest + 1, highest + len(pieces)))
         sizes = " and ".join(f"{len(piece):,}" for piece in pieces)
         words = f"Split {what} in pieces of {sizes} rows: {words}."
         if proposed:
-            return self._regroup(Regrouping("split", (), (), words=words, pieces=tuple(pieces)))
-        return self._regroup(Regrouping("split", (number,), tuple(map(self._made, pieces)), words=words))
+            return self._regroup(Regrouping("split", (), (), words=words, pieces=tuple(pieces), numbers=numbers))
+        made = tuple(self._made(piece, one) for piece, one in zip(pieces, numbers, strict=True))
+        return self._regroup(Regrouping("split", (number,), made, words=words))
 
     def merge(self, clusters: Sequence[int]) -> Regrouping:
         """Make one of two or more accepted clusters, by their numbers in `labels_`; it has the lowest of them.
@@ -88,10 +93,11 @@ class Regrouped(Looking):
         numbers = sorted(self._accepted_cluster(number, "clusters") for number in clusters)
         if len(numbers) < 2 or len(set(numbers)) != len(numbers):
             raise InvalidValueError(f"clusters must name at least two clusters and none twice; got {clusters!r:.80}.")
-        taken = self.clusters_
-        rows = np.sort(np.concatenate([taken[number].rows for number in numbers]))
+        rows = np.sort(np.concatenate([self._taken(number).rows for number in numbers]))
         words = f"Merged clusters {_numbers(numbers)} into one of {len(rows):,} rows."
-        return self._regroup(Regrouping("merge", tuple(numbers), (self._made(rows, of=numbers),), words=words))
+        return self._regroup(
+            Regrouping("merge", tuple(numbers), (self._made(rows, numbers[0], of=numbers),), words=words)
+        )
 
     def consolidate(self, *, progress: Tell | None = None, cancel: Cancel | None = None) -> Regrouping:
         """Compare all accepted clusters in all directions: those that no valley separates become one, and rows left
@@ -110,26 +116,27 @@ class Regrouped(Looking):
         if not before:
             raise InvalidValueError("consolidate() compares accepted clusters, and there are none; accept some first.")
         labels, start = self.labels_, self._known_at_start
+        numbers = np.array([cluster.number for cluster in before])
         watch.tell("comparing the clusters in all directions", 0.0)
         problem, all_rows = self._given(start, watch)
         groups, given = consolidated(
             Space.of(problem, ~start),
-            labels,
+            np.where(labels < 0, OUTLIER, np.searchsorted(numbers, labels)),
             all_rows,
             left=~self.known & ~problem.set_aside,
             watch=watch,
         )
         # Of every group the lowest number stays, then come those that go.
-        members = [np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1)]
+        members = [numbers[groups == group].tolist() for group in range(int(groups.max()) + 1)]
         changed = [group for group, of in enumerate(members) if len(of) > 1 or (given == group).any()]
-        stay = [int(members[group][0]) for group in changed]
-        go = [int(number) for group in changed for number in members[group][1:]]
+        stay = [members[group][0] for group in changed]
+        go = [number for group in changed for number in members[group][1:]]
         rows = [np.flatnonzero(np.isin(labels, members[group]) | (given == group)) for group in changed]
         n_given = int((given != OUTLIER).sum())
         n_left = len(labels) - int(self.known.sum()) - n_given
         words = _consolidated_words(len(before), [members[group] for group in changed], n_given, n_left)
-        parts = zip(rows, changed, strict=True)
-        new = tuple(self._made(some, chosen="automatic", of=members[group]) for some, group in parts)
+        parts = zip(rows, stay, changed, strict=True)
+        new = tuple(self._made(some, one, chosen="automatic", of=members[group]) for some, one, group in parts)
         regrouping = Regrouping("consolidate", (*stay, *go), new, words=words)
         return self._regroup(regrouping) if changed or n_left else regrouping
 
@@ -147,14 +154,18 @@ class Regrouped(Looking):
         return problem.given(candidate.effect), self._with_labels(candidate)
 
     def _accepted_cluster(self, number: Any, argument: str) -> int:
-        n_clusters = len(self.clusters_)
-        if not n_clusters:
+        there = [cluster.number for cluster in self.clusters_]
+        if not there:
             raise InvalidValueError(f"{argument} must name accepted clusters, and there are none; accept some first.")
-        if not is_whole(number) or not 0 <= number < n_clusters:
+        if not is_whole(number) or number not in there:
             raise InvalidValueError(
-                f"{argument} must be from 0 to {n_clusters - 1}, the numbers of accepted clusters; got {number!r:.80}."
+                f"{argument} must be among the numbers of accepted clusters ({listing(map(str, there), 20)}); got "
+                f"{number!r:.80}."
             )
         return int(number)
+
+    def _taken(self, number: int) -> TakenCluster:
+        return next(cluster for cluster in self.clusters_ if cluster.number == number)
 
     def _pieces_of(self, rows: Positions, what: str, watch: Watch) -> tuple[list[Positions], str]:
         """The pieces of some rows, largest first, and in words what separates them."""
@@ -177,18 +188,24 @@ class Regrouped(Looking):
         order = np.argsort(-counts, kind="stable")
         return [rows[found.labels[rows] == names[i]] for i in order], found.structure.words
 
-    def _made(self, rows: Positions, chosen: str = "hand", of: Iterable[int] = ()) -> TakenCluster:
+    def _made(self, rows: Positions, number: int, *, chosen: str = "hand", of: Iterable[int] = ()) -> TakenCluster:
         """A cluster that no view showed as it is, described against all other rows; called as what it is made of is.
 
         Where these have two names, neither is right for all its rows.
         """
-        names = {self.clusters_[number].name for number in of} - {None}
+        names = {self._taken(one).name for one in of} - {None}
         inside = np.zeros(self._rows.n_rows, dtype=bool)
         inside[rows] = True
         features = features_apart(
-            self._rows, inside, ~inside & ~self._set_aside, names=self.feature_names, set_aside=self._set_aside
+            self._rows,
+            inside,
+            ~inside & ~self._set_aside,
+            names=self.feature_names,
+            set_aside=self._set_aside,
+            explained=self._explained_last,
         )
-        return TakenCluster(rows, None, features, chosen=chosen, name=names.pop() if len(names) == 1 else None)
+        name = names.pop() if len(names) == 1 else None
+        return TakenCluster(rows, None, features, number=number, chosen=chosen, name=name)
 
     def _regroup(self, regrouping: Regrouping) -> Regrouping:
         self._commit([*self._moves, regrouping], [])
@@ -206,7 +223,7 @@ def _numbers(numbers: Iterable[int]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _consolidated_words(n_before: int, changed: list[NDArray[np.intp]], n_given: int, n_left: int) -> str:
+def _consolidated_words(n_before: int, changed: list[list[int]], n_given: int, n_left: int) -> str:
     merges = [group for group in changed if len(group) > 1]
     n_after = n_before - sum(len(group) - 1 for group in merges)
     parts = []

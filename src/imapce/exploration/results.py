@@ -14,8 +14,10 @@ from imapce.exploration.came_of import EXPLAINED, known_by_name
 from imapce.exploration.choices import named_rows
 from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
 from imapce.exploration.kept import KeptSession
+from imapce.exploration.knowledge import given_columns, known_classes, known_places
+from imapce.exploration.placing import placed
 from imapce.exploration.record import AcceptedStep, Regrouping
-from imapce.exploration.steps import View, placed
+from imapce.exploration.steps import View
 from imapce.tables.encode import frame
 from imapce.tables.source import Column, Source
 
@@ -98,7 +100,7 @@ class Results(KeptSession):
         inside = named_rows(rows, self._table, n, argument="rows")
         outside = ~inside if against is None else named_rows(against, self._table, n, argument="against")
         groups = inside.astype(np.intp) + 2 * outside
-        describer = Describer(self._rows, self._source, self.row_ids, groups=groups, n_groups=4)
+        describer = Describer(self._rows, self._source, self.row_ids, groups=groups, n_groups=4, **self._known_apart())
         return describer.profile([1, 3], [2, 3])
 
     def description(self, *, labels: Column | None = None) -> Description:
@@ -113,14 +115,23 @@ class Results(KeptSession):
         >>> exploration.description().clusters[0].name
         'x0 high (9.0 against −0.3)'
         """
-        n_clusters = len(self.clusters_)
+        clusters = self.clusters_
+        n_clusters = len(clusters)
         groups = np.where(self._known_at_start, n_clusters + 1, n_clusters)
-        groups[self.labels_ >= 0] = self.labels_[self.labels_ >= 0]
+        for place, cluster in enumerate(clusters):
+            groups[cluster.rows] = place
         describer = Describer(
-            self._rows, self._source, self.row_ids, groups=groups, n_groups=n_clusters + 2, labels=labels
+            self._rows,
+            self._source,
+            self.row_ids,
+            groups=groups,
+            n_groups=n_clusters + 2,
+            labels=labels,
+            **self._known_apart(),
         )
         left = rest_question(n_clusters) if np.any(groups == n_clusters) else None
-        return describer.describe(step_questions(self._taken_together()), left)
+        numbers = [cluster.number for cluster in clusters]
+        return describer.describe(step_questions(self._taken_together()), left, numbers)
 
     def column(self, name: str) -> Column:
         """A column of the table as it was given, or of an array by the name x0, x1, ...
@@ -150,11 +161,28 @@ class Results(KeptSession):
             chosen[places] = True
             return placed(self._rows, step, chosen)[back]
 
-    def _taken_together(self) -> list[int]:
-        """How many clusters came at once; where some were regrouped since, each stands for itself."""
+    def given_in_words(self, view: AcceptedStep | View) -> tuple[NDArray[np.bool_], str]:
+        """(d,), the columns that name the axes of a view, and what they are given, as "given make"; else all and "".
+
+        >>> from imapce import Attributes, Exploration
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 4)), prior=Attributes([0]))
+        >>> exploration.given_in_words(exploration.propose(clusters=False).views[0])
+        (array([False,  True,  True,  True]), 'given x0')
+        """
+        return given_columns(view, self._other_priors, self._reader)
+
+    def _known_apart(self) -> dict[str, Any]:
+        """What is known as classes, of all rows, and the places of known columns: they are told apart from the rest."""
+        priors, reader = self._other_priors, self._reader
+        classes = known_classes(priors, reader, self._rows.n_rows, self._source.column)
+        return {"known": classes, "left_out": known_places(priors, reader)}
+
+    def _taken_together(self) -> list[list[int]]:
+        """Which clusters came at once, by place; where some were regrouped since, each stands for itself."""
         if self.regroupings:
-            return [1] * len(self.clusters_)
-        return [len(step.clusters) for step in self.steps]
+            return [[place] for place in range(len(self.clusters_))]
+        place_of = {cluster.number: place for place, cluster in enumerate(self.clusters_)}
+        return [[place_of[cluster.number] for cluster in step.clusters] for step in self.steps]
 
     @property
     def _source(self) -> Source:

@@ -48,13 +48,17 @@ class Exploration(Regrouped):
     max_clusters : most clusters looked for in one view, where they are found view by view.
     random_state : seed of everything random.
     row_ids : names of the rows in results; default the table's index or 0, 1, ...
-    clusterer : "joint" finds clusters once, in all directions that are free of what is known at the start, and every
-        step shows those that are left; they do not depend on random_state, and where they are no more than chance
-        there are none (`structure`). "dpgmm" (the paper's Dirichlet-process mixture) and "hdbscan" look for them view
-        by view. "auto" is "joint", beside a background (Samples) "dpgmm".
-    refine : for "dpgmm" and "hdbscan": True carries the clusters of a view into all directions and takes the one
-        farthest from its nearest neighbour; False takes the view's own, the farthest from all others together (two
-        clusters: both), which with clusterer="dpgmm" and IMAPCE(alpha=1.0, mu="paper") is the paper's algorithm.
+    method : "paper" is Algorithm 1 as published: views at IMAPCE(alpha=1.0, mu="paper", outliers="keep") unless an
+        estimator is given, their clusters by a Dirichlet mixture of the view, and the one farthest from all others
+        together is taken (two clusters: both). "auto", the default, finds clusters as `clusterer` says.
+    clusterer : where clusters are looked for. "joint" finds them once, in all directions, given what is known at the
+        start, and every step shows those that are left, with the numbers they have from the first look on; they do not
+        depend on random_state, and where they are no more than chance there are none (`structure`). "dpgmm" (a
+        Dirichlet-process mixture) and "hdbscan" look for them view by view, and number them when they are seen.
+        "auto" is "joint", beside a background (Samples) "dpgmm".
+    refine : for "dpgmm" and "hdbscan", whose clusters are shadows in a view: True carries them into all directions and
+        takes the one farthest from its nearest neighbour; False takes the view's own, the farthest from all others
+        together. By default True, with method="paper" False.
     path : a new file for the session, rewritten after every accept and undo. While the session lives no other process
         may write it; a copy (pickled, forked) keeps the path and writes there only what nobody changed since.
 
@@ -116,7 +120,7 @@ class Exploration(Regrouped):
         """The features that set rows apart, strongest first: the difference of their means to those of the others.
 
         Both are masks or positions; `against` is all other rows unless it is given. Loadings are those of the current
-        view, zero where there is none.
+        view, zero where there is none; what it, or the last step, explained away is left out.
 
         >>> rng = np.random.default_rng(0)
         >>> exploration = Exploration(rng.normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3))
@@ -135,6 +139,7 @@ class Exploration(Regrouped):
             names=self.feature_names,
             set_aside=None if seen is None else seen.set_aside,
             components=None if seen is None else seen.components,
+            explained=self._explained_last,
         )
 
     # --- the four moves -----------------------------------------------------------------------------------------------
@@ -146,18 +151,21 @@ class Exploration(Regrouped):
         mask: Any = None,
         view: int = 0,
         name: str | None = None,
+        number: int | None = None,
         progress: Tell | None = None,
         cancel: Cancel | None = None,
     ) -> AcceptedStep:
         """Take clusters of the current proposal into the known: the most distinct, named ones, or any rows by `mask`.
 
         `view` chooses among `propose().views`; `mask` may be a lasso: a boolean mask or positions of unexplored rows.
-        `name` is what the cluster is called from then on.
+        `name` is what the cluster is called from then on. A cluster of the proposal keeps its number, also where its
+        rows are those of `mask`; other rows get the next free one, or `number` where it is given and no cluster has it.
         """
         watch = Watch(progress, cancel)
         if clusters is not None and mask is not None:
             raise InvalidValueError("accept takes clusters or mask, not both; call it twice.")
         name = name_of_cluster(name)
+        self._require_free(number, mask)
         left = self._rows.n_rows - int(self.known.sum())
         if left <= self._model.n_components:
             few = counted(left, "row is", "rows are")
@@ -165,19 +173,19 @@ class Exploration(Regrouped):
         step = self.propose(clusters=False, progress=progress, cancel=cancel)
         seen = self._view(step, view)
         if mask is not None:
-            chosen: list[tuple[NDArray[np.intp], float | None]] = [(self._unexplored_rows(mask), None)]
+            rows = self._unexplored_rows(mask)
+            number = self._number_for(rows, seen) if number is None else number
+            chosen: list[tuple[int, NDArray[np.intp], float | None]] = [(number, rows, None)]
         else:
             seen = self._clustered(view, watch)
-            chosen = [
-                (np.flatnonzero(seen.clusters == c), float(seen.distinctness[c]))
-                for c in named_clusters(clusters, seen)
-            ]
+            distinctness = dict(zip(seen.numbers.tolist(), seen.distinctness.tolist(), strict=True))
+            chosen = [(c, np.flatnonzero(seen.clusters == c), distinctness[c]) for c in named_clusters(clusters, seen)]
         who = "automatic" if clusters is None and mask is None else "hand"
         watch.tell("describing what was taken")
         accepted = AcceptedStep(
             tuple(
-                TakenCluster(rows, distinctness, self._features(rows, seen), chosen=who, name=name)
-                for rows, distinctness in chosen
+                TakenCluster(rows, apart, self._features(rows, seen), number=c, chosen=who, name=name)
+                for c, rows, apart in chosen
             ),
             seen.components,
             mean=seen.mean,
@@ -188,6 +196,7 @@ class Exploration(Regrouped):
             p_value=step.p_value,
             structure=self.structure if self.is_joint else None,
             explained=seen.explained,
+            read_back=step.read_back,
         )
         watch.tell("keeping what was taken")
         self._commit([*self._moves, accepted], [])
@@ -269,6 +278,25 @@ class Exploration(Regrouped):
                 f"mask must name unexplored rows only; {len(again)} are known already, the first is row {again[0]}."
             )
         return np.flatnonzero(chosen)
+
+    def _number_for(self, rows: NDArray[np.intp], seen: View) -> int:
+        """The number of the cluster that some rows are in the view in sight, or the next free one."""
+        if seen.looked_at:
+            numbers = np.unique(seen.clusters[rows])
+            if len(numbers) == 1 and numbers[0] >= 0 and np.count_nonzero(seen.clusters == numbers[0]) == len(rows):
+                return int(numbers[0])
+        return self._free_number
+
+    def _require_free(self, number: Any, mask: Any) -> None:
+        """Refuse a number for a cluster that is none, that another has, or that is given to clusters which have one."""
+        if number is None:
+            return
+        if mask is None:
+            raise InvalidValueError("number is for rows by mask; clusters of the proposal have theirs: leave it out.")
+        if not is_whole(number) or number < 0 or any(cluster.number == number for cluster in self.clusters_):
+            raise InvalidValueError(
+                f"number must be a whole number, not negative, that no accepted cluster has; got {number!r:.80}."
+            )
 
     def _told_of_rows(self, progress: Tell | None) -> Tell | None:
         """Progress of a whole run: of the rows explored, whatever the share of the work in hand."""

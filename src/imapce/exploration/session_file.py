@@ -16,6 +16,14 @@ from numpy.typing import NDArray
 from imapce.clusters.structure import Structure
 from imapce.common.archive import archived, in_json, read_archive
 from imapce.errors import FileFormatError, InvalidValueError
+from imapce.exploration.explained_file import (
+    TellsExplained,
+    explained_of_file,
+    labels_of_file,
+    of_step,
+    told_labels,
+)
+from imapce.exploration.old_file import with_numbers, with_todays_names
 from imapce.exploration.record import (
     KINDS_OF_REGROUPING,
     AcceptedStep,
@@ -27,12 +35,13 @@ from imapce.exploration.record import (
     TakenCluster,
     clusters_after,
 )
+from imapce.priors.effect import Explained
 from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset, known_labels
-from imapce.priors.labels import ReadLabels
 
 Arrays = dict[str, NDArray]
 
-SESSION_VERSION = 1
+# Files of version 1 have no numbers of clusters, and their views explained nothing away.
+SESSION_VERSION, OLDEST_VERSION = 2, 1
 
 
 def session_bytes(record: Record) -> bytes:
@@ -42,31 +51,36 @@ def session_bytes(record: Record) -> bytes:
         "data_variance": record.data.variance,
         "known_at_start": record.known_at_start,
     }
-    steps = [_told_move(i, move, arrays) for i, move in enumerate(record.steps)]
+    explained = TellsExplained(arrays)
+    steps = [_told_move(i, move, arrays, explained) for i, move in enumerate(record.steps)]
     priors = [_told_prior(i, prior, arrays) for i, prior in enumerate(record.priors)]
     header = {
         "parameters": record.parameters,
         "min_cluster_size": record.min_cluster_size,
         "max_clusters": record.max_clusters,
         "random_state": record.random_state,
+        "method": record.method,
         "clusterer": record.clusterer,
         "refine": record.refine,
+        "numbers": None if record.numbers is None else list(record.numbers),
         "subset_weight": record.subset_weight,
         "priors": priors,
         "columns": list(record.data.columns),
         "n_rows": record.data.n_rows,
         "fingerprint": record.data.digest,
+        "explained": explained.told,
         "steps": steps,
     }
     return archived("session", SESSION_VERSION, header, arrays)
 
 
-def _told_move(i: int, move: Move, arrays: Arrays) -> dict[str, Any]:
+def _told_move(i: int, move: Move, arrays: Arrays, explained: TellsExplained) -> dict[str, Any]:
     clusters = []
     for j, cluster in enumerate(move.clusters):
         arrays[f"step{i}_cluster{j}_rows"] = cluster.rows
         clusters.append(
             {
+                "number": cluster.number,
                 "distinctness": cluster.distinctness,
                 "chosen": cluster.chosen,
                 "features": [[f.name, f.difference, f.loading] for f in cluster.features],
@@ -74,7 +88,7 @@ def _told_move(i: int, move: Move, arrays: Arrays) -> dict[str, Any]:
             }
         )
     if isinstance(move, AcceptedStep):
-        return _told_step(i, move, clusters, arrays)
+        return _told_step(i, move, clusters, arrays, explained)
     for j, rows in enumerate(move.pieces):
         arrays[f"step{i}_piece{j}_rows"] = rows
     return {
@@ -82,11 +96,14 @@ def _told_move(i: int, move: Move, arrays: Arrays) -> dict[str, Any]:
         "replaced": list(move.replaced),
         "words": move.words,
         "pieces": len(move.pieces),
+        "numbers": list(move.numbers),
         "clusters": clusters,
     }
 
 
-def _told_step(i: int, step: AcceptedStep, clusters: list[dict[str, Any]], arrays: Arrays) -> dict[str, Any]:
+def _told_step(
+    i: int, step: AcceptedStep, clusters: list[dict[str, Any]], arrays: Arrays, explained: TellsExplained
+) -> dict[str, Any]:
     arrays[f"step{i}_components"] = step.components
     arrays[f"step{i}_mean"], arrays[f"step{i}_scale"] = step.mean, step.scale
     told = {
@@ -97,6 +114,10 @@ def _told_step(i: int, step: AcceptedStep, clusters: list[dict[str, Any]], array
     }
     if step.structure is not None:
         told["structure"] = asdict(step.structure)
+    if step.read_back is not None:
+        told["read_back"] = step.read_back
+    if step.explained is not None:
+        told["explained"] = explained.place_of(step.explained, i)
     return told if step.p_value is None else {**told, "p_value": step.p_value}
 
 
@@ -104,11 +125,8 @@ def _told_prior(i: int, prior: Prior, arrays: Arrays) -> dict[str, Any]:
     assert not isinstance(prior, Subset)
     if isinstance(prior, Labels):
         read = known_labels(prior, len(arrays["known_at_start"]))
-        arrays[f"labels{i}"] = np.where(read.stated, read.values, 0)
-        arrays[f"labels{i}_stated"] = read.stated
         told = {"kind": "erased labels" if prior.erase else "labels", "weight": float(prior.weight)}
-        names = None if read.names is None else list(read.names)
-        return {**told, "names": names, "title": read.title, "fingerprint": read.digest}
+        return {**told, **told_labels(read, f"labels{i}", arrays)}
     if isinstance(prior, Samples):
         arrays[f"background{i}"] = np.asarray(prior.background)
         return {"kind": "samples", "weight": float(prior.weight)}
@@ -121,7 +139,7 @@ def _told_prior(i: int, prior: Prior, arrays: Arrays) -> dict[str, Any]:
 
 def read_session(path: str | os.PathLike[str]) -> Record:
     """The session in `path`; damaged, foreign and hostile files are refused with one sentence."""
-    header, arrays = read_archive(path, "session", SESSION_VERSION)
+    header, arrays = read_archive(path, "session", SESSION_VERSION, oldest=OLDEST_VERSION)
     try:
         return _record(header, arrays)
     except InvalidValueError:
@@ -144,32 +162,54 @@ def _record(header: dict[str, Any], arrays: Arrays) -> Record:
     start = arrays["known_at_start"]
     if start.shape != (n,) or start.dtype != bool:
         raise ValueError("the rows known at the start do not fit the data")
-    k = header["parameters"]["n_components"]
+    parameters = with_todays_names(header["parameters"], header["version"])
+    k = parameters["n_components"]
+    explained = explained_of_file(header.get("explained", []), arrays, (n, len(columns)))
     moves: list[Move] = []
-    for i, stored in enumerate(header["steps"]):
+    for i, stored in enumerate(with_numbers(header["steps"], header["version"])):
+        before = clusters_after(moves)
         if "regrouping" in stored:
-            moves.append(_regrouping(i, stored, arrays, clusters_after(moves), start))
+            moves.append(_regrouping(i, stored, arrays, before, start))
         else:
-            moves.append(_step(i, stored, arrays, _taken(clusters_after(moves), start), (k, len(columns))))
+            seen = of_step(i, stored.get("explained"), explained, arrays)
+            moves.append(_step(i, stored, arrays, before, start, (k, len(columns)), seen))
     return Record(
         data,
         tuple(moves),
         start,
         priors=tuple(_prior(i, stored, arrays, (n, len(columns))) for i, stored in enumerate(header["priors"])),
         subset_weight=header["subset_weight"],
-        parameters=header["parameters"],
+        parameters=parameters,
         min_cluster_size=header["min_cluster_size"],
         max_clusters=header["max_clusters"],
         random_state=header["random_state"],
+        method=header.get("method", "auto"),
         clusterer=header["clusterer"],
         # Sessions written before clusters were refined go on as they began.
         refine=header.get("refine", False),
+        numbers=_range_of(header.get("numbers")),
     )
+
+
+def _range_of(stored: Any) -> tuple[int, int] | None:
+    if stored is None:
+        return None
+    first, end = (_whole(one) for one in stored)
+    if end < first:
+        raise ValueError(f"the numbers of its clusters end at {end} before {first}")
+    return first, end
+
+
+def _whole(stored: Any) -> int:
+    if not isinstance(stored, int) or isinstance(stored, bool) or not 0 <= stored < 2**53:
+        raise ValueError(f"a cluster has the number {stored!r}")
+    return stored
 
 
 def _prior(i: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, int]) -> Prior:
     if stored["kind"] in ("labels", "erased labels"):
-        return Labels(_labels(i, stored, arrays, shape[0]), weight=stored["weight"], erase=stored["kind"] != "labels")
+        labels = labels_of_file(stored, f"labels{i}", arrays, shape[0])
+        return Labels(labels, weight=stored["weight"], erase=stored["kind"] != "labels")
     if stored["kind"] in ("attributes", "erased attributes"):
         erase = stored["kind"] == "erased attributes"
         return Attributes(stored["columns"], weight=stored["weight"], erase=erase)
@@ -177,23 +217,6 @@ def _prior(i: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, int
     if background.ndim != 2 or background.shape[1] != shape[1]:
         raise ValueError("a background does not fit the columns")
     return Samples(background, weight=stored["weight"])
-
-
-def _labels(i: int, stored: dict[str, Any], arrays: Arrays, n_rows: int) -> ReadLabels:
-    """Labels as they were understood, held to their fingerprint."""
-    values, stated = arrays[f"labels{i}"], arrays[f"labels{i}_stated"]
-    names = None if stored["names"] is None else tuple(map(str, stored["names"]))
-    if values.shape != (n_rows,) or stated.shape != (n_rows,) or stated.dtype != bool:
-        raise ValueError("the labels do not fit the rows")
-    if names is None:
-        values = np.where(stated, values.astype(np.float64), np.nan)
-    else:
-        values = np.where(stated, values.astype(np.intp), -1)
-    title = stored["title"]
-    labels = ReadLabels(names, values, None if title is None else str(title))
-    if labels.digest != stored["fingerprint"]:
-        raise ValueError("the labels are not those of their fingerprint")
-    return labels
 
 
 def _taken(clusters: list[TakenCluster], start: NDArray) -> NDArray:
@@ -208,24 +231,32 @@ def _regrouping(
     i: int, stored: dict[str, Any], arrays: Arrays, before: list[TakenCluster], start: NDArray
 ) -> Regrouping:
     """One regrouping of the clusters `before` it: rows may join clusters, and none leaves them."""
-    kind, replaced = stored["regrouping"], tuple(int(number) for number in stored["replaced"])
+    kind, replaced = stored["regrouping"], tuple(_whole(number) for number in stored["replaced"])
     if kind not in KINDS_OF_REGROUPING:
         raise ValueError(f"step {i} is of the kind {kind!r}")
-    if len(set(replaced)) != len(replaced) or not all(0 <= number < len(before) for number in replaced):
+    if len(set(replaced)) != len(replaced) or not set(replaced) <= {cluster.number for cluster in before}:
         raise ValueError(f"step {i} regroups clusters that are not there")
-    others = [cluster for number, cluster in enumerate(before) if number not in replaced]
+    others = [cluster for cluster in before if cluster.number not in replaced]
     taken = _taken(others, start)
-    clusters = _clusters(i, stored, arrays, taken)
-    if not all(taken[before[number].rows].all() for number in replaced):
+    clusters = _clusters(i, stored, arrays, taken, others)
+    if not all(taken[cluster.rows].all() for cluster in before):
         raise ValueError(f"step {i} loses rows of clusters")
     pieces = tuple(arrays[f"step{i}_piece{j}_rows"] for j in range(int(stored["pieces"])))
+    numbers = tuple(_whole(number) for number in stored["numbers"])
+    if len(numbers) != len(pieces) or len(set(numbers)) != len(numbers):
+        raise ValueError(f"the pieces of step {i} have no number each")
     seen = _taken(before, start)
     for rows in pieces:
         if not _are_unexplored(rows, seen):
             raise ValueError(f"the pieces of step {i} are not unexplored rows of the data")
         seen[rows] = True
     return Regrouping(
-        kind, replaced, clusters, words=str(stored["words"]), pieces=tuple(p.astype(np.intp) for p in pieces)
+        kind,
+        replaced,
+        clusters,
+        words=str(stored["words"]),
+        pieces=tuple(p.astype(np.intp) for p in pieces),
+        numbers=numbers,
     )
 
 
@@ -234,9 +265,12 @@ def _are_unexplored(rows: NDArray, taken: NDArray) -> bool:
     return bool(inside) and not taken[rows].any() and len(np.unique(rows)) == len(rows)
 
 
-def _clusters(i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray) -> tuple[TakenCluster, ...]:
-    """The clusters of one step; their rows are marked in `taken`."""
+def _clusters(
+    i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray, others: list[TakenCluster]
+) -> tuple[TakenCluster, ...]:
+    """The clusters of one step beside those that stay; their rows are marked in `taken`."""
     clusters = []
+    had = {cluster.number for cluster in others}
     for j, one in enumerate(stored["clusters"]):
         rows = arrays[f"step{i}_cluster{j}_rows"]
         if not _are_unexplored(rows, taken):
@@ -245,15 +279,27 @@ def _clusters(i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray) ->
         features = tuple(Feature(str(name), float(diff), float(load)) for name, diff, load in one["features"])
         distinctness = None if one["distinctness"] is None else float(one["distinctness"])
         name = None if one.get("name") is None else str(one["name"])
+        number, chosen = _whole(one["number"]), str(one["chosen"])
+        if number in had:
+            raise ValueError(f"two clusters have the number {number} after step {i}")
+        had.add(number)
         clusters.append(
-            TakenCluster(rows.astype(np.intp), distinctness, features, chosen=str(one["chosen"]), name=name)
+            TakenCluster(rows.astype(np.intp), distinctness, features, number=number, chosen=chosen, name=name)
         )
     return tuple(clusters)
 
 
-def _step(i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray, shape: tuple[int, int]) -> AcceptedStep:
-    """One accepted step of rows that are not `taken`."""
-    clusters = _clusters(i, stored, arrays, taken)
+def _step(
+    i: int,
+    stored: dict[str, Any],
+    arrays: Arrays,
+    before: list[TakenCluster],
+    start: NDArray,
+    shape: tuple[int, int],
+    explained: Explained | None,
+) -> AcceptedStep:
+    """One accepted step of rows that were in none of the clusters `before` it."""
+    clusters = _clusters(i, stored, arrays, _taken(before, start), before)
     components, mean, scale = (arrays[f"step{i}_{part}"] for part in ("components", "mean", "scale"))
     if components.shape != shape or mean.shape != shape[1:] or scale.shape != shape[1:] or not clusters:
         raise ValueError(f"step {i} does not fit the data")
@@ -267,6 +313,8 @@ def _step(i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray, shape:
         view=int(stored["view"]),
         p_value=_probability(stored.get("p_value"), i),
         structure=_structure(stored.get("structure")),
+        explained=explained,
+        read_back=_read_back(stored.get("read_back")),
     )
 
 
@@ -276,6 +324,13 @@ def _structure(stored: Any) -> Structure | None:
         return None
     valley, dependence = (None if stored[z] is None else float(stored[z]) for z in ("valley", "dependence"))
     return Structure(bool(stored["clear"]), valley, dependence, str(stored["words"]))
+
+
+def _read_back(stored: Any) -> dict[str, float | None] | None:
+    if stored is None:
+        return None
+    view, clusters, chance = (stored[part] for part in ("view", "clusters", "chance"))
+    return {"view": float(view), "clusters": None if clusters is None else float(clusters), "chance": float(chance)}
 
 
 def _probability(stored: Any, step: int) -> float | None:

@@ -11,7 +11,6 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from imapce.common.words import counted
@@ -27,13 +26,15 @@ MOST_SIZES = 8
 PICTURE_DPI = 80.0
 
 
-def sizes_in_words(sizes: Sequence[int]) -> str:
-    """How many clusters, and how many rows each has.
+def sizes_in_words(sizes: Sequence[int], numbers: Sequence[int]) -> str:
+    """How many clusters, and how many rows each has; their numbers too where these are not 0, 1, ...
 
-    >>> sizes_in_words([62, 50, 38])
-    '3 clusters (62, 50, 38)'
+    >>> sizes_in_words([62, 50, 38], [0, 1, 2]), sizes_in_words([62, 38], [0, 2])
+    ('3 clusters (62, 50, 38)', '2 clusters (0: 62, 2: 38)')
     """
-    told = ", ".join(f"{size:,}" for size in sizes[:MOST_SIZES]) + (", …" if len(sizes) > MOST_SIZES else "")
+    plain = list(numbers) == list(range(len(sizes)))
+    texts = [f"{size:,}" if plain else f"{number}: {size:,}" for number, size in zip(numbers, sizes, strict=True)]
+    told = ", ".join(texts[:MOST_SIZES]) + (", …" if len(sizes) > MOST_SIZES else "")
     return f"{len(sizes)} cluster{'' if len(sizes) == 1 else 's'}" + (f" ({told})" if len(sizes) else "")
 
 
@@ -46,12 +47,12 @@ def feature_in_words(features: Sequence[Feature]) -> str:
 
 
 def clusters_of_view(view: View) -> str:
-    """What a view shows, in words."""
+    """What a view shows, in words; numbers are told where they are not the places of the sizes."""
     if view.found is None:
         return f"{int(view.unexplored.sum()):,} unexplored rows, clusters not looked for"
     outliers = int(view.clustered.sum() - view.found.sizes.sum())
     beside = f", {outliers:,} rows in none" if outliers else ""
-    return sizes_in_words(view.found.sizes.tolist()) + beside
+    return sizes_in_words(view.found.sizes.tolist(), view.numbers.tolist()) + beside
 
 
 def step_in_words(step: Step) -> str:
@@ -78,7 +79,9 @@ def exploration_in_words(exploration: Exploration) -> str:
     steps = len(exploration.steps)
     words = [f"{steps} step{'' if steps == 1 else 's'}"]
     if steps:
-        words.append(f"{int(taken.sum()):,} rows in {sizes_in_words(np.bincount(exploration.labels_[taken]).tolist())}")
+        clusters = exploration.clusters_
+        sizes = sizes_in_words([one.size for one in clusters], [one.number for one in clusters])
+        words.append(f"{int(taken.sum()):,} rows in {sizes}")
     if at_start := int((known & ~taken).sum()):
         words.append(f"{at_start:,} known at the start")
     words.append(f"{int((~known).sum()):,} unexplored")

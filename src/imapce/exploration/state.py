@@ -14,22 +14,20 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from imapce.clusters.partition import Candidate, Partition
 from imapce.clusters.structure import Structure
-from imapce.common.checks import require_choice, require_count, require_seed, require_truth
+from imapce.common.checks import require_count, require_seed
 from imapce.common.clusters import require_in_memory
 from imapce.common.threads import threads_for
-from imapce.common.whole_files import writable_target
 from imapce.common.words import counted
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
-from imapce.estimators.model_file import parameters_of_file, plain_parameters
+from imapce.estimators.model_file import plain_parameters
 from imapce.exploration.choices import names_of_rows, size_of_clusters
-from imapce.exploration.clustering import CLUSTERERS
-from imapce.exploration.knowledge import knowledge_in_words
-from imapce.exploration.own_file import OwnFile
+from imapce.exploration.knowledge import knowledge_beside, knowledge_in_words, known_names
+from imapce.exploration.own_file import OwnFile, require_new
+from imapce.exploration.paper import settings_of
 from imapce.exploration.record import (
     AcceptedStep,
     DataPrint,
@@ -38,6 +36,7 @@ from imapce.exploration.record import (
     Regrouping,
     TakenCluster,
     clusters_after,
+    free_number,
     origins_after,
 )
 from imapce.exploration.shown import ShownExploration
@@ -73,14 +72,14 @@ class Session(ShownExploration):
         max_clusters: int = 5,
         random_state: int | None = None,
         row_ids: Any = None,
+        method: str = "auto",
         clusterer: str = "auto",
-        refine: bool = True,
+        refine: bool | None = None,
         path: str | os.PathLike[str] | None = None,
     ):
-        if estimator is not None and not isinstance(estimator, IMAPCE):
-            raise InvalidTypeError(f"estimator must be an IMAPCE; got {estimator!r:.80}.")
-        self._model = clone(estimator) if estimator is not None else IMAPCE(outliers="keep")
+        self._model, self.clusterer, self.refine = settings_of(method, estimator, clusterer, refine)
         self._model.check_parameters()
+        self.method = method
         self._reader, matrix = Reader.learn(X, missing=self._model.missing)
         require_shape(matrix.shape, self._model.n_components)
         with threads_for(*matrix.shape), np.errstate(over="ignore", invalid="ignore"):
@@ -88,11 +87,7 @@ class Session(ShownExploration):
         n = self._rows.n_rows
         self._table = X if is_table(X) else None
         self.row_ids = names_of_rows(row_ids, X, n)
-        require_choice("clusterer", clusterer, CLUSTERERS)
-        self.clusterer = clusterer
         self.max_clusters = require_count("max_clusters", max_clusters)
-        require_truth("refine", refine)
-        self.refine = bool(refine)
         seed = require_seed(random_state)
         # Drawn once where none is given, so that the session can be saved and go on as it was.
         self.random_state = int(np.random.default_rng().integers(2**31)) if seed is None else seed
@@ -108,6 +103,10 @@ class Session(ShownExploration):
         self._look: Look | None = None
         self._candidate: Candidate | None = None
         self._partition: Partition | None = None
+        # The numbers of the clusters found at the start, from the first to the one after the last, and how many of the
+        # moves that were undone had theirs before.
+        self._numbers: tuple[int, int] | None = None
+        self._numbered_before = 0
         self._flat = False
         self._by_chance: float | None = None
         self._structure_test = StructureTest(self.random_state)
@@ -155,19 +154,22 @@ class Session(ShownExploration):
         """Whether the rows are clearly more than one group; None where clusters are found view by view, or not yet."""
         if self._partition is not None:
             return self._partition.structure
-        return next((step.structure for step in self.steps if step.structure is not None), None)
+        return next((step.structure for step in reversed(self.steps) if step.structure is not None), None)
 
     @property
     def labels_(self) -> NDArray[np.intp]:
-        """(n,), the number of the accepted cluster of every row, -1 where it was not taken."""
+        """(n,), the number of the accepted cluster of every row, -1 where it was not taken.
+
+        A cluster has the number it was shown with before it was taken, so numbers need not follow each other.
+        """
         labels = np.full(self._rows.n_rows, -1)
-        for number, cluster in enumerate(self.clusters_):
-            labels[cluster.rows] = number
+        for cluster in self.clusters_:
+            labels[cluster.rows] = cluster.number
         return labels
 
     @property
     def clusters_(self) -> list[TakenCluster]:
-        """The clusters by number: as they were accepted, and regrouped since."""
+        """The clusters as they were accepted, and regrouped since, in the order of their numbers; each has its own."""
         return clusters_after(self._moves)
 
     @property
@@ -184,6 +186,16 @@ class Session(ShownExploration):
     def known_in_words(self) -> list[str]:
         """What was known at the start, a sentence each; empty where nothing was."""
         return knowledge_in_words(self._other_priors, self._known_at_start, self._reader)
+
+    def known_beside(self, columns: Sequence[str]) -> list[str]:
+        """What was known at the start besides these columns and labels, a sentence each."""
+        others = knowledge_beside(columns, self._other_priors, self._reader)
+        return knowledge_in_words(others, self._known_at_start, self._reader)
+
+    @property
+    def known_names(self) -> list[str]:
+        """What the columns and labels that are known are called; a category is one column, as it was given."""
+        return known_names(self._other_priors, self._reader)
 
     @property
     def done(self) -> bool:
@@ -255,8 +267,11 @@ class Session(ShownExploration):
         steps = require_count("steps", steps)
         if steps > len(self._undone):
             raise InvalidValueError(f"redo(steps) can go forward {counted(len(self._undone), 'step')}; got {steps}.")
-        again = self._undone[len(self._undone) - steps :]
-        self._commit([*self._moves, *reversed(again)], self._undone[: len(self._undone) - steps])
+        kept = len(self._undone) - steps
+        if kept < self._numbered_before:
+            # These clusters have their numbers, so those that are only shown get others.
+            self._partition, self._numbers, self._proposal, self._numbered_before = None, None, None, 0
+        self._commit([*self._moves, *reversed(self._undone[kept:])], self._undone[:kept])
         return self
 
     # --- as plain data ------------------------------------------------------------------------------------------------
@@ -283,8 +298,11 @@ class Session(ShownExploration):
             min_cluster_size=self.min_cluster_size,
             max_clusters=self.max_clusters,
             random_state=self.random_state,
+            method=self.method,
             clusterer=self.clusterer,
             refine=self.refine,
+            # Where none of them was given yet, the next look finds the same.
+            numbers=self._numbers if self._numbers and free_number(self._moves) > self._numbers[0] else None,
         )
 
     @classmethod
@@ -295,10 +313,11 @@ class Session(ShownExploration):
         subset = Subset(known, weight=record.subset_weight)
         session = cls(
             X,
-            estimator=IMAPCE(**parameters_of_file(record.parameters)),
+            estimator=IMAPCE(**record.estimator_parameters),
             min_cluster_size=record.min_cluster_size,
             max_clusters=record.max_clusters,
             random_state=record.random_state,
+            method=record.method,
             clusterer=record.clusterer,
             refine=record.refine,
             row_ids=row_ids,
@@ -306,7 +325,7 @@ class Session(ShownExploration):
         record.data.require_same(session._print)
         session._other_priors = list(record.priors)
         session._subset_weight, session._known_at_start = float(subset.weight), known
-        session._moves = list(record.steps)
+        session._moves, session._numbers = list(record.steps), record.numbers
         return session
 
     def _know(self, prior: Any) -> None:
@@ -326,9 +345,14 @@ class Session(ShownExploration):
         return DataPrint.of(self._rows, self.feature_names)
 
     @property
-    def _pieces(self) -> list[NDArray[np.intp]]:
-        """The rows of groups that proposals keep apart, in the order in which they were made."""
-        return [rows for move in self.regroupings for rows in move.pieces]
+    def _pieces(self) -> list[tuple[int, NDArray[np.intp]]]:
+        """The number and the rows of groups that proposals keep apart, in the order in which they were made."""
+        return [piece for move in self.regroupings for piece in zip(move.numbers, move.pieces, strict=True)]
+
+    @property
+    def _free_number(self) -> int:
+        """The lowest number above all that a cluster has or had."""
+        return max(free_number(self._moves), 0 if self._numbers is None else self._numbers[1])
 
     def _commit(self, moves: Sequence[Move], undone: Sequence[Move]) -> None:
         """Make a new state current; where it cannot be saved, the old one stays."""
@@ -339,9 +363,8 @@ class Session(ShownExploration):
             self._proposal, self._look, self._flat, self._by_chance = None, None, False, None
         elif self._proposal is not None and len(self._pieces) != n_pieces:
             # The same rows are left, so the views are those found; what is to be kept apart in them is not.
-            self._proposal = replace(
-                self._proposal, views=tuple(replace(view, found=None) for view in self._proposal.views)
-            )
+            views = tuple(replace(view, found=None) for view in self._proposal.views)
+            self._proposal = replace(self._proposal, views=views, features=())
         if self._own_file is None:
             return
         try:
@@ -352,21 +375,8 @@ class Session(ShownExploration):
             raise
 
     def __getstate__(self) -> dict[str, Any]:
-        # A look and what it found hold products with the rows, which no pickle can hold; both are found again, and the
-        # same, where they are needed.
+        # Both hold products with the rows, which no pickle can hold; it is looked again where they are needed.
         return {**self.__dict__, "_look": None, "_candidate": None}
-
-
-def require_new(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a file that exists, which a new session would overwrite, and a place where none can be written.
-
-    >>> require_new(None)
-    """
-    if path is not None and writable_target(path).is_file():
-        raise InvalidValueError(
-            f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
-            "choose another name."
-        )
 
 
 def _plain(prior: Prior, n_rows: int) -> Prior:

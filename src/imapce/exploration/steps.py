@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce.clusters.partition import Candidate
-from imapce.clusters.space import coordinates, searched_axes
+from imapce.clusters.space import searched_axes
 from imapce.clusters.structure import Structure
 from imapce.common.records import Comparable
 from imapce.common.threads import threads_for
@@ -24,11 +23,12 @@ from imapce.errors import InvalidValueError
 from imapce.estimators.base import quiet_about_convergence
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.clustering import Clustering, cluster_view
+from imapce.exploration.placing import explained_by, placed
 from imapce.exploration.record import Feature
 from imapce.exploration.refinement import AXES, REFINED_ROWS, numbered, refined
 from imapce.exploration.shown import ShownStep, clusters_of_view
 from imapce.priors.effect import Effect, Explained
-from imapce.priors.kinds import Labels, Prior, known_labels
+from imapce.priors.kinds import Prior
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.search.solution import Optimum, Progress
@@ -113,14 +113,19 @@ class View(Comparable):
 
     @property
     def clusters(self) -> NDArray[np.intp]:
-        """(n,), the cluster of every unexplored row; -1 for outliers and for rows already known."""
+        """(n,), the number of the cluster of every unexplored row; -1 for outliers and for rows already known."""
         labels = np.full(len(self.unexplored), -1)
         labels[self.clustered] = self.clustering.labels
         return labels
 
     @property
+    def numbers(self) -> NDArray[np.intp]:
+        """(c,), the numbers of its clusters, ascending: those they have through the session."""
+        return self.clustering.numbers
+
+    @property
     def distinctness(self) -> Array:
-        """How far each cluster stands apart."""
+        """(c,), how far each cluster stands apart, in the order of `numbers`."""
         return self.clustering.distinctness
 
     @property
@@ -136,7 +141,8 @@ class Step(ShownStep, Comparable):
     `p_value` tells how often one Gaussian would look as split as the unexplored rows do; None where nobody asked
     (`Exploration.test`). `structure` tells whether the rows that were unexplored at the start are clearly more than one
     group; None where clusters are found view by view, or not yet. `features` set the most distinct cluster apart from
-    the other unexplored rows, strongest first.
+    the other unexplored rows, strongest first. `read_back` tells how well the known columns and labels are read from
+    the best view and from the clusters; None where none are known.
 
     >>> rows = np.ones(5, dtype=bool)
     >>> view = View(Optimum(np.eye(2, 4), 1.0), np.zeros(4), np.ones(4), unexplored=rows, set_aside=~rows)
@@ -151,6 +157,7 @@ class Step(ShownStep, Comparable):
     p_value: float | None = None
     structure: Structure | None = None
     features: tuple[Feature, ...] = ()
+    read_back: dict[str, float | None] | None = None
 
     @property
     def embedding(self) -> Array:
@@ -169,8 +176,13 @@ class Step(ShownStep, Comparable):
 
     @property
     def distinctness(self) -> Array:
-        """How far each cluster of the best view stands apart."""
+        """(c,), how far each cluster of the best view stands apart, in the order of `numbers`."""
         return self.views[0].distinctness
+
+    @property
+    def numbers(self) -> NDArray[np.intp]:
+        """(c,), the numbers of the clusters in the best view, ascending."""
+        return self.views[0].numbers
 
     @property
     def most_distinct(self) -> tuple[int, ...]:
@@ -268,7 +280,8 @@ class Look:
             )
             for one in model.optima_
         )
-        return cls(rows, problem, model.optima_[0], seed, candidate), Step(number, views, model.stop_reason_)
+        step = Step(number, views, model.stop_reason_, read_back=model.read_back_)
+        return cls(rows, problem, model.optima_[0], seed, candidate), step
 
     @cached_property
     def axes(self) -> Array:
@@ -318,50 +331,18 @@ class Look:
         return replace(view, found=found)
 
     def showing(self, view: View, labels: NDArray[np.intp], *, min_cluster_size: int, sample: Mask) -> View:
-        """The view with clusters found elsewhere: labels (n,) of all rows, learned from those in `sample`."""
+        """The view with clusters found elsewhere: labels (n,) of all rows, learned from those in `sample`.
+
+        The clusters keep the numbers that the labels hold.
+        """
         view = self.placed(view)
         inside = view.clustered
         sampled = int((sample & inside).sum())
-        found = numbered(labels[inside], view.embedding[inside], min_cluster_size, sampled=sampled)
-        if len(found.sizes) == 2:
+        found = numbered(labels[inside], view.embedding[inside], min_cluster_size, sampled=sampled, as_they_are=True)
+        if len(found.numbers) == 2:
             # As in the paper: the last two are told apart by each other.
-            found = replace(found, most_distinct=(0, 1))
+            found = replace(found, most_distinct=tuple(found.numbers.tolist()))
         return replace(view, found=found)
-
-
-class Placeable(Protocol):
-    """A view that rows can be placed in: its axes, and what is taken from the rows before."""
-
-    @property
-    def components(self) -> Array: ...
-    @property
-    def mean(self) -> Array: ...
-    @property
-    def scale(self) -> Array: ...
-    @property
-    def explained(self) -> Explained | None: ...
-
-
-def placed(rows: Rows, view: Placeable, chosen: Mask | None = None) -> Array:
-    """(n, k): the rows of a session in a view, or those in `chosen`."""
-    explained = view.explained
-    if chosen is not None:
-        rows = rows.unfolded.subset(chosen)
-        explained = None if explained is None else explained.of_rows(chosen)
-    if explained is None:
-        return coordinates(rows, view.components, view.mean, view.scale)
-    return explained.placed(rows, view.components, view.mean, view.scale)
-
-
-def explained_by(problem: Problem, priors: Sequence[Prior], n_rows: int) -> Explained | None:
-    """What was taken from all rows of a session for the views of a problem; None where nothing was."""
-    told = problem.told
-    effect = None if told is None or problem.effect is None else told.shown(problem.effect)
-    if told is None or effect is None:
-        return None
-    labels = tuple(known_labels(one, n_rows) for one in priors if isinstance(one, Labels) and not one.erase)
-    centre = told.Z.mean[told.places[~told.erased & (told.places >= told.n_features)]]
-    return Explained(effect, labels, centre)
 
 
 def features_apart(
@@ -373,10 +354,13 @@ def features_apart(
     set_aside: Mask | None = None,
     components: Array | None = None,
     mean: Array | None = None,
+    explained: Explained | None = None,
 ) -> tuple[Feature, ...]:
     """The features that differ most, in standard deviations of all rows used, between the rows inside and outside.
 
     Where nobody is outside, `mean` takes their place, or the mean of all rows. Loadings are those of `components`.
+    Where something was `explained` away, it is told what else differs: known columns are left out, and of the others
+    what the known explains.
 
     >>> from imapce.rows.dense import DenseRows
     >>> first = np.array([True, True, False, False])
@@ -389,9 +373,15 @@ def features_apart(
         there = rows.subset(outside).moments().mean
     else:
         there = rows.moments().mean if mean is None else mean - rows.origin
+    gap = here - there
+    if explained is not None and outside.any():
+        gap = gap - explained.between(rows, inside, outside)
     used = rows.unfolded.without(set_aside) if set_aside is not None and set_aside.any() else rows
     spread = np.sqrt(used.moments().variance)
-    difference = np.divide(here - there, spread, out=np.zeros_like(spread), where=spread > 0)
+    difference = np.divide(gap, spread, out=np.zeros_like(spread), where=spread > 0)
     loading = np.zeros(len(spread)) if components is None else np.sqrt((components**2).sum(axis=0))
-    strongest = np.argsort(-np.abs(difference), kind="stable")[:N_FEATURES]
+    strongest = np.argsort(-np.abs(difference), kind="stable")
+    if explained is not None:
+        strongest = strongest[~np.isin(strongest, explained.effect.columns)]
+    strongest = strongest[:N_FEATURES]
     return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)

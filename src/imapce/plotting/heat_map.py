@@ -70,7 +70,7 @@ def plot_profiles(description: Description) -> Figure:
                 color="white" if abs(value) > 1.9 else INK if abs(value) >= 0.3 else SOFT_INK,
             )
     ax.set_yticks(range(n_features), [shorten(name, 34) for name in description.features])
-    ax.set_xticks(range(n_clusters), [str(number) for number in range(n_clusters)])
+    ax.set_xticks(range(n_clusters), [str(number) for number in description.numbers])
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     ax.set_xlabel("cluster", fontsize=LABEL_SIZE, color=INK, loc="left")
@@ -79,10 +79,10 @@ def plot_profiles(description: Description) -> Figure:
     for tick in ax.get_yticklabels():
         tick.set_parse_math(False)
     # The colour of every cluster above its column, as in all other figures.
-    for number in range(n_clusters):
+    for place, number in enumerate(description.numbers):
         ax.add_patch(
             Rectangle(
-                (number - 0.42, 1.0),
+                (place - 0.42, 1.0),
                 0.84,
                 0.07 / (_ROW_INCHES * n_features),
                 transform=ax.get_xaxis_transform(),

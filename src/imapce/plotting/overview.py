@@ -91,9 +91,9 @@ def label_counts(labels: Labels, groups: list[NDArray[np.intp]]) -> tuple[list[s
 def _groups(exploration: Exploration) -> list[tuple[str, str, NDArray[np.intp]]]:
     """Give name, colour and rows of every bar."""
     groups = []
-    for number, (cluster, step) in enumerate(zip(exploration.clusters_, exploration.origins_, strict=True)):
+    for cluster, step in zip(exploration.clusters_, exploration.origins_, strict=True):
         origin = "regrouped" if step is None else f"step {step}"
-        groups.append((f"cluster {number} ({origin})", cluster_hue(number), cluster.rows))
+        groups.append((f"cluster {cluster.number} ({origin})", cluster_hue(cluster.number), cluster.rows))
     left = np.flatnonzero(~exploration.known)
     start = np.flatnonzero(exploration.known & (exploration.labels_ < 0))
     if len(left):
@@ -109,7 +109,7 @@ def _draw_bars(ax: Any, groups: list[tuple[str, str, NDArray[np.intp]]]) -> None
     bars = ax.barh(places, sizes, color=[hue for _, hue, _ in groups], height=0.72)
     ax.bar_label(bars, [f"{size:,}" for size in sizes], padding=4, fontsize=TICK_SIZE, color=INK)
     ax.set_yticks(places, [name for name, _, _ in groups], fontsize=LABEL_SIZE, color=INK)
-    # Downwards, in the order in which clusters were taken; room on the right for the number of the longest bar.
+    # Downwards, in the order of their numbers; room on the right for the number of the longest bar.
     ax.set_ylim(len(groups) - 0.5, -0.5)
     ax.set_xlim(0, 1.18 * max(sizes))
     ax.tick_params(axis="y", length=0)

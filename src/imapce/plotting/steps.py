@@ -91,7 +91,6 @@ def plot_step(
     points, names = _flat(exploration.coordinates(step), exploration.explained_away)
     known = known_before(exploration, index)
     n_rows = len(points)
-    first = first_cluster(exploration, index)
     key = None if labels is None else Key.read(_checked(labels, n_rows), None, label_name, None, n_rows)
     n_panels = 2 if key is None else 3
     figure = blank_figure(_PANEL_INCHES * n_panels + (1.4 if key is not None else 0.0), _HEIGHT_INCHES)
@@ -107,14 +106,12 @@ def plot_step(
     cloud(panels[1], points, known, KNOWN_GREY, 1.5)
     cloud(panels[1], points, rest, OTHER_GREY, 1.8)
     entries = _known_entry(known) + ([(f"others ({int(rest.sum()):,})", OTHER_GREY, "o")] if rest.any() else [])
-    for number, cluster in enumerate(step.clusters, start=first):
+    for place, cluster in enumerate(step.clusters):
         inside = np.zeros(n_rows, dtype=bool)
         inside[cluster.rows] = True
-        cloud(panels[1], points, inside, cluster_hue(number), 2.0)
-        entries.insert(number - first, (f"cluster {number} ({cluster.size:,})", cluster_hue(number), "o"))
-    outlines = [
-        encircle(panels[1], points, cluster.rows, number) for number, cluster in enumerate(step.clusters, start=first)
-    ]
+        cloud(panels[1], points, inside, cluster_hue(cluster.number), 2.0)
+        entries.insert(place, (f"cluster {cluster.number} ({cluster.size:,})", cluster_hue(cluster.number), "o"))
+    outlines = [encircle(panels[1], points, cluster.rows, cluster.number) for cluster in step.clusters]
     quiet_axes(panels[1], names[0], "", title="What was taken")
     _legend_below(panels[1], entries)
 
@@ -159,7 +156,7 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     cloud(ax, points, known, KNOWN_GREY, 1.5)
     cloud(ax, points, outliers, OTHER_GREY, 1.8, marker="x")
     entries: list[Entry] = []
-    for number, distinctness in enumerate(seen.distinctness):
+    for number, distinctness in zip(seen.numbers.tolist(), seen.distinctness, strict=True):
         inside = clusters == number
         cloud(ax, points, inside, cluster_hue(number), 2.0)
         apart = f"distinctness {distinctness:.3g}" if len(seen.distinctness) > 1 else "the only one"
@@ -187,11 +184,6 @@ def step_at(exploration: Exploration, index: int) -> AcceptedStep:
         there = f"from 0 to {len(steps) - 1}" if steps else "that of an accepted step, and none is accepted yet"
         raise InvalidValueError(f"index must be {there}; got {index!r}.")
     return steps[index]
-
-
-def first_cluster(exploration: Exploration, index: int) -> int:
-    """Give the number of the first cluster that a step took, among all that were taken."""
-    return sum(len(step.clusters) for step in exploration.steps[:index])
 
 
 def known_before(exploration: Exploration, index: int) -> Mask:

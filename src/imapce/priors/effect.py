@@ -136,6 +136,12 @@ class Explained(Comparable):
         """[x | l]."""
         return self.effect.joined(rows, self.labels)
 
+    def between(self, rows: Rows, inside: NDArray[np.bool_], outside: NDArray[np.bool_]) -> Array:
+        """(d,): what the known explains of the difference of the means of some rows and others."""
+        joined = self.joined(rows)
+        gap = joined.subset(inside).moments().mean - joined.subset(outside).moments().mean
+        return gap[self.effect.places] @ self.effect.weights
+
     def placed(self, rows: Rows, components: Array, mean: Array, scale: Array) -> Array:
         """(n, k): ((x − mean)/scale − Bᵀl)·componentsᵀ of all rows."""
         scales = self.effect.scales(scale)

@@ -40,7 +40,7 @@ MISSING = -1
 
 
 @dataclass(frozen=True, eq=False)
-class ReadLabels:
+class ReadLabels(Comparable):
     """Labels as they were understood: classes by `names` with `values` the place of each row's, or numbers.
 
     A missing label is -1 among places and NaN among numbers. `title` is what a Series or table column is called.

@@ -27,9 +27,10 @@ export function actionsPanel(app) {
   const gauge = h("div", { class: "gauge", role: "img" }, h("span", { class: "limit" }), needle);
   const gaugeWords = h("p", null, "");
   const gaugeBox = h("div", { class: "gaugebox" }, h("h3", null, "Is anything left?"), gauge, gaugeWords);
+  const readBack = h("p", { class: "readback", hidden: true });
   const el = h("section", { class: "card actions", "aria-label": "Explore" },
     left, h("div", { class: "stack", role: "img", "aria-label": "Rows known, taken and left" }, bar),
-    h("div", { class: "row" }, next, take, back), chosen, h("div", { class: "row" }, run, cancel), work, stop, gaugeBox);
+    h("div", { class: "row" }, next, take, back), chosen, h("div", { class: "row" }, run, cancel), work, stop, gaugeBox, readBack);
 
   app.onSelection.push((told) => {
     chosen.hidden = !told.count;
@@ -63,6 +64,8 @@ export function actionsPanel(app) {
       if (!busy) work.hidden = true;
       stop.hidden = !state.stop;
       stop.textContent = state.stop ?? "";
+      readBack.hidden = !state.read_back;
+      readBack.textContent = state.read_back ?? "";
       const p = state.p_value;
       gaugeBox.hidden = (p === null && !state.structure) || !state.left;
       gauge.hidden = p === null;

@@ -33,7 +33,7 @@ export function drawOverlay(canvas, plot) {
 
 export function axisWords(axis, longest = 24) {
   const parts = axis.features.map((one) => `${one.weight < 0 ? "−" : "+"} ${short(one.name, longest)}`);
-  return parts.join("   ");
+  return parts.join("   ") + (axis.given ? `,   ${axis.given}` : "");
 }
 
 function axes(pen, camera, scene, look) {
@@ -143,7 +143,7 @@ function outlines(pen, camera, scene, look) {
     const across = above ? x - ((long ** 2 - wide ** 2) * Math.sin(angle) * Math.cos(angle)) / high : x;
     pen.strokeStyle = look.ground;
     pen.lineWidth = 4;
-    const name = scene.names ? short(scene.names[one.number].replace(/^Cluster /, ""), 18) : String(one.number);
+    const name = short(one.name, 18);
     const half = pen.measureText(name).width / 2;
     let height = Math.max(camera.margin.top, above ? y - high - 11 : y);
     // A name that would lie on another goes below it.

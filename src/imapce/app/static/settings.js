@@ -92,7 +92,7 @@ export function settingsPanel(app) {
         for (const [key, value] of Object.entries(state.weights)) weights[key].set(value);
       }
       const lines = columns.map((name) => h("li", null, h("span", null, short(name, 28)), button(`Forget ${name}`, { iconOnly: true, class: "quiet", onclick: () => setKnown(columns.filter((one) => one !== name)) }, "clear")));
-      const others = state.priors.filter((one) => !/column|Labels/.test(one));
+      const others = state.known_beside;
       const words = lines.length + others.length ? others : ["Nothing yet but what you take."];
       renew(known, [...lines, ...words.map((one) => h("li", { class: "words" }, one))]);
       for (const option of add.options) option.hidden = columns.includes(option.value);

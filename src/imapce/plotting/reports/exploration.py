@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from imapce.errors import InvalidTypeError
+from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.naming import distinctness_in_words, p_value_in_words, percent
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.heat_map import plot_profiles
@@ -93,8 +94,7 @@ def write_exploration_report(
     if description.clusters:
         sections.append(_side_by_side(exploration, description, label_name))
     sections += [
-        _cluster(exploration, number, description.clusters[number], labels, label_name)
-        for number in range(len(description.clusters))
+        _cluster(exploration, place, profile, labels, label_name) for place, profile in enumerate(description.clusters)
     ]
     if description.left is not None and exploration.steps:
         sections.append(_left(exploration, description.left, label_name))
@@ -117,9 +117,11 @@ def _hovered(
             for trait in profile.traits:
                 strength[trait.column] = max(strength.get(trait.column, 0.0), trait.strength)
         names = sorted(strength, key=lambda name: -strength[name])[:_COLUMNS_HOVERED]
-    called = [taken.name or one.name for taken, one in zip(exploration.clusters_, description.clusters, strict=True)]
-    clusters = [f"{number}: {shorten(one, _NAME_ON_CARD)}" for number, one in enumerate(called)]
-    columns = [Column("cluster", codes=exploration.labels_, levels=tuple(clusters))]
+    clusters, places = [], np.full(len(exploration.row_ids), -1)
+    for place, (taken, one) in enumerate(zip(exploration.clusters_, description.clusters, strict=True)):
+        clusters.append(f"{taken.number}: {shorten(taken.name or one.name, _NAME_ON_CARD)}")
+        places[taken.rows] = place
+    columns = [Column("cluster", codes=places, levels=tuple(clusters))]
     columns += [] if labels is None else [labels]
     columns += [exploration.column(name) for name in names]
     return HoverRows(exploration.row_ids, columns)
@@ -149,6 +151,9 @@ def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: st
     left = int((~exploration.known).sum())
     end = exploration.stop_reason or f"The exploration is not finished: {_rows(left)} are unexplored."
     known = " ".join(exploration.known_in_words) or "Nothing was known at the start."
+    if exploration.steps and exploration.steps[0].read_back is not None:
+        told = read_back_in_words(exploration.steps[0].read_back, exploration.known_names)
+        known += f" At step 0 {told[:1].lower()}{told[1:]}"
     if not exploration.steps:
         text = f"No step was accepted, so there is no cluster to show.\n\n{end}\n\n{known}"
         return Section("Overview", text)
@@ -158,8 +163,8 @@ def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: st
     # A number and what it is the value of stay on one line.
     why = f" {clear}: {found.words}.".replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}") if found and clear else ""
     text = (
-        f"{end}{why}\n\n{known}\n\nClusters and steps are numbered from 0, as in labels_ and in the table of results, "
-        "and a cluster has the same colour in all figures."
+        f"{end}{why}\n\n{known}\n\nA cluster has one number and one colour from the first view on, in all figures, in "
+        "labels_ and in the table of results; steps are numbered from 0."
     )
     if exploration.regroupings:
         done = " ".join(regrouping.words for regrouping in exploration.regroupings)
@@ -167,7 +172,7 @@ def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: st
             f"{end}{why}\n\n{known}\n\nRegrouped since: {done}\n\nClusters are shown as they are now, with their "
             "numbers in labels_; the figure of a step shows those it took, as they were then."
         )
-    caption = "Rows of every cluster, in the order in which the clusters were taken."
+    caption = "Rows of every cluster, in the order of their numbers."
     if labels is not None:
         caption += " On the right the number of rows of each label; darker is a larger share of the cluster."
     return Section("Overview", text, [(caption, plot_overview(exploration, labels=labels, label_name=label_name))])
@@ -175,7 +180,7 @@ def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: st
 
 def _side_by_side(exploration: Exploration, description: Description, label_name: str) -> Section:
     n_rows = len(exploration.row_ids)
-    links = [_link(number) for number in range(len(description.clusters))]
+    links = [_link(number) for number in description.numbers]
     apart = [_distinctness(exploration, taken.distinctness).partition(":")[0] for taken in exploration.clusters_]
     made = [made_of(one.labels) for one in description.clusters if one.labels is not None]
     names = [taken.name or "" for taken in exploration.clusters_]
@@ -210,15 +215,16 @@ def _values(description: Description, links: Sequence[Link]) -> Grid:
     header: list[object] = [
         "mean or share",
         "all rows",
-        *(Link(str(n), link.anchor, link.hue) for n, link in enumerate(links)),
+        *(Link(str(n), link.anchor, link.hue) for n, link in zip(description.numbers, links, strict=True)),
     ]
     return Grid((header, rows), heading="The same in the units of the table", compact=True)
 
 
 def _cluster(
-    exploration: Exploration, number: int, profile: Profile, labels: ArrayLike | None, label_name: str
+    exploration: Exploration, place: int, profile: Profile, labels: ArrayLike | None, label_name: str
 ) -> Section:
-    index, taken = exploration.origins_[number], exploration.clusters_[number]
+    index, taken = exploration.origins_[place], exploration.clusters_[place]
+    number = taken.number
     size = f"Cluster {number} has {_rows(taken.size)} ({percent(taken.size / len(exploration.row_ids))})"
     called = f", {taken.name}" if taken.name else ""
     parts: list[Picture | Grid] = []
@@ -226,7 +232,7 @@ def _cluster(
     if index is None:
         text = f"{size}, as they were regrouped after they were taken."
     else:
-        step, first = exploration.steps[index], exploration.origins_.index(index)
+        step, first = exploration.steps[index], exploration.clusters_[exploration.origins_.index(index)].number
         who = "chosen automatically" if taken.chosen == "automatic" else "chosen by hand"
         view = f" in view {step.view}" if step.view else ""
         text = f"{size}, taken in step {index} and {who}{view}."
@@ -240,6 +246,8 @@ def _cluster(
             text += f" It was taken together with cluster {first}, whose figure shows both."
         if not exploration.regroupings:
             left = f"left at step\N{NO-BREAK SPACE}{index}"
+    for words in profile.known:
+        text += f" What was known tells it: {words}."
     what = f"cluster\N{NO-BREAK SPACE}{number}"
     parts += profile_grids(profile, what=what, left=left, label_name=label_name, use=_use(exploration, label_name))
     return Section(
@@ -248,7 +256,7 @@ def _cluster(
         parts=parts,
         lead=profile.name,
         anchor=f"cluster-{number}",
-        short=f"Cluster {number}" if number == 0 else str(number),
+        short=str(number) if place else f"Cluster {number}",
         hue=cluster_hue(number),
     )
 
