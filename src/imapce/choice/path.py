@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.choice.domain import Domain
-from imapce.choice.point import Callback, optima_at
+from imapce.choice.point import Callback, optima_at, solve_at
 from imapce.choice.score import LARGEST_MINORITY, Leakage, distinct, separation, shown_by_some
 from imapce.choice.seen import Onlooker, Sight, clearest
 from imapce.clusters.partition import Candidate
@@ -79,6 +79,7 @@ class PathSearch:
         alpha: float | str = "auto",
         mu: float | str = "auto",
         n_starts: int = 10,
+        seed: int = 0,
         tol: float = 1e-6,
         max_iter: int = 500,
         callback: Callback = None,
@@ -87,6 +88,7 @@ class PathSearch:
         self.alpha, self.mu = "auto" if alpha == np.inf else alpha, mu
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
         self.candidate = candidate
+        self.all_starts, self.seed = n_starts, seed
         self.n_starts = n_starts if candidate is not None else min(STARTS, n_starts)
         self.leakage = Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
         self.domain = Domain.of(problem)
@@ -107,7 +109,7 @@ class PathSearch:
         # reading them.
         listed = distinct([one.optimum for one in found], apart=APART)[:LISTED]
         chosen, *others = (one for one in found if any(one.optimum is other for other in listed))
-        solution, shown = self._polished(chosen)
+        solution, shown = self._shown(chosen)
         optima = [shown, *(now for one in others if (now := self._polished(one)[1]).converged)]
         if not self.domain.is_whole:
             optima = self._on_all_rows(optima)
@@ -213,12 +215,41 @@ class PathSearch:
         solution = self._minimize(alpha, mu, starts, sketch=True)
         if not np.isfinite(solution.optima[0].kurtosis):
             raise FlatRowsError.of_views(self.k)
-        crowded = self.candidate is None and self.mu != "auto"
+        crowded = self.candidate is None and self.mu != "auto" and mu >= 0
         optima = distinct(solution.optima, apart=APART) if crowded else solution.optima
+        most = 1 if self._lowest_alone(mu) else KEPT
         return [
             Found(replace(one, components=self.domain.lift(one.V).T.copy(), alpha=alpha), one.V, solution.trace)
-            for one in optima[:KEPT]
+            for one in optima[:most]
         ]
+
+    def _shown(self, one: Found) -> tuple[Solution, Optimum]:
+        """The optimum to show, brought to the tolerance.
+
+        Where separation chose among the lowest optima of the points, it is the lowest one of its point, as somebody
+        finds it who gives its α and μ.
+        """
+        if not self._lowest_alone(one.optimum.mu):
+            return self._polished(one)
+        setting = one.optimum.alpha, one.optimum.mu
+        solution = solve_at(
+            self.problem,
+            *setting,
+            seed=self.seed,
+            n_starts=self.all_starts,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=self.callback,
+        )
+        self.n_evaluations += solution.n_evaluations
+        found = replace(one, optimum=replace(solution.optima[0], mu=one.optimum.mu))
+        return solution, self._scored(found).optimum
+
+    def _lowest_alone(self, mu: float) -> bool:
+        """Whether the lowest optimum of a point stands for it: beside rows that are known, but for minorities and for
+        the leading axes of many columns, where lower optima fit chance.
+        """
+        return self.candidate is None and self.domain.is_whole and mu >= 0
 
     def _polished(self, one: Found) -> tuple[Solution, Optimum]:
         """An optimum brought to the tolerance, with the scores it had."""

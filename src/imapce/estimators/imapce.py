@@ -240,6 +240,7 @@ class IMAPCE(HalvedFits, LinearView):
         if alpha == "ratio":
             ratio = weight_by_ratio(problem)
             alpha, remark = ratio.alpha, CAPPED if ratio.capped else ""
+        seed = int(self._generator().randint(2**31 - 1))
         if self._walks:
             search = PathSearch(
                 problem,
@@ -248,6 +249,7 @@ class IMAPCE(HalvedFits, LinearView):
                 alpha=alpha,
                 mu=self.mu,
                 n_starts=self.n_starts,
+                seed=seed,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 callback=callback,
@@ -259,7 +261,7 @@ class IMAPCE(HalvedFits, LinearView):
                 float(alpha) if problem.Y.any_known else 0.0,
                 "paper" if isinstance(self.mu, str) else self.mu,
                 n_starts=self.n_starts,
-                seed=int(self._generator().randint(2**31 - 1)),
+                seed=seed,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 callback=callback,
