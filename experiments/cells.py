@@ -23,7 +23,7 @@ import numpy as np
 
 from imapce.common.whole_files import whole_file
 
-# The package itself lists its lazy public names, and a session can draw itself and open its page: none computes anything.
+# The package itself lists its lazy public names, and a session can draw itself or open its page: none of it computes.
 SHOWING = ("imapce.plotting", "imapce.app", "imapce.anndata")
 
 

@@ -40,7 +40,7 @@ ADDED = (
 )
 NAMES = (*DEVELOPMENT, *ADDED)
 GROUPS = {"development": DEVELOPMENT, "added": ADDED}
-# What one knows about a row before one looks, never a feature: vowel's by name, in the tables added by what it begins with.
+# What one knows about a row before one looks, and never a feature: in vowel by these names, elsewhere by a prefix.
 KNOWN_COLUMNS = ("speaker", "sex")
 KNOWN_PREFIX = "known_"
 MISSING_SHARE = 0.05
