@@ -11,6 +11,7 @@ import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,13 @@ def corrected(method: str, X: Array, batch: Any, most: int = MOST_AXES) -> Corre
         return Corrected(harmony(in_axes(Z, most), batch), None)
     columns = COLUMNS[method](Z, batch)
     return Corrected(in_axes(columns, most), columns)
+
+
+@cache
+def warm_up(method: str) -> None:
+    """Import and compile what a way needs, so that the seconds of its first table are its own."""
+    rng = np.random.default_rng(0)
+    corrected(method, rng.standard_normal((60, 4)), np.arange(60) % 2)
 
 
 def plane(method: str, X: Array, batch: Any) -> Array:
