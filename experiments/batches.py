@@ -60,7 +60,7 @@ def ours(X: Any, batch: Any) -> tuple[np.ndarray, np.ndarray, str]:
 
 
 def _corrected(run: Run, case: Case, method: str) -> dict[str, Any]:
-    """The cell of one corrected space, its seconds of the processor, and the error of its columns where that is known."""
+    """The cell of one corrected space, its seconds of the processor, and the error of its columns where it is known."""
 
     def compute() -> dict[str, Any]:
         if method != OURS:
