@@ -1,18 +1,15 @@
-"""How a space without its batch is judged: neighbours, Leiden's clusters, scores of scib-metrics, corrected columns.
+"""How a space without its batch is judged: neighbours, Leiden's clusters, corrected columns.
 
 Nothing here imports imapce, so that finished cells outlive every change of ours.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from sklearn.neighbors import NearestNeighbors
 
 from experiments import rivals
 from experiments.judging import judged, told_rows
@@ -20,10 +17,6 @@ from experiments.judging import judged, told_rows
 Array = NDArray[np.float64]
 
 LEIDEN = "Leiden"
-SCIB = "scib_metrics"
-SCIB_NEIGHBOURS = 90
-# Titles of what scib-metrics gives: all from 0 to 1, more is better.
-SCIB_SCORES = ("silhouette of labels", "silhouette of batches", "iLISI", "cLISI", "connected")
 
 
 def scores(space: Array, looked_for: Any, batch: Any) -> dict[str, float]:
@@ -39,37 +32,6 @@ def scores(space: Array, looked_for: Any, batch: Any) -> dict[str, float]:
         found["Leiden ARI"] = float(adjusted_rand_score(looked_for, labels))
         found["Leiden NMI"] = float(normalized_mutual_info_score(looked_for, labels))
     return found
-
-
-def is_scib_installed() -> bool:
-    return importlib.util.find_spec(SCIB) is not None
-
-
-def scib_missing() -> str:
-    """A sentence where scib-metrics is not installed; empty where it is."""
-    if is_scib_installed():
-        return ""
-    return 'Scores of scib-metrics left out: it is not installed; `pip install "imapce[scib]"` brings it, with JAX.'
-
-
-def scib_scores(space: Array, looked_for: Any, batch: Any) -> dict[str, float]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import scib_metrics
-        from scib_metrics.nearest_neighbors import NeighborsResults
-
-        labels, batches = (np.unique(np.asarray(one), return_inverse=True)[1] for one in (looked_for, batch))
-        count = min(SCIB_NEIGHBOURS, len(space) - 1)
-        distances, indices = NearestNeighbors(n_neighbors=count).fit(space).kneighbors(space)
-        near = NeighborsResults(indices=indices, distances=distances)
-        values = (
-            scib_metrics.silhouette_label(space, labels),
-            scib_metrics.silhouette_batch(space, labels, batches),
-            scib_metrics.ilisi_knn(near, batches),
-            scib_metrics.clisi_knn(near, labels),
-            scib_metrics.graph_connectivity(near, labels),
-        )
-    return {title: float(value) for title, value in zip(SCIB_SCORES, values, strict=True)}
 
 
 def column_errors(columns: Array, truth: Array, shifted: NDArray[np.bool_]) -> dict[str, float]:

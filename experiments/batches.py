@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
-from experiments import batch_scores, correcting
+from experiments import batch_scib, batch_scores, correcting
 from experiments.batch_cases import Case, cases
 from experiments.results import Row
 from experiments.running import Run
@@ -45,7 +45,7 @@ def batches(run: Run) -> list[Row]:
     ]
     for block in blocks:
         block.show(run.console)
-    for lacking in (correcting.missing(), batch_scores.scib_missing()):
+    for lacking in (correcting.missing(), batch_scib.missing()):
         if lacking:
             run.console.print(lacking, highlight=False, markup=False, soft_wrap=True)
     write("batches", f"Batches ({len(asked)} cases, {os.cpu_count()} cores)", blocks, run.folder)
@@ -101,11 +101,11 @@ def _judged(run: Run, case: Case, method: str) -> dict[str, Any]:
         "experiments.batch_scores",
         lambda: batch_scores.scores(space, case.looked_for, case.batch),
     )
-    if batch_scores.is_scib_installed():
+    if batch_scib.is_installed():
         found = found | run.cells.recall(
             {**settings, "what": "scib"},
-            "experiments.batch_scores",
-            lambda: batch_scores.scib_scores(space, case.looked_for, case.batch),
+            "experiments.batch_scib",
+            lambda: batch_scib.scores(space, case.looked_for, case.batch),
         )
     if case.alone:
         found = found | run.cells.recall(
@@ -122,7 +122,7 @@ def _judged(run: Run, case: Case, method: str) -> dict[str, Any]:
 def _spaces(found: dict[str, dict[str, dict[str, Any]]], methods: list[str]) -> list[Block]:
     """One block for each score, all cases and their mean; seconds last."""
     first = next(iter(found.values()))[OURS]
-    keys = [one for one in (*BY_NEIGHBOURS, *batch_scores.SCIB_SCORES, "seconds") if one in first]
+    keys = [one for one in (*BY_NEIGHBOURS, *batch_scib.TITLES, "seconds") if one in first]
     made = []
     for key in keys:
         rows: list[list[Cell]] = [
