@@ -174,17 +174,17 @@ def _held_by_one(run: Run, case: Case, methods: list[str]) -> Block:
 
 
 def _words(run: Run, asked: list[Case]) -> Block:
-    """Batches that tell what is looked for: how much, which classes are in one batch only, what our fit says of it."""
+    """Batches that tell what is looked for: how much, what is in one batch only, what our fit says of it."""
     rows: list[list[Cell]] = []
     for case in asked:
         shared = float(normalized_mutual_info_score(case.batch, case.looked_for))
         if shared < CONFOUNDED:
             continue
-        rows.append(
-            [case.title, shared, crossed(case.batch, case.looked_for), str(_corrected(run, case, OURS)["words"])]
-        )
+        only = crossed(case.batch, case.looked_for), crossed(case.looked_for, case.batch)
+        rows.append([case.title, shared, *only, str(_corrected(run, case, OURS)["words"])])
     note = f"Cases in which batch and what is looked for share an NMI of at least {CONFOUNDED}."
-    return Block("Confounded designs", ("case", "NMI", "classes in one batch only", "what the fit says"), rows, note)
+    head = ("case", "NMI", "classes in one batch only", "batches of one class only", "what the fit says")
+    return Block("Confounded designs", head, rows, note)
 
 
 def crossed(batch: Any, looked_for: Any) -> str:
