@@ -23,6 +23,9 @@ import numpy as np
 
 from imapce.common.whole_files import whole_file
 
+# The package itself lists its lazy public names, and a session can draw itself or open its page: none of it computes.
+SHOWING = ("imapce.plotting", "imapce.app", "imapce.anndata")
+
 
 class Cells:
     """A folder of finished cells."""
@@ -59,8 +62,7 @@ def fingerprint(module: str) -> str:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        # The package itself lists its lazy public names, and a session can draw itself: neither computes anything.
-        if name in trees or name == "imapce" or name.startswith("imapce.plotting"):
+        if name in trees or name == "imapce" or name.startswith(SHOWING):
             continue
         try:
             spec = importlib.util.find_spec(name)

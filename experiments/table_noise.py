@@ -12,11 +12,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from experiments import rivals, table_suite
 from experiments.cells import fingerprint
+from experiments.judging import accuracy
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, mean
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import Exploration
-from imapce.metrics import knn_accuracy
 
 Array = NDArray[np.float64]
 
@@ -121,7 +121,7 @@ def _wide_scores(seed: int) -> dict[str, Any]:
         model = IMAPCE(random_state=seed).fit(table_suite.noise("Gaussian", table_suite.WIDE, seed))
     said = [model.stop_reason_, *(str(one.message) for one in heard)]
     return {
-        "view": knn_accuracy(view, classes, 15),
-        "PCA": knn_accuracy(rivals.pca_plane(X), classes, 15),
+        "view": accuracy(view, classes),
+        "PCA": accuracy(rivals.pca_plane(X), classes),
         "said": " ".join(said),
     }

@@ -9,8 +9,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments import (
+    batch_cases,
+    batch_scores,
+    batches,
+    correcting,
+    judging,
+    known,
+    known_cells,
+    paper,
+    rivals,
+    stories,
+    table_blocks,
+    table_explorations,
+    table_known,
+    table_noise,
+    table_suite,
+    table_views,
+)
 from experiments import cells as cells_module
-from experiments import paper, rivals, table_blocks, table_noise, table_suite, table_views
+from experiments.__main__ import EXPERIMENTS, experiment
 from experiments.cells import Cells, fingerprint
 from experiments.methods import IMAPCE_PAPER, view
 from experiments.problems import ADULT_PRIORS, TABLE_1, Problem
@@ -147,7 +165,13 @@ def test_hyper_parameters_come_from_the_papers_ranges() -> None:
     assert all(0 <= one["tau_in"] < one["tau_out"] <= 1 and 0.5 <= one["omega"] <= 0.99 for one in draws)
 
 
-@pytest.mark.parametrize("module", [rivals, table_blocks, table_noise, table_suite], ids=lambda one: one.__name__)
+DOCUMENTED = (
+    *(batch_cases, batch_scores, batches, correcting, judging, known, rivals, stories),
+    *(table_blocks, table_noise, table_suite),
+)
+
+
+@pytest.mark.parametrize("module", DOCUMENTED, ids=lambda one: one.__name__)
 def test_examples_of_the_suite_run(module: object) -> None:
     failed, tried = doctest.testmod(module, extraglobs={"np": np})
     assert tried > 0
@@ -160,6 +184,8 @@ def test_examples_of_the_suite_run(module: object) -> None:
         pytest.param("vowel", (990, 10), 11, marks=pytest.mark.data("tables/vowel.csv.gz")),
         pytest.param("zoo", (101, 16), 7, marks=pytest.mark.data("tables/zoo.csv.gz")),
         pytest.param("ionosphere", (351, 34), 2, marks=pytest.mark.data("tables/ionosphere.csv.gz")),
+        pytest.param("penguins", (333, 4), 3, marks=pytest.mark.data("tables/penguins.csv.gz")),
+        pytest.param("mouse", (1080, 28), 8, marks=pytest.mark.data("tables/mouse.csv.gz")),
         ("wine", (178, 13), 3),
     ],
 )
@@ -176,6 +202,19 @@ def test_a_table_is_its_features_and_its_classes(name: str, shape: tuple[int, in
 def test_who_speaks_is_known_about_a_vowel_and_no_feature() -> None:
     known = table_suite.read("vowel").known
     assert {name: len(np.unique(values)) for name, values in known.items()} == {"speaker": 15, "sex": 2}
+
+
+@pytest.mark.data("tables/mouse.csv.gz")
+def test_what_begins_with_known_is_known_and_no_feature() -> None:
+    known_of = {name: len(np.unique(values)) for name, values in table_suite.read("mouse").known.items()}
+    assert known_of == {"genotype": 2, "treatment": 2, "behaviour": 2}
+
+
+def test_the_suite_is_of_27_tables_in_two_groups() -> None:
+    assert [len(names) for names in table_suite.GROUPS.values()] == [14, 13]
+    assert len(set(table_suite.NAMES)) == 27
+    assert set(table_known.HIDDEN) < set(table_known.CLASS_KNOWN) < set(table_suite.NAMES)
+    assert len(table_known.CLASS_KNOWN) == 13
 
 
 def test_nuisance_columns_come_beside_the_features_and_some_values_are_gone() -> None:
@@ -209,7 +248,7 @@ def test_many_columns_are_shown_to_rivals_in_their_first_axes() -> None:
 
 def test_the_best_optimum_is_at_least_the_view_itself() -> None:
     table = table_suite.read("iris")
-    scores = table_views.our_scores(table.X, table.classes, np.ones(150, dtype=bool), 0, None, "error")
+    scores = table_views.our_scores(table.X, table.classes, np.ones(150, dtype=bool), None, "error")
     assert scores[table_views.BEST] >= scores[table_views.OURS] > 0.8
 
 
@@ -235,3 +274,151 @@ def test_what_is_wanted_stands_beside_what_is_seen(tmp_path: Path) -> None:
     assert "| less | ≤ 0.1 | 0.200 | no |  |" in text
     with open(tmp_path / "tables.csv", newline="") as stream:
         assert next(csv.DictReader(stream)) == {"block": "Views", "row": "iris", "column": "ours", "value": "0.95"}
+
+
+def test_every_experiment_is_there_by_its_name() -> None:
+    for name in EXPERIMENTS:
+        if name != "figures":
+            assert experiment(name).__name__ == name
+
+
+def test_views_are_judged_with_five_neighbours_where_rows_are_few() -> None:
+    assert (judging.neighbours(150), judging.neighbours(151)) == (5, 15)
+    view = np.random.default_rng(0).standard_normal((120, 2))
+    labels = np.repeat(["a", "b"], [60, 60])
+    assert 0.3 < judging.accuracy(view, labels) < 0.7
+    assert judging.accuracy(view + 20 * (labels == "b")[:, None], labels) == 1.0
+    assert judging.accuracy(view, labels) == judging.accuracy(view, labels)
+
+
+def test_within_counts_only_classes_of_the_known_that_hold_enough() -> None:
+    rng = np.random.default_rng(0)
+    looked_for = np.tile(["x", "y"], 50)
+    known_of = np.repeat(["many", "few"], [80, 20])
+    apart = rng.standard_normal((100, 1)) + 20 * (looked_for == "y")[:, None]
+    # In the class of 20 rows nothing can be told, which would pull the mean down if it counted.
+    apart[80:] = 0.0
+    assert judging.within(apart, looked_for, known_of) == 1.0
+    assert np.isnan(judging.within(apart, looked_for, looked_for))
+
+
+def test_a_planted_batch_is_confounded_with_the_class_and_shifts_every_column() -> None:
+    story = stories.tell("iris", stories.PLANTED, "class")
+    share = [np.mean(story.known[story.looked_for == one] == "1") for one in ("0", "1", "2")]
+    assert share[1] > 0.5 > max(share[0], share[2])
+    Z = correcting.standardised(table_suite.read("iris").X)
+    shift = (story.X - Z)[story.known == "1"]
+    assert np.ptp(shift, axis=0) == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(story.X[story.known == "0"], Z[story.known == "0"], atol=1e-12)
+    assert len(stories.STORIES) == 12
+
+
+def batch_of_two_kinds(n_rows: int = 240) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of two kinds in two batches; the batch moves them as far as the kinds are apart."""
+    rng = np.random.default_rng(0)
+    kind, batch = np.arange(n_rows) % 2, (np.arange(n_rows) // 2) % 2
+    X = rng.standard_normal((n_rows, 4)) + 8 * np.outer(kind, [1, 1, 0, 0]) + 8 * np.outer(batch, [0, 0, 1, 1])
+    return X, kind.astype(str), batch.astype(str)
+
+
+@pytest.mark.parametrize("method", correcting.METHODS)
+def test_every_way_takes_the_batch_and_leaves_the_kinds(method: str) -> None:
+    if not correcting.is_installed(method):
+        pytest.skip(f"{' and '.join(correcting.NEEDS[method])} are not installed")
+    X, kind, batch = batch_of_two_kinds()
+    found = correcting.corrected(method, X, batch)
+    scores = batch_scores.scores(found.space, kind, batch)
+    assert scores["content"] > 0.9
+    # Of few rows in few columns Harmony leaves more than the others.
+    most = {correcting.NOTHING: 1.0, correcting.HARMONY: 0.9}.get(method, 0.75)
+    assert scores["read back"] <= most
+    if method == correcting.NOTHING:
+        assert scores["read back"] > 0.95
+    # Harmony corrects components: there are no columns to be had.
+    assert (found.columns is None) == (method == correcting.HARMONY)
+
+
+def test_ours_gives_back_the_columns_a_batch_was_planted_in() -> None:
+    rng = np.random.default_rng(0)
+    kind = np.repeat(["x", "y"], 100)
+    rows = rng.standard_normal((200, 6)) + 6 * (kind == "y")[:, None] * [1, 1, 0, 0, 0, 0]
+    case = batch_cases.planted("small", rows, kind, (0.8, 0.2), n_shifted=3)
+    assert case.truth is not None
+    assert case.shifted is not None
+    _, columns, words = batches.ours(case.X, case.batch)
+    ours = batch_scores.column_errors(columns, case.truth, case.shifted)
+    before = batch_scores.column_errors(case.X, case.truth, case.shifted)
+    assert ours["shifted"] < 0.5 * before["shifted"]
+    assert before["others"] < 1e-12 < before["shifted"]
+    assert "read back" in words
+
+
+def test_what_is_not_installed_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert correcting.missing((correcting.MEANS,)) == ""
+    monkeypatch.setitem(correcting.NEEDS, correcting.MEANS, ("no_such_library",))
+    words = correcting.missing((correcting.MEANS,))
+    assert "no_such_library" in words
+    assert "imapce[batches]" in words
+    assert words.count(". ") == 0
+
+
+def test_a_class_that_vanishes_among_others_is_not_apart() -> None:
+    X, kind, _ = batch_of_two_kinds()
+    assert batch_scores.apart(X, kind, "1")["told"] == 1.0
+    noise = np.random.default_rng(0).standard_normal(X.shape)
+    assert batch_scores.apart(noise, kind, "1")["told"] < 0.8
+
+
+def test_a_story_is_told_by_views_and_clusters_and_kept_as_cells(tmp_path: Path) -> None:
+    X, kind, batch = batch_of_two_kinds()
+    story = stories.Story("small", "batch", "kind", X, batch, kind)
+    run = Run(Cells(tmp_path), tmp_path, Console(file=io.StringIO()))
+    scores = known_cells.our_view(run, story)
+    assert scores["content"] > 0.95
+    assert scores["read back"] < 0.75
+    plain = known_cells.plain_view(run, story, correcting.NOTHING)
+    assert plain["read back"] > 0.95
+    labels = known_cells.our_clusters(run, story)
+    assert len(set(zip(labels.tolist(), kind.tolist(), strict=True))) == 2
+    assert known.of_one_class(labels, batch, kind) == []
+    assert {len(np.unique(batch[labels == one])) for one in np.unique(labels)} == {2}
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.data("tables/mouse.csv.gz")
+def test_random_labels_are_tried_on_ten_tables() -> None:
+    assert known.random_tables() == [
+        *("biopsy", "crabs", "ecoli", "glass", "iris", "olive", "penguins", "vehicle", "vowel", "yeast_genes")
+    ]
+
+
+def test_a_category_by_two_doors_is_one_answer(tmp_path: Path) -> None:
+    X, classes = table_suite.planted(0, n_rows=240, n_columns=4, distance=9.0)
+    batch = (np.random.default_rng(0).random(240) < 0.5).astype(int)
+    table = table_suite.Table("small", X + 3 * batch[:, None], classes, {"batch": batch.astype(str)})
+    cell = known_cells.doors(Run(Cells(tmp_path), tmp_path, Console(file=io.StringIO())), table, "batch")
+    assert cell["angle"] < 1e-3
+    assert cell["agreement"] == 1.0
+
+
+def test_explorations_are_summed_up_by_group() -> None:
+    scores = table_explorations.Scores(0.5, 0.4, 3.0, 1.0, 0.1)
+    found = {
+        method: dict.fromkeys(table_suite.NAMES, scores)
+        for method in (table_explorations.OURS, table_explorations.PAPER, *rivals.CLUSTERERS)
+    }
+    groups = [table_explorations.of_group(found, group) for group in table_suite.GROUPS]
+    assert [len(one[table_explorations.OURS]) for one in groups] == [14, 13]
+    assert [line.what.split(":")[0] for line in table_explorations.wanted(found)] == ["development"] * 6 + ["added"] * 6
+
+
+def test_views_far_below_pca_are_counted_and_named() -> None:
+    plain = {
+        method: dict.fromkeys(table_suite.NAMES, 0.9)
+        for method in (table_views.OURS, table_views.PCA, table_views.PAPER, table_views.BEST)
+    }
+    plain[table_views.OURS] |= {"iris": 0.8, "wine": 0.87}
+    lines = {line.what: line for line in table_views.wanted({table_views.PLAIN: plain})}
+    far = lines["tables more than 0.03 below PCA, of 27"]
+    assert (far.seen, far.holds, far.where) == (1.0, True, "iris -0.100")
+    assert lines["views, mean of 14 development tables"].holds
