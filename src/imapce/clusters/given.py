@@ -22,6 +22,8 @@ from imapce.clusters.space import Space, effect_of
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
+from imapce.rows.base import Moments
+from imapce.rows.standardized import StandardizedRows
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -108,10 +110,18 @@ def effect_on_columns(problem: Problem, space: Space, found: Choice, final: Labe
         inverse = np.divide(1.0, Z.scale, out=np.zeros_like(Z.scale), where=Z.scale > 0)
         return (inverse[:, None] * total)[:d].T
 
-    B = effect_of(known, products, shares)
+    squares = len(known) * _squares(chosen.moments(), Z)[:d]
+    B = effect_of(known, products, squares, shares)
     # Erased columns and labels bind the axes of views; clusters are free of all they explain. So is a column that the
     # known tells wholly, such as itself, whatever the clusters are.
-    alone = effect_of(known, products)
+    alone = effect_of(known, products, squares)
     B = np.where(told.erased[:, None] | ~told.rest.informative, alone, B)
     inverse = np.divide(1.0, Z.scale[told.places], out=np.zeros(len(B)), where=Z.scale[told.places] > 0)
     return told.effect(inverse[:, None] * B * Z.scale[:d])
+
+
+def _squares(moments: Moments, Z: StandardizedRows) -> Array:
+    """The mean squares of some rows in the standardisation of all."""
+    away = moments.mean - (Z.mean - Z.rows.origin)
+    scale = np.where(Z.scale > 0, Z.scale, np.inf)
+    return (moments.variance + away**2) / scale**2

@@ -14,8 +14,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import f as f_distribution
 
-from imapce.clusters.agreement import shared_weights
+from imapce.clusters.agreement import BEYOND, shared_weights
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.rows.given import RowsGiven
@@ -79,7 +80,9 @@ class Space:
         known = Z.known(chosen)[order] if isinstance(Z, RowsGiven) else np.zeros((len(drawn), 0))
         directions, sources = _directions(problem, Z)
         values = Z.project(directions, chosen)[order]
-        alone = effect_of(known, lambda D: D.T @ values) if known.shape[1] else known[:0].T @ values[:0]
+        alone = np.zeros((0, values.shape[1]))
+        if known.shape[1]:
+            alone = effect_of(known, lambda D: D.T @ values, np.sum(values**2, axis=0))
         shared = sources is None
         if sources is not None:
             agreed, shared = _agreed(values - known @ alone, sources)
@@ -162,7 +165,9 @@ class Space:
 
         values ≈ shares·m + known·B, by least squares that lean on B = 0.
         """
-        return replace(self, effect=effect_of(self.known, lambda D: D.T @ self.values, shares))
+        values = self.values
+        effect = effect_of(self.known, lambda D: D.T @ values, np.sum(values**2, axis=0), shares)
+        return replace(self, effect=effect)
 
     def leading(self, axes: int) -> Space:
         """The same rows in their leading axes alone."""
@@ -186,11 +191,13 @@ def coordinates(rows: Rows, components: Array, mean: Array, scale: Array) -> Arr
     return rows.project(W, (mean - rows.origin) @ W)
 
 
-def effect_of(known: Array, products: Callable[[Array], Array], shares: Array | None = None) -> Array:
+def effect_of(known: Array, products: Callable[[Array], Array], squares: Array, shares: Array | None = None) -> Array:
     """B (q, c) of values (m, c) ≈ shares·m + known·B, by least squares; without shares, of one cluster.
 
-    `products(D)` is Dᵀ·values for D (m, r): the values themselves may lie anywhere. What clusters could tell as well as
-    the known stays with the known: B leans on what it explains alone. It is taken in the directions of its span at unit
+    `products(D)` is Dᵀ·values for D (m, r) and `squares` (c,) are Σ values²: the values themselves may lie anywhere.
+    What clusters could tell as well as the known stays with the known: B leans on what it explains alone. A column of
+    which an F-test finds the known to tell nothing beyond chance is left as it is: a label that says nothing would give
+    every class of a nearly constant column a value of its own. The known is taken in the directions of its span at unit
     variance, so that only what it tells counts and not how it is written: a class as 0/1, a category with or without
     its last level.
     """
@@ -199,17 +206,31 @@ def effect_of(known: Array, products: Callable[[Array], Array], shares: Array | 
     kept = variances > 1e-10 * max(float(variances[-1]), np.finfo(np.float64).tiny)
     whiten = axes[:, kept] / np.sqrt(variances[kept])
     L = known @ whiten
+    r = L.shape[1]
 
     def regression(beside: Array, leaning: float, of: Callable[[Array], Array]) -> Array:
         design = np.column_stack([beside, L])
-        lean = np.append(np.full(beside.shape[1], 1e-6), np.full(L.shape[1], leaning))
+        lean = np.append(np.full(beside.shape[1], 1e-6), np.full(r, leaning))
         return np.linalg.solve(design.T @ design + np.diag(lean), of(design))[beside.shape[1] :]
 
-    alone = regression(np.ones((m, 1)), 0.0, products)
-    if shares is None:
-        return whiten @ alone
-    given_back = regression(shares, LEANING, lambda D: products(D) - D.T @ L @ alone)
-    return whiten @ (alone + given_back)
+    def left(design: Array) -> Array:
+        """Σ of what least squares on a design leave of every column."""
+        shared = products(design)
+        solved = np.linalg.pinv(design.T @ design, rcond=1e-10, hermitian=True) @ shared
+        return np.maximum(squares - np.einsum("rc,rc->c", shared, solved), 0.0)
+
+    one = np.ones((m, 1))
+    alone = regression(one, 0.0, products)
+    B, beside = alone, one
+    if shares is not None:
+        B, beside = alone + regression(shares, LEANING, lambda D: products(D) - D.T @ L @ alone), shares
+    tells = np.zeros(len(squares), dtype=bool)
+    for of in [one] if shares is None else [one, beside]:
+        without, both = left(of), left(np.column_stack([of, L]))
+        free = max(m - of.shape[1] - r, 1)
+        ratio = (without - both) / r / np.maximum(both / free, 1e-12 * squares + np.finfo(np.float64).tiny)
+        tells |= f_distribution.sf(ratio, r, free) < BEYOND / max(len(squares), 1)
+    return whiten @ (B * tells)
 
 
 def searched_axes(problem: Problem, excluded: Array, most: int | None = None) -> Array:

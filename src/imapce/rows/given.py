@@ -10,14 +10,12 @@ small matrix.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce.rows.base import Array
-from imapce.rows.ordering import key_directions, order_of_points
-from imapce.rows.standardized import LARGEST_FACTOR, ORDERED_ROWS, QuadraticForm, StandardizedRows
+from imapce.rows.standardized import LARGEST_FACTOR, QuadraticForm, StandardizedRows
 
 Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -113,14 +111,13 @@ class RowsGiven(StandardizedRows):
     def quartic(self, W: Array) -> Array:
         return self._back(self.beside.quartic(self.frame(W)))
 
-    @cached_property
-    def content_order(self) -> Ints:
-        # By what is not known alone: the same rows come first whether the known is a column or a label beside them.
-        if self.n_rows > ORDERED_ROWS:
-            return np.arange(self.n_rows)
-        keys = np.zeros((self.beside.n_features, 2))
-        keys[: self.n_features][self.informative] = key_directions(int(self.informative.sum()))
-        return order_of_points(self.beside.unfolded.project_exactly(keys))
+    def project_exactly(self, V: Array) -> Array:
+        """The rows as they are, less nothing: their order is to be that of rows of which nothing is known, whether the
+        known is a column or a label beside them.
+        """
+        beside = np.zeros((self.beside.n_features, V.shape[1]))
+        beside[: self.n_features] = V
+        return self.beside.project_exactly(beside)
 
     def _back(self, G: Array) -> Array:
         """[I | −Bᵀ]G: what a frame's part (..., d + q, k) of the rows beside means for the columns (..., d, k)."""

@@ -206,7 +206,10 @@ class StandardizedRows:
         """
         if self.n_rows > ORDERED_ROWS:
             return np.arange(self.n_rows)
-        return order_of_points(self.project_exactly(key_directions(self.n_features)))
+        # Columns that do not vary have no say, so that those which are known may be left out without another order.
+        keys = np.zeros((self.n_features, 2))
+        keys[self.informative] = key_directions(int(self.informative.sum()))
+        return order_of_points(self.project_exactly(keys))
 
     def project_exactly(self, V: Array) -> Array:
         """ZV (n, c) to rounding of float64, where the order of the results is what is asked for."""
