@@ -4,15 +4,16 @@
 minority: a high kurtosis shows parts of less than 21 %, a low one cannot. Of the optima of a point, and then of all
 points, the one in which the clusters are seen best is shown (`choice/seen.py`).
 
-Beside a background or known rows α runs over multiples of tr XᵀX / tr YᵀY, at which the known weighs as much as the
-data, and the optimum that falls apart most clearly is shown (`choice/score.py`): the background tells what else could
-split the rows, and clusters of all directions know nothing of it.
+Rows that are known weigh as much as the data, α = tr XᵀX / tr YᵀY, and the clusters of the others choose. Beside a
+background α runs over multiples of that, and the optimum that falls apart most clearly is shown (`choice/score.py`):
+the background tells what else could split the rows, and clusters of all directions know nothing of it.
 
 Starts are the same whatever the seed, so that a table has one view.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,7 +80,6 @@ class PathSearch:
         alpha: float | str = "auto",
         mu: float | str = "auto",
         n_starts: int = 10,
-        seed: int = 0,
         tol: float = 1e-6,
         max_iter: int = 500,
         callback: Callback = None,
@@ -88,7 +88,7 @@ class PathSearch:
         self.alpha, self.mu = "auto" if alpha == np.inf else alpha, mu
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
         self.candidate = candidate
-        self.all_starts, self.seed = n_starts, seed
+        self.all_starts = n_starts
         self.n_starts = n_starts if candidate is not None else min(STARTS, n_starts)
         self.leakage = Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
         self.domain = Domain.of(problem)
@@ -132,10 +132,12 @@ class PathSearch:
         One is chosen of every point before points are compared, so that its μ alone leads to it again.
         """
         onlooker = Onlooker(self.problem, candidate)
+        # Rows that are known weigh as much as the data: beside their clusters other weights show no more.
+        alpha = np.inf if not self.problem.Y.any_known else self._weights((1.0,))[0]
         best: list[Found] = []
         rest: list[Found] = []
         for mu in self._mus(candidate):
-            here = [replace(one, sight=onlooker.look(one.optimum.V)) for one in self._walk(np.inf, mu)]
+            here = [replace(one, sight=onlooker.look(one.optimum.V)) for one in self._walk(alpha, mu)]
             chosen = clearest([one.sight for one in here if one.sight is not None])
             best.append(here.pop(chosen))
             rest += here
@@ -165,7 +167,7 @@ class PathSearch:
 
     def _by_separation(self) -> list[Found]:
         """Every optimum, the one that falls apart most clearly first."""
-        alphas, scale = self._alphas, self._scale
+        alphas, scale = self._weights(ALPHAS), self._scale
         if self.mu == "auto":
             mus = [scale * factor for factor in MUS] if scale else [0.0]
             points = [(alpha, mu) for alpha in alphas for mu in mus]
@@ -184,13 +186,13 @@ class PathSearch:
             found = [self._scored(one, minorities=True) for one in found]
         return sorted(found, key=lambda one: -one.optimum.score)
 
-    @property
-    def _alphas(self) -> list[float]:
+    def _weights(self, factors: Sequence[float]) -> list[float]:
+        """α, so many times that at which the known weighs as much as the data; or the one that is given."""
         if self.alpha != "auto":
             return [float(self.alpha) if self.problem.Y.any_known else 0.0]
         # A prior whose rows vary in nothing the view could show weighs nothing, whatever α.
         weight = sum(w * form.trace for w, form in self.domain.known)
-        return [a * self.domain.X.trace / weight for a in ALPHAS] if weight > 0 else [0.0]
+        return [a * self.domain.X.trace / weight for a in factors] if weight > 0 else [0.0]
 
     def _separated(self, alpha: float, mu: float) -> list[Found]:
         return [self._scored(one) for one in self._walk(alpha, mu)]
@@ -226,8 +228,7 @@ class PathSearch:
     def _shown(self, one: Found) -> tuple[Solution, Optimum]:
         """The optimum to show, brought to the tolerance.
 
-        Where separation chose among the lowest optima of the points, it is the lowest one of its point, as somebody
-        finds it who gives its α and μ.
+        Where rows are known it is the lowest one of its point, as somebody finds it who gives its α and μ.
         """
         if not self._lowest_alone(one.optimum.mu):
             return self._polished(one)
@@ -235,21 +236,21 @@ class PathSearch:
         solution = solve_at(
             self.problem,
             *setting,
-            seed=self.seed,
+            seed=0,
             n_starts=self.all_starts,
             tol=self.tol,
             max_iter=self.max_iter,
             callback=self.callback,
         )
         self.n_evaluations += solution.n_evaluations
-        found = replace(one, optimum=replace(solution.optima[0], mu=one.optimum.mu))
-        return solution, self._scored(found).optimum
+        scores = {name: getattr(one.optimum, name) for name in ("seen", "kept", "separation", "leakage")}
+        return solution, replace(solution.optima[0], **scores)
 
     def _lowest_alone(self, mu: float) -> bool:
         """Whether the lowest optimum of a point stands for it: beside rows that are known, but for minorities and for
         the leading axes of many columns, where lower optima fit chance.
         """
-        return self.candidate is None and self.domain.is_whole and mu >= 0
+        return self.problem.Y.any_known and self.domain.is_whole and mu >= 0
 
     def _polished(self, one: Found) -> tuple[Solution, Optimum]:
         """An optimum brought to the tolerance, with the scores it had."""

@@ -51,6 +51,34 @@ class Candidate:
     labels: Labels
     effect: Effect | None
 
+    def among(self, problem: Problem, unexplored: Mask, rows: Rows) -> Candidate:
+        """The same clusters of the rows that are still to explore, those of a later problem: `unexplored` (n,) of all
+        `rows`, which have the known labels beside them where there are some.
+        """
+        if problem.told is not None and self.effect is not None:
+            problem = problem.given(self.effect)
+        space = Space.of(problem, unexplored)
+        some = np.zeros(len(unexplored), dtype=bool)
+        some[space.places] = True
+        points = self.space.points_of(some, rows)[space.places.argsort().argsort()]
+        components = component_of(self.found.mixture, points, np.ones(len(self.found.mixture.weights), dtype=bool))
+        labels = clusters_of(self.found, self.labels)[components]
+        return replace(self, space=space, labels=np.unique(labels, return_inverse=True)[1])
+
+
+def clusters_of(found: Choice, final: Labels) -> Labels:
+    """(k,), the cluster of every component by the `final` labels (m,) of the rows it was found in; OUTLIER for none.
+
+    >>> rows = np.repeat([[0.0], [9.0]], 30, axis=0) + 0.1 * np.random.default_rng(0).standard_normal((60, 1))
+    >>> found = choose(rows)
+    >>> np.sort(clusters_of(found, found.labels)).tolist()
+    [0, 1]
+    """
+    clusters = np.full(len(found.mixture.weights), OUTLIER)
+    for component in np.unique(found.labels):
+        clusters[component] = np.bincount(final[found.labels == component]).argmax()
+    return clusters
+
 
 def candidate_of(problem: Problem, unexplored: Mask, *, watch: Watch = UNWATCHED) -> Candidate:
     """The best clusters of the rows to explore of a problem: those `unexplored` (n,) of all rows.
@@ -207,14 +235,11 @@ def split_of(
 
 def _whole(space: Space, found: Choice, final: Labels, structure: Structure) -> Partition:
     """The partition of the sample: clusters `final` (m,) made of the components found."""
-    clusters = np.full(len(found.mixture.weights), OUTLIER)
-    for component in np.unique(found.labels):
-        clusters[component] = np.bincount(final[found.labels == component]).argmax()
     labels = np.full(space.n_rows, OUTLIER)
     labels[space.places] = final
     return Partition(
         labels,
-        clusters,
+        clusters_of(found, final),
         found.mixture,
         basis=space.basis,
         mean=space.mean,

@@ -33,7 +33,6 @@ from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.estimators.stability import HalvedFits
-from imapce.priors.effect import Effect
 from imapce.priors.kinds import Prior
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
@@ -179,7 +178,7 @@ class IMAPCE(HalvedFits, LinearView):
 
         `unexplored` (n,) are the rows to explore among all of the table, where a subset is known.
         """
-        if problem.told is None and (problem.Y.any_known or not self._walks):
+        if problem.told is None and (problem.Y.is_background or not self._walks):
             return None
         if unexplored is None:
             unexplored = np.ones(len(problem.set_aside), dtype=bool)
@@ -192,23 +191,20 @@ class IMAPCE(HalvedFits, LinearView):
         problem: Problem,
         *,
         candidate: Candidate | None = None,
-        effect: Effect | None = None,
         callback: Callable[[Progress], None] | None = None,
     ) -> None:
         """Fit to a problem that is posed already, as every step of an `Exploration` does; `fit` ends here too.
 
-        A `candidate` are the clusters of its rows where they were found before, `effect` what the known does to rows
-        where that was. `callback` is called after every round of the search instead of `verbose` and may raise to
-        cancel.
+        A `candidate` are the clusters of its rows, and what the known does to them, where they were found before.
+        `callback` is called after every round of the search instead of `verbose` and may raise to cancel.
         """
         if int(problem.Z.informative.sum()) < self.n_components:
             raise FlatRowsError.of_views(self.n_components)
-        if candidate is None and effect is None:
-            candidate = self.look_for_clusters(problem)
+        candidate = self.look_for_clusters(problem) if candidate is None else candidate
         if problem.told is not None:
-            effect = candidate.effect if candidate is not None else effect
-            assert effect is not None
-            problem = problem.given(effect)
+            assert candidate is not None
+            assert candidate.effect is not None
+            problem = problem.given(candidate.effect)
             if int(problem.Z.informative.sum()) < self.n_components:
                 raise FlatRowsError.of_views(self.n_components)
         if problem.Y.erased is not None:
@@ -240,16 +236,14 @@ class IMAPCE(HalvedFits, LinearView):
         if alpha == "ratio":
             ratio = weight_by_ratio(problem)
             alpha, remark = ratio.alpha, CAPPED if ratio.capped else ""
-        seed = int(self._generator().randint(2**31 - 1))
         if self._walks:
             search = PathSearch(
                 problem,
-                # Beside rows that are known, the clusters are told by what falls apart there and not in the known.
-                candidate=None if problem.Y.any_known else candidate,
+                # A background tells what else could split the rows, and clusters of all directions know nothing of it.
+                candidate=None if problem.Y.is_background else candidate,
                 alpha=alpha,
                 mu=self.mu,
                 n_starts=self.n_starts,
-                seed=seed,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 callback=callback,
@@ -261,7 +255,7 @@ class IMAPCE(HalvedFits, LinearView):
                 float(alpha) if problem.Y.any_known else 0.0,
                 "paper" if isinstance(self.mu, str) else self.mu,
                 n_starts=self.n_starts,
-                seed=seed,
+                seed=int(self._generator().randint(2**31 - 1)),
                 tol=self.tol,
                 max_iter=self.max_iter,
                 callback=callback,

@@ -129,14 +129,23 @@ class Looking(Results):
                 number=number,
                 seed=seed,
                 watch=watch,
-                # What the known does to the rows is found once, given the clusters of all that were unexplored then.
-                effect=self._candidate_at_start(watch).effect if model.explains and self._moves else None,
+                start=self._found_at_start(model, watch),
             )
         except FlatRowsError:
             # Clusters that were found in all directions are there although no view of them alone is.
             if not (self.is_joint and self.steps) or model.n_components != self._model.n_components:
                 raise
             return self._look_back(known, number, seed)
+
+    def _found_at_start(self, model: IMAPCE, watch: Watch) -> tuple[Candidate, Rows] | None:
+        """Clusters and the effect of the known, found once, for a look after the first; None where each look finds its
+        own, as beside a background of which nothing was explained away.
+        """
+        asked = self.is_joint or any(isinstance(one, Attributes | Labels) for one in self._other_priors)
+        if not (self._moves and model.explains and asked):
+            return None
+        start = self._candidate_at_start(watch)
+        return start, self._with_labels(start)
 
     def _look_back(self, known: Mask, number: int, seed: int) -> tuple[Look, Step]:
         """Rows left that vary in too few directions for a view of their own, in that of the step before."""

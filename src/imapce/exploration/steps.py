@@ -27,7 +27,7 @@ from imapce.exploration.placing import explained_by, placed
 from imapce.exploration.record import Feature
 from imapce.exploration.refinement import AXES, REFINED_ROWS, numbered, refined
 from imapce.exploration.shown import ShownStep, clusters_of_view
-from imapce.priors.effect import Effect, Explained
+from imapce.priors.effect import Explained
 from imapce.priors.kinds import Prior
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
@@ -246,11 +246,12 @@ class Look:
         number: int,
         seed: int,
         watch: Watch,
-        effect: Effect | None = None,
+        start: tuple[Candidate, Rows] | None = None,
     ) -> tuple[Look, Step]:
         """Fit `model` to the rows given what is known; the look and the step with its views, none looked at yet.
 
-        `effect` is what the known does to the rows, where an earlier look found it.
+        `start` are the clusters of an earlier look, which go on to be those of the rows left, and all rows with the
+        labels beside them that these are told by.
         """
         model.set_params(random_state=seed)
 
@@ -260,14 +261,15 @@ class Look:
         with threads_for(rows.n_rows, rows.n_features), quiet_about_convergence():
             watch.tell(f"step {number}: looking for a view")
             problem = model.pose(rows, list(priors), reader)
-            candidate = None
-            if effect is None:
+            if start is None:
                 candidate = model.look_for_clusters(problem, ~known, watch)
-            model.solve(problem, candidate=candidate, effect=effect, callback=None if model.verbose else tell)
+            else:
+                candidate = start[0].among(problem, ~known, start[1])
+            model.solve(problem, candidate=candidate, callback=None if model.verbose else tell)
             if problem.told is not None:
-                effect = candidate.effect if candidate is not None else effect
-                assert effect is not None
-                problem = problem.given(effect)
+                assert candidate is not None
+                assert candidate.effect is not None
+                problem = problem.given(candidate.effect)
         explained = explained_by(problem, priors, rows.n_rows)
         views = tuple(
             View(

@@ -125,6 +125,11 @@ class PriorTerms:
         return columns
 
     @property
+    def is_background(self) -> bool:
+        """Whether more is weighed than rows of X: other rows, columns or labels, of which its clusters know nothing."""
+        return any(part.rows is None or part.is_background for part in self.parts)
+
+    @property
     def backgrounds(self) -> list[StandardizedRows]:
         """The Y that show what else could split the rows. Known rows of X do not: they have left Z."""
         return [part.rows for part in self.parts if part.rows is not None and part.is_background]
