@@ -95,9 +95,10 @@ def test_a_piece_that_is_too_small_goes_to_the_next_best_cluster() -> None:
     step = exploration.propose()
     assert len(step.distinctness) == 2
     assert (step.clusters[np.flatnonzero(group == 0)[97:]] >= 0).all()
-    exploration.accept(clusters=0)
+    first, second = step.numbers
+    exploration.accept(clusters=int(first))
     last = exploration.propose()
-    assert last.most_distinct == (0,)
+    assert last.most_distinct == (second,)
     exploration.accept()
     assert exploration.stop_reason == "Every row is taken."
     exploration.undo(2)
@@ -108,7 +109,7 @@ def test_what_is_left_of_all_clusters_is_outliers_where_it_is_too_small() -> Non
     X, _ = three()
     exploration = session(X, min_cluster_size=10)
     exploration.accept(mask=np.arange(288))
-    assert set(exploration.propose().clusters[288:]) <= {-1, 0}
+    assert len(set(exploration.propose().clusters[288:]) - {-1}) <= 1
     exploration = session(X, min_cluster_size=100).run()
     assert {cluster.size for cluster in exploration.clusters_} <= {100}
 
