@@ -75,7 +75,7 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
 
     Each setting has a place, ordered by α and then by μ; a line joins the best of every μ at one α. The height is what
     they were compared by: the share of rows whose nearest in the view tell their cluster; where one cluster is all
-    there is, the share of the neighbourhoods kept, 0 being chance; beside a background or known rows, or where α weighs
+    there is, the share of the neighbourhoods kept, 0 being chance; beside a background, or where α weighs
     what is known, the score separation·(1 − leakage)₊, 0 being one Gaussian cloud. The star was chosen. The dashed line
     is PCA's plane (μ = 0), chance or that cloud. Below it, where a view shows something of what α weighs, the leakage
     Σρ².
