@@ -61,11 +61,12 @@ class IMAPCE(HalvedFits, LinearView):
     Parameters
     ----------
     n_components : axes of the view, usually 2 or 3.
-    alpha : weight of the known. "auto" explains known columns and labels away (∞, which may be given as well) and tries
-        a few weights for a background; known rows weigh as much as the data. A number weighs all that is known as the paper does (0 ignores it,
-        1 is the paper's), and explains nothing away. "ratio" is gcPCA's, α = max tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the
-        best view shows as much of the known as of the data; a direction in which Y does not vary counts as one with a
-        hundredth of its mean variance, which bounds α (`stop_reason_` says where it does).
+    alpha : weight of the known. "auto" explains known columns and labels away (∞, which may be given as well), weighs
+        known rows as much as the data and tries a few weights for a background. A number weighs all that is known as
+        the paper does (0 ignores it, 1 is the paper's), and explains nothing away. "ratio" is gcPCA's, α = max
+        tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best view shows as much of the known as of the data; a direction in which Y
+        does not vary counts as one with a hundredth of its mean variance, which bounds α (`stop_reason_` says where it
+        does).
     mu : weight of the kurtosis; a number (below 0 shows parts of less than 21 % of the rows), or "paper" for the
         paper's rule (one to two orders of magnitude below the reconstruction error of contrastive PCA). "auto" tries 0
         (PCA's plane), 0.1, 1, 10 and 100 times that and, where a cluster is a minority, −1 and −10 times, and shows the
