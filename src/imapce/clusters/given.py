@@ -114,7 +114,7 @@ def effect_on_columns(problem: Problem, space: Space, found: Choice, final: Labe
     B = effect_of(known, products, squares, shares)
     # Erased columns and labels bind the axes of views; clusters are free of all they explain. So is a column that the
     # known tells wholly, such as itself, whatever the clusters are.
-    alone = effect_of(known, products, squares)
+    alone = effect_of(known, products, squares, whole=True)
     B = np.where(told.erased[:, None] | ~told.rest.informative, alone, B)
     inverse = np.divide(1.0, Z.scale[told.places], out=np.zeros(len(B)), where=Z.scale[told.places] > 0)
     return told.effect(inverse[:, None] * B * Z.scale[:d])

@@ -191,13 +191,20 @@ def coordinates(rows: Rows, components: Array, mean: Array, scale: Array) -> Arr
     return rows.project(W, (mean - rows.origin) @ W)
 
 
-def effect_of(known: Array, products: Callable[[Array], Array], squares: Array, shares: Array | None = None) -> Array:
+def effect_of(
+    known: Array,
+    products: Callable[[Array], Array],
+    squares: Array,
+    shares: Array | None = None,
+    *,
+    whole: bool = False,
+) -> Array:
     """B (q, c) of values (m, c) ≈ shares·m + known·B, by least squares; without shares, of one cluster.
 
     `products(D)` is Dᵀ·values for D (m, r) and `squares` (c,) are Σ values²: the values themselves may lie anywhere.
     What clusters could tell as well as the known stays with the known: B leans on what it explains alone. A column of
     which an F-test finds the known to tell nothing beyond chance is left as it is: a label that says nothing would give
-    every class of a nearly constant column a value of its own. The known is taken in the directions of its span at unit
+    every class of a nearly constant column a value of its own; `whole` takes it all the same. The known is taken in the directions of its span at unit
     variance, so that only what it tells counts and not how it is written: a class as 0/1, a category with or without
     its last level.
     """
@@ -224,6 +231,8 @@ def effect_of(known: Array, products: Callable[[Array], Array], squares: Array, 
     B, beside = alone, one
     if shares is not None:
         B, beside = alone + regression(shares, LEANING, lambda D: products(D) - D.T @ L @ alone), shares
+    if whole:
+        return whiten @ B
     tells = np.zeros(len(squares), dtype=bool)
     for of in [one] if shares is None else [one, beside]:
         without, both = left(of), left(np.column_stack([of, L]))

@@ -42,6 +42,7 @@ def write_model(path: str | os.PathLike[str], model: IMAPCE) -> None:
         "stop_reason_": model.stop_reason_,
         "engine_": model.engine_,
         "read_back_": model.read_back_,
+        "n_clusters_": model.n_clusters_,
         "effect": None if model.effect_ is None else _told_effect(model.effect_),
         "n_features_in_": model.n_features_in_,
         "feature_names_in_": None if names is None else [str(name) for name in names],
@@ -231,6 +232,8 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     model.engine_ = str(header.get("engine_", "dense"))
     model.read_back_ = _read_back(header.get("read_back_"))
     model.effect_ = _effect(header.get("effect"), arrays.get("effect_weights"), d)
+    count = header.get("n_clusters_")
+    model.n_clusters_ = None if count is None else int(count)
     objectives = np.where(arrays["trace_running"], arrays["trace_objectives"], np.nan)
     model.trace_ = Trace([int(e) for e in header["evaluations"]], objectives, [str(o) for o in header["outcomes"]])
     if objectives.shape != (len(model.trace_.evaluations), len(model.trace_.outcomes)):
