@@ -340,9 +340,9 @@ def test_every_way_takes_the_batch_and_leaves_the_kinds(method: str) -> None:
 
 def test_ours_gives_back_the_columns_a_batch_was_planted_in() -> None:
     rng = np.random.default_rng(0)
-    kind = np.repeat(["x", "y"], 100)
-    rows = rng.standard_normal((200, 6)) + 6 * (kind == "y")[:, None] * [1, 1, 0, 0, 0, 0]
-    case = batch_cases.planted("small", rows, kind, (0.8, 0.2), n_shifted=3)
+    kind = np.repeat(["x", "y"], 400)
+    rows = rng.standard_normal((800, 6)) + 6 * (kind == "y")[:, None] * [1, 1, 0, 0, 0, 0]
+    case = batch_cases.planted("small", rows, kind, (0.7, 0.4), n_shifted=3)
     assert case.truth is not None
     assert case.shifted is not None
     _, columns, words = batches.ours(case.X, case.batch)

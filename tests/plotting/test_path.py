@@ -229,7 +229,7 @@ def test_the_caption_of_a_score_says_where_the_view_was_found_and_what_it_is(mod
 def test_old_models_that_tell_no_clusters_keep_their_reason(models: dict[str, IMAPCE]) -> None:
     """Files written when views were compared by neighbourhoods told `kept` and a separation, and never `seen`."""
     old = copy.copy(models["nothing"])
-    before = {"seen": np.nan, "separation": 0.4, "leakage": 0.0}
+    before = {"seen": np.nan, "kept": 0.5, "separation": 0.4, "leakage": 0.0}
     old.path_ = [replace(one, **before) for one in old.path_]
     old.optima_ = [replace(one, **before) for one in old.optima_]
     old.n_clusters_ = None

@@ -117,7 +117,7 @@ def test_the_label_cannot_be_read_back_and_the_rest_is_shown_whatever_the_way() 
     for prior in (Labels(BATCH), Labels(BATCH, erase=True), BATCH, Labels(GAPS)):
         model = IMAPCE(random_state=0)
         view = model.fit_transform(X, prior=prior)
-        assert readable(view) < 0.07
+        assert readable(view) < 0.1
         assert knn_accuracy(view, KIND, 15) > 0.95
         assert model.read_back_ is not None
         for place in ("view", "clusters"):

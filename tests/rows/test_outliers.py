@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
 
 from commands import succeed
 from helpers import angle_between, grouped
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset, load_model
 from imapce.errors import InvalidValueError
+from imapce.estimators.imapce import quiet_about_convergence
 from imapce.rows.open import open_rows
 from imapce.rows.outliers import outlying_rows
 from imapce.tables.files import write_table
@@ -209,7 +211,9 @@ def test_nothing_is_set_aside_where_only_outliers_are_left_to_explore() -> None:
     X, at = with_outliers(DATA.X, "100 sd everywhere")
     known = np.ones(len(X), dtype=bool)
     known[at] = False
-    assert IMAPCE(**SETTINGS).fit(X, prior=Subset(known)).outliers_.size == 0
+    # Six rows far out are no table to converge on, which is not what is asked here.
+    with quiet_about_convergence():
+        assert IMAPCE(**SETTINGS).fit(X, prior=Subset(known)).outliers_.size == 0
 
 
 def test_the_number_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -289,7 +293,8 @@ def test_an_exploration_leaves_them_unexplored() -> None:
         expected, step = clean.propose(), session.propose()
         assert step.unexplored[at].all()
         assert (step.clusters[at] == -1).all()
-        np.testing.assert_array_equal(step.clusters[here], expected.clusters)
+        # Clusters of one size have any numbers.
+        assert adjusted_rand_score(step.clusters[here], expected.clusters) == 1.0
         assert step.clustered_from.endswith("unexplored rows but 6 gross outliers.")
         assert [f.name for f in session.accept().clusters[0].features] == [
             f.name for f in clean.accept().clusters[0].features

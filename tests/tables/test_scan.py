@@ -274,7 +274,12 @@ def test_a_fit_takes_about_as_many_passes_as_were_estimated(
     prior: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of more rows than any sample has; with fewer, every look at a sample is a pass."""
-    for sampled in ("choice.path.SEARCHED_ROWS", "choice.planes.SAMPLED", "choice.known.READ_ROWS"):
+    for sampled in (
+        "choice.domain.SEARCHED_ROWS",
+        "choice.score.SEARCHED_ROWS",
+        "choice.read_back.READ_ROWS",
+        "clusters.space.SAMPLE",
+    ):
         monkeypatch.setattr(f"imapce.{sampled}", 500)
     monkeypatch.setattr("imapce.rows.standardized.ORDERED_ROWS", 500)
     monkeypatch.setattr("imapce.rows.outliers.SAMPLED_ROWS", 500)

@@ -69,10 +69,9 @@ class Candidate:
 def clusters_of(found: Choice, final: Labels) -> Labels:
     """(k,), the cluster of every component by the `final` labels (m,) of the rows it was found in; OUTLIER for none.
 
-    >>> rows = np.repeat([[0.0], [9.0]], 30, axis=0) + 0.1 * np.random.default_rng(0).standard_normal((60, 1))
-    >>> found = choose(rows)
-    >>> np.sort(clusters_of(found, found.labels)).tolist()
-    [0, 1]
+    >>> halves = Mixture(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
+    >>> clusters_of(Choice(halves, np.array([0, 1, 1]), 2, 1.0), np.array([0, 0, 0]))
+    array([0, 0])
     """
     clusters = np.full(len(found.mixture.weights), OUTLIER)
     for component in np.unique(found.labels):

@@ -204,9 +204,9 @@ def effect_of(
     `products(D)` is Dᵀ·values for D (m, r) and `squares` (c,) are Σ values²: the values themselves may lie anywhere.
     What clusters could tell as well as the known stays with the known: B leans on what it explains alone. A column of
     which an F-test finds the known to tell nothing beyond chance is left as it is: a label that says nothing would give
-    every class of a nearly constant column a value of its own; `whole` takes it all the same. The known is taken in the directions of its span at unit
-    variance, so that only what it tells counts and not how it is written: a class as 0/1, a category with or without
-    its last level.
+    every class of a nearly constant column a value of its own. `whole` takes it all the same. The known is taken in the
+    directions of its span at unit variance, so that only what it tells counts and not how it is written: a class as
+    0/1, a category with or without its last level.
     """
     m = len(known)
     variances, axes = np.linalg.eigh(known.T @ known / m)
