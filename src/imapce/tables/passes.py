@@ -10,9 +10,9 @@ from imapce.common.memory import size_in_words
 from imapce.common.watch import Tell
 from imapce.common.words import roughly
 
-# What a fit reads a table for: its columns, its moments, two looks for outliers, one to five samples of rows to search
+# What a fit reads a table for: its columns, its moments, two looks for outliers, one to four samples of rows to search
 # in and to judge views by (one with a background, most with labels). Then come the evaluations on all rows.
-PASSES_BEFORE = 7
+PASSES_BEFORE = 6
 # Measured: the process with all it imports, and what is kept of each row (masks; 2026-11-16). Labels take 90 more.
 BASE_BYTES, BYTES_PER_ROW = 500_000_000, 4
 
@@ -38,7 +38,7 @@ class Estimate:
         """For so many rows and columns in files of so many bytes.
 
         >>> Estimate.of_table(1_000_000, 4, n_bytes=16_000_000, evaluations=1).passes
-        8
+        7
         """
         # Samples of rows lie in memory for the search, and sums of columns by columns while they are made.
         memory = BASE_BYTES + BYTES_PER_ROW * n_rows + 8 * n_columns * min(n_rows, 100_000) + 64 * n_columns**2

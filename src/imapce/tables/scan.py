@@ -145,7 +145,7 @@ class Scan:
         >>> from imapce.tables import write_table
         >>> write_table({"a": np.arange(5.0)}, "table.parquet")
         >>> scan("table.parquet").estimate().passes
-        8
+        7
         """
         return Estimate.of_table(*self.shape, n_bytes=self.n_bytes, evaluations=evaluations)
 
