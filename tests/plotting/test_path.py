@@ -84,7 +84,7 @@ def test_every_view_is_a_dot_and_the_best_one_a_star(models: dict[str, IMAPCE], 
     labels = [tick.get_text() for tick in figure.axes[leaks].get_xticklabels()]
     assert labels == [short_number(mu) for _, mu in sorted(settings)]
     # Where nothing is weighed there is no α to name.
-    named = sorted({alpha for alpha, _ in settings}) if by == "score" else []
+    named = sorted({alpha for alpha, _ in settings if np.isfinite(alpha)})
     assert [text.get_text() for text in figure.axes[0].texts] == [f"α = {short_number(alpha)}" for alpha in named]
     assert figure.axes[0].get_title(loc="left").endswith(" of α and μ" if named else " of μ")
     levels = [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_linestyle() == "--"]

@@ -288,7 +288,8 @@ def test_a_fit_takes_about_as_many_passes_as_were_estimated(
     begun: list[str] = []
     table = scan(tmp_path / "rows.parquet").watched(lambda words, share: begun.append(words.split(":")[0]))
     IMAPCE(random_state=0).fit(table, prior=prior)
-    assert abs(len(set(begun)) - table.estimate().passes) <= 2
+    # Labels are read from five samples more than a background is.
+    assert abs(len(set(begun)) - table.estimate().passes) <= 3
 
 
 def test_an_estimate_counts_passes_and_bytes(parts: Path) -> None:
