@@ -139,7 +139,9 @@ def neighbours_agree(view: Array, groups: Ints) -> Array:
     # A group of five has four others to be told by.
     voters = min(VOTERS if n > FEW_ROWS else FEW_VOTERS, max(1, 2 * fewest - 3), n - 1)
     near = cKDTree(jittered(view)).query(jittered(view), voters + 1)[1][:, 1:]
-    votes = (groups[near][:, :, None] == np.arange(groups.max() + 1)).sum(axis=1)
+    several = int(groups.max()) + 1
+    ballots = groups[near] + several * np.arange(n)[:, None]
+    votes = np.bincount(ballots.ravel(), minlength=n * several).reshape(n, several)
     return (votes.argmax(axis=1) == groups).astype(np.float64)
 
 

@@ -32,8 +32,9 @@ Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 OUTLIER = -1
-# Where one cluster is found in all axes, more are looked for in so many: few rows cannot tell the covariances of 30.
-# Among 360 rows of 90 columns, 15 classes (movement_libras of KEEL), none were found, and in 15 axes an NMI of 0.63.
+# Where one cluster is found in twice as many axes, more are looked for in these: few rows cannot tell the covariances
+# of 30. Among 360 rows of 90 columns, 15 classes (movement_libras of KEEL), none were found, and in 15 axes an NMI of
+# 0.63.
 FEW_AXES = 15
 ASSIGNED_AT_ONCE = 200_000
 
@@ -96,7 +97,7 @@ def candidate_of(problem: Problem, unexplored: Mask, *, watch: Watch = UNWATCHED
         whole = Space.of(problem, unexplored)
         space, found = explained(whole, watch)
         final = merged(space.points, found.labels, watch=watch)
-        if not final.any() and whole.points.shape[1] > FEW_AXES:
+        if not final.any() and whole.points.shape[1] >= 2 * FEW_AXES:
             narrow, again = explained(whole.leading(FEW_AXES), watch)
             fewer = merged(narrow.points, again.labels, watch=watch)
             if fewer.any():
