@@ -54,6 +54,7 @@ bench: .venv/installed           ## every speed and memory claim, against its pe
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.exploration
 	$(BIN)/python -m benchmarks.baselines
+	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.auto
 	$(BIN)/python -m benchmarks.files
 	$(BIN)/python -m benchmarks.files --rows 5000000 --columns 200

@@ -23,7 +23,7 @@ MNIST_CLUSTER_SIZE = 300
 PAPER_VIEW = {"alpha": 1.0, "mu": 1e5}
 AUTOMATIC_VIEW = {"outliers": "keep"}
 # How clusters are found: in every view as the paper does, these carried into all directions, or once and jointly.
-BY_VIEW = {"clusterer": "dpgmm", "refine": False}
+BY_VIEW = {"method": "paper"}
 REFINED = {"clusterer": "dpgmm", "refine": True}
 JOINT = {"clusterer": "joint"}
 # The estimator's parameters and how clusters are found. μ = 0 leaves contrastive PCA in closed form; with α = 0 as

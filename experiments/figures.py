@@ -181,8 +181,7 @@ def exploration(run: Run, file: str, n_steps: int = 4) -> None:
     classes = np.asarray(data.labels["class_name"]).astype(str)
     names = np.unique(classes)
     estimator = IMAPCE(alpha=1.0, mu=1e5)
-    paper_way = {"clusterer": "dpgmm", "refine": False}
-    session = Exploration(data.X, estimator=estimator, min_cluster_size=75, random_state=0, **paper_way)
+    session = Exploration(data.X, estimator=estimator, method="paper", min_cluster_size=75, random_state=0)
     figure = blank_figure(INCHES * n_steps + 1.7, INCHES * 3 + 0.4)
     panels = figure.subplots(3, n_steps, squeeze=False)
     for number, (top, middle, bottom) in enumerate(panels.T):

@@ -18,7 +18,6 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from experiments import rivals, table_suite
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, mean, rules_block
-from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import Exploration
 from imapce.exploration.clustering import METHODS
 
@@ -42,10 +41,6 @@ class Scores:
     clusters: float
     agreement: float
     seconds: float
-
-
-def paper_options() -> dict[str, Any]:
-    return {"estimator": IMAPCE(alpha=1.0, mu="paper"), "clusterer": "dpgmm", "refine": False}
 
 
 def explored(run: Run, table: table_suite.Table, way: str, options: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -96,7 +91,7 @@ def measure(run: Run, seeds: int) -> Found:
             if method in rivals.CLUSTERERS:
                 cells = [plainly_clustered(run, table, method, seed) for seed in range(seeds)]
             else:
-                options = paper_options() if method == PAPER else {}
+                options = {"method": "paper"} if method == PAPER else {}
                 cells = [explored(run, table, method, options, seed) for seed in range(seeds)]
             scores = found[method][table.name] = scored(cells, table.classes)
             run.note(f"{table.name} · {method}: NMI {scores.nmi:.3f}, ARI {scores.ari:.3f}, {scores.seconds:.1f} s")
