@@ -92,7 +92,6 @@ class PathSearch:
         self.n_starts = n_starts if candidate is not None else min(STARTS, n_starts)
         self.leakage = Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
         self.domain = Domain.of(problem)
-        self._rng = np.random.default_rng(0)
         if self.domain.Z.n_features < self.k:
             raise FlatRowsError.of_views(self.k)
         self.n_evaluations = 0
@@ -210,10 +209,8 @@ class PathSearch:
         """The optima found at one point, best objective first; so far that they can be compared."""
         M, Z = self.domain.contrast(alpha), self.domain.Z
         axes = contrastive_axes(M, self.k)
-        # Beside a background every point draws its own starts: what one misses its neighbours on the path reach. Where
-        # clusters choose, a μ that is given again is to have the starts it had.
-        rng = self._rng if self.candidate is None else np.random.default_rng(0)
-        starts = starting_frames(axes, Z, 1 if mu == 0 else self.n_starts, rng)
+        # A μ that is given again is to have the starts it had.
+        starts = starting_frames(axes, Z, 1 if mu == 0 else self.n_starts, np.random.default_rng(0))
         solution = self._minimize(alpha, mu, starts, sketch=True)
         if not np.isfinite(solution.optima[0].kurtosis):
             raise FlatRowsError.of_views(self.k)
