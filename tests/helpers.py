@@ -34,6 +34,16 @@ def grouped(n_rows: int = 300, n_features: int = 8, seed: int = 0) -> Grouped:
     return Grouped(X, batch, kind)
 
 
+def planted(n: int = 600, d: int = 10, seed: int = 0) -> tuple[Array, NDArray[np.intp], np.random.Generator]:
+    """Three clusters, at least five standard deviations apart in four of the columns."""
+    rng = np.random.default_rng(seed)
+    centres = np.zeros((3, d))
+    centres[:, :4] = rng.standard_normal((3, 4))
+    gaps = np.linalg.norm(centres[:, None] - centres[None], axis=2)[np.triu_indices(3, 1)]
+    truth = rng.integers(0, 3, n)
+    return rng.standard_normal((n, d)) + (5 * centres / gaps.min())[truth], truth, rng
+
+
 def standardised(X: NDArray) -> Array:
     """(x − m)/σ with zeros for a constant column."""
     X = np.asarray(X, dtype=np.float64)

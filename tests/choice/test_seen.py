@@ -8,19 +8,9 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
 
-from helpers import angle_between
+from helpers import angle_between, planted
 from imapce import IMAPCE, Attributes, metrics
 from imapce.choice.seen import Neighbourhoods, Sight, clearest, neighbours_agree
-
-
-def planted(n: int = 600, d: int = 10, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
-    """Three clusters, at least five standard deviations apart in four of the columns."""
-    rng = np.random.default_rng(seed)
-    centres = np.zeros((3, d))
-    centres[:, :4] = rng.standard_normal((3, 4))
-    gaps = np.linalg.norm(centres[:, None] - centres[None], axis=2)[np.triu_indices(3, 1)]
-    truth = rng.integers(0, 3, n)
-    return rng.standard_normal((n, d)) + (5 * centres / gaps.min())[truth], truth, rng
 
 
 def nuisance(kind: str, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -5,17 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from helpers import planted
 from imapce.clusters.agreement import shared_weights
-
-
-def planted(n: int = 600, d: int = 10, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
-    """Three clusters, at least five standard deviations apart in four of the columns."""
-    rng = np.random.default_rng(seed)
-    centres = np.zeros((3, d))
-    centres[:, :4] = rng.standard_normal((3, 4))
-    gaps = np.linalg.norm(centres[:, None] - centres[None], axis=2)[np.triu_indices(3, 1)]
-    truth = rng.integers(0, 3, n)
-    return rng.standard_normal((n, d)) + (5 * centres / gaps.min())[truth], truth, rng
 
 
 def test_random_columns_have_no_say_and_shared_ones_do() -> None:

@@ -88,8 +88,7 @@ class PathSearch:
         self.alpha, self.mu = "auto" if alpha == np.inf else alpha, mu
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
         self.candidate = candidate
-        self.all_starts = n_starts
-        self.n_starts = n_starts if candidate is not None else min(STARTS, n_starts)
+        self.n_starts = n_starts
         self.leakage = Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
         self.domain = Domain.of(problem)
         if self.domain.Z.n_features < self.k:
@@ -210,16 +209,17 @@ class PathSearch:
         M, Z = self.domain.contrast(alpha), self.domain.Z
         axes = contrastive_axes(M, self.k)
         # A μ that is given again is to have the starts it had.
-        starts = starting_frames(axes, Z, 1 if mu == 0 else self.n_starts, np.random.default_rng(0))
+        most = self.n_starts if self.candidate is not None else min(STARTS, self.n_starts)
+        starts = starting_frames(axes, Z, 1 if mu == 0 else most, np.random.default_rng(0))
         solution = self._minimize(alpha, mu, starts, sketch=True)
         if not np.isfinite(solution.optima[0].kurtosis):
             raise FlatRowsError.of_views(self.k)
         crowded = self.candidate is None and self.mu != "auto" and mu >= 0
         optima = distinct(solution.optima, apart=APART) if crowded else solution.optima
-        most = 1 if self._lowest_alone(mu) else KEPT
+        kept = 1 if self._lowest_alone(mu) else KEPT
         return [
             Found(replace(one, components=self.domain.lift(one.V).T.copy(), alpha=alpha), one.V, solution.trace)
-            for one in optima[:most]
+            for one in optima[:kept]
         ]
 
     def _shown(self, one: Found) -> tuple[Solution, Optimum]:
@@ -234,7 +234,7 @@ class PathSearch:
             self.problem,
             *setting,
             seed=0,
-            n_starts=self.all_starts,
+            n_starts=self.n_starts,
             tol=self.tol,
             max_iter=self.max_iter,
             callback=self.callback,

@@ -10,6 +10,7 @@ means (chance 0). It is told, not chased: what is known is explained away, and w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,6 +46,18 @@ class ReadBack:
     chance: float
     what: str = ""
 
+    @classmethod
+    def of(cls, numbers: Mapping[str, float | None], what: str = "") -> ReadBack:
+        """What `read_back_` of a view tells.
+
+        >>> ReadBack.of({"view": 0.36, "clusters": None, "chance": 0.25}, "make").sentence
+        'The known (make) is read back from the view with accuracy 0.36; chance 0.25.'
+        """
+        view, chance = numbers["view"], numbers["chance"]
+        assert view is not None
+        assert chance is not None
+        return cls(view, numbers["clusters"], chance, what)
+
     @property
     def numbers(self) -> dict[str, float | None]:
         """As `read_back_` tells it."""
@@ -68,14 +81,8 @@ def told_by(model: Any) -> ReadBack | None:
     >>> told_by(IMAPCE().fit(X, prior=Attributes([1]))).what
     'x1'
     """
-    numbers = model.read_back_
-    if numbers is None:
-        return None
     names = explained_away(model)
-    what = listing(names, 5) if names else ""
-    # Older files told the view's alone, as "score".
-    view = numbers["view"] if "view" in numbers else numbers["score"]
-    return ReadBack(view, numbers.get("clusters"), numbers["chance"], what)
+    return None if model.read_back_ is None else ReadBack.of(model.read_back_, listing(names, 5) if names else "")
 
 
 def how_it_ended(model: Any) -> str:

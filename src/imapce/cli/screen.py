@@ -139,7 +139,7 @@ def print_model(console: Console, model: IMAPCE) -> None:
         return
     optima = Table(title="other optima found", title_justify="left", title_style="bold", box=None, pad_edge=False)
     # Where α and μ were given nothing was compared.
-    by = next((name for name in COMPARED if np.isfinite(getattr(rest[0], name))), None)
+    by = rest[0].compared_by
     for name in ("mu", "objective", "kurtosis", "starts", *([] if by is None else [COMPARED[by]])):
         optima.add_column(name, justify="right", no_wrap=True)
     for optimum in rest[:MOST_OPTIMA]:

@@ -39,7 +39,8 @@ FEW_VALUES = 10
 ROUNDED = 9
 ROWS_PER_AXIS, FEWEST_AXES = 30, 10
 # Rows' worth of what the known explains alone that its effect given the clusters leans on: with none, an effect that
-# clusters tell as well is any. With a hundred times as much twelve stories differ by 0.01 (development tables).
+# clusters tell as well is any. With a hundred times as much the views of twelve stories differ by 0.002 (development
+# tables).
 LEANING = 1.0
 
 
@@ -163,7 +164,7 @@ class Space:
     def given(self, shares: Array) -> Space:
         """The same rows less the effect of the known given the shares (m, k) of clusters in them.
 
-        values ≈ shares·m + known·B, by least squares that lean on B = 0.
+        values ≈ shares·m + known·B, by least squares that lean on what the known explains alone (`effect_of`).
         """
         values = self.values
         effect = effect_of(self.known, lambda D: D.T @ values, np.sum(values**2, axis=0), shares)

@@ -101,11 +101,11 @@ def on_host(array: Any) -> Any:
     return array.get() if hasattr(array, "get") and is_on_card(array) else array
 
 
-def beside(array: Any, values: NDArray[numpy.float64]) -> Any:
+def put_beside(array: Any, values: NDArray[numpy.float64]) -> Any:
     """An array of the host where `array` lies, and of its kind, so that both can be added.
 
     >>> import numpy as np
-    >>> beside(np.eye(2), np.ones(2))
+    >>> put_beside(np.eye(2), np.ones(2))
     array([1., 1.])
     """
     return in_kind_of(array, cupy_module().asarray(values)) if is_on_card(array) else values

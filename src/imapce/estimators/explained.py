@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.cards import beside
+from imapce.common.cards import put_beside
 from imapce.common.clusters import is_dask, shifted
 from imapce.errors import InvalidValueError
 from imapce.estimators.linear_rows import LinearRows
@@ -108,4 +108,4 @@ class ExplainedRows(LinearRows):
         shift = self.effect_.beside(read) @ self.effect_.frame(components, self.scale_)[:, len(self.scale_) :].T
         if is_dask(view):
             return shifted(view, shift)
-        return view + beside(view, shift)
+        return view + put_beside(view, shift)

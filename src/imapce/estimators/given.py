@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from imapce.choice.read_back import read_from_clusters
 from imapce.clusters.partition import candidate_of
 from imapce.common.checks import require_choice, require_truth
-from imapce.common.clusters import as_array, is_dask
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import InvalidTypeError
 from imapce.estimators.explained import ExplainedRows
 from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list
 from imapce.rows.base import Rows
@@ -144,14 +143,7 @@ class Given(ExplainedRows):
         np.True_
         """
         check_is_fitted(self)
-        try:
-            rows = as_array(X) if is_dask(X) else np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidTypeError(f"X must hold numbers, one for each column of fit; {error}.") from error
-        if rows.ndim != 2 or rows.shape[1] != len(self.scale_):
-            raise InvalidValueError(
-                f"X must have the columns of transform ({len(self.scale_)}); got an array of shape {rows.shape}."
-            )
+        rows = self._numbers(X, len(self.scale_), one_for="for each column of fit", columns="the columns of transform")
         return rows * self.scale_ + self.mean_
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:

@@ -27,10 +27,10 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
-from imapce.common.clusters import as_array, is_dask
+from imapce.common.clusters import is_dask
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import listing
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import InvalidValueError
 from imapce.estimators.linear_view import LinearView
 from imapce.estimators.stability import HalvedFits
 from imapce.priors.kinds import Prior
@@ -344,14 +344,8 @@ class IMAPCE(HalvedFits, LinearView):
     def inverse_transform(self, X: Any) -> Array:
         """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
         check_is_fitted(self)
-        try:
-            embedding = as_array(X) if is_dask(X) else np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidTypeError(f"X must hold numbers, one column per axis; {error}.") from error
-        if embedding.ndim != 2 or embedding.shape[1] != len(self.components_):
-            raise InvalidValueError(
-                f"X must have one column per axis ({len(self.components_)}); got an array of shape {embedding.shape}."
-            )
+        width = len(self.components_)
+        embedding = self._numbers(X, width, one_for="column per axis", columns="one column per axis")
         return (embedding @ self.components_) * self.scale_ + self.mean_
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -20,7 +20,7 @@ from imapce.common.cards import in_kind_of, is_on_card, on_host
 from imapce.common.clusters import as_array, is_dask
 from imapce.common.threads import one_thread, threads_for
 from imapce.common.words import axis_names
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import TableEstimator
 from imapce.priors.kinds import Prior, as_list, require_same_index
 from imapce.priors.labels import ReadLabels
@@ -196,6 +196,17 @@ class LinearRows(TableEstimator):
         from imapce.tables.distributed import side_by_side
 
         return side_by_side(as_array(self._shown_lazily(X, np.concatenate(axes), unknown)), len(axes))
+
+    @staticmethod
+    def _numbers(X: Any, width: int, *, one_for: str, columns: str) -> Any:
+        """X (n, width) as numbers, a Dask collection as it is; refused with what its columns must be otherwise."""
+        try:
+            rows = as_array(X) if is_dask(X) else np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidTypeError(f"X must hold numbers, one {one_for}; {error}.") from error
+        if rows.ndim != 2 or rows.shape[1] != width:
+            raise InvalidValueError(f"X must have {columns} ({width}); got an array of shape {rows.shape}.")
+        return rows
 
     def _axes_of_columns(self, components: Array) -> Array:
         """Axes (m, d) as they act on the standardised columns of a row."""

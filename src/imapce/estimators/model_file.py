@@ -161,7 +161,7 @@ def _effect(stored: dict[str, Any] | None, weights: Array | None, d: int) -> Eff
             raise ValueError("the effect of the known is not whole")
         return None
     columns = np.array([_place(column, d) for column in stored["columns"]], dtype=np.intp)
-    codes = tuple(_code(one) for one in stored["codes"])
+    codes = tuple(LabelCode.of_file(one, np.array([float(x) for x in one["centre"]])) for one in stored["codes"])
     width = len(columns) + sum(len(code.centre) for code in codes)
     if len(set(columns.tolist())) != len(columns) or weights.shape != (width, d) or not width:
         raise ValueError("the effect of the known does not fit its columns and labels")
@@ -172,19 +172,6 @@ def _place(column: Any, d: int) -> int:
     if not is_whole(column) or not 0 <= column < d:
         raise ValueError(f"{column!r} is no place of a known column")
     return int(column)
-
-
-def _code(stored: dict[str, Any]) -> LabelCode:
-    names, centre, unit, title = (stored[name] for name in ("names", "centre", "unit", "title"))
-    middle = np.array([float(one) for one in centre])
-    width = 1 if names is None else len(set(names))
-    if names is not None and not all(isinstance(name, str) for name in names):
-        raise ValueError("the classes of a known label are no names")
-    if len(middle) != width or not np.isfinite([*middle, float(unit)]).all() or not float(unit) > 0:
-        raise ValueError("the code of a known label is not whole")
-    if title is not None and not isinstance(title, str):
-        raise ValueError("the title of a known label is no text")
-    return LabelCode(None if names is None else tuple(names), middle, float(unit), title)
 
 
 def _read_back(told: dict[str, Any] | None) -> dict[str, float | None] | None:

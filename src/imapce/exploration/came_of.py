@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from imapce.priors.kinds import Attributes, Labels, Prior, known_columns
+from imapce.exploration.knowledge import known_names
+from imapce.priors.kinds import Attributes, Labels, Prior
 from imapce.tables.reader import Reader
 
 EXPLAINED, ERASED, WEIGHED = "explained away", "erased", "weighed"
@@ -21,13 +20,6 @@ def known_by_name(priors: Sequence[Prior], reader: Reader, *, explains: bool) ->
     came: dict[str, str] = {}
     for prior in priors:
         if isinstance(prior, Attributes | Labels):
-            names = [prior.y.title or "labels"] if isinstance(prior, Labels) else _names(prior, reader)
+            names = [prior.y.title or "labels"] if isinstance(prior, Labels) else known_names([prior], reader)
             came |= dict.fromkeys(names, ERASED if prior.erase else EXPLAINED if explains else WEIGHED)
     return came
-
-
-def _names(attributes: Attributes, reader: Reader) -> list[str]:
-    mask = known_columns(attributes, reader)
-    groups = np.arange(len(mask)) if reader.groups is None else reader.groups
-    names = reader.columns or reader.names
-    return [names[place] for place in np.unique(groups[mask])]

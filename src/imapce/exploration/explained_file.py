@@ -99,7 +99,7 @@ def _one(place: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, i
     inside = columns.ndim == 1 and (not len(columns) or 0 <= columns.min() <= columns.max() < n_columns)
     if columns.dtype.kind != "i" or not inside or len(np.unique(columns)) != len(columns):
         raise ValueError(f"the columns of explanation {place} are not columns of the data")
-    codes = tuple(_code(one, arrays[f"explained{place}_code{c}"]) for c, one in enumerate(stored["codes"]))
+    codes = tuple(LabelCode.of_file(one, arrays[f"explained{place}_code{c}"]) for c, one in enumerate(stored["codes"]))
     width = sum(len(code.centre) for code in codes)
     if weights.shape != (len(columns) + width, n_columns) or weights.dtype.kind != "f" or not len(weights):
         raise ValueError(f"the weights of explanation {place} do not fit what it explains")
@@ -115,14 +115,3 @@ def _one(place: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, i
         except InvalidValueError as problem:
             raise ValueError(f"explanation {place} cannot read its labels") from problem
     return Explained(effect, labels, np.zeros(width))
-
-
-def _code(stored: dict[str, Any], centre: NDArray) -> LabelCode:
-    names = None if stored["names"] is None else tuple(map(str, stored["names"]))
-    unit, title = float(stored["unit"]), stored["title"]
-    width = 1 if names is None else len(set(names))
-    if centre.shape != (width,) or centre.dtype.kind != "f" or (names is not None and len(names) != width):
-        raise ValueError("the code of a label does not fit its classes")
-    if not 0 < unit < np.inf:
-        raise ValueError(f"the unit of a label is {stored['unit']!r}")
-    return LabelCode(names, centre, unit, None if title is None else str(title))

@@ -116,10 +116,7 @@ def read_back_in_words(read_back: dict[str, float | None], names: Sequence[str])
     >>> read_back_in_words({"view": 0.36, "clusters": None, "chance": 0.25}, ["make"])
     'The known (make) is read back from the view with accuracy 0.36; chance 0.25.'
     """
-    view, chance = read_back["view"], read_back["chance"]
-    assert view is not None
-    assert chance is not None
-    return ReadBack(view, read_back["clusters"], chance, listing(names, MOST_GIVEN) if names else "").sentence
+    return ReadBack.of(read_back, listing(names, MOST_GIVEN) if names else "").sentence
 
 
 def _groups(reader: Reader) -> NDArray[np.intp]:

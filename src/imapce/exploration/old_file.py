@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from imapce.estimators.model_file import parameters_of_file
+
 
 def with_todays_names(parameters: dict[str, Any], version: int) -> dict[str, Any]:
     """The parameters of the estimator as they are called now.
 
-    Before there was `rank`, which is no more, μ "auto" was the paper's rule; before there was `outliers`, every row was
-    used.
-
     >>> with_todays_names({"mu": "auto"}, 1)
     {'outliers': 'keep', 'mu': 'paper'}
     """
-    if version > 1:
-        return parameters
-    if "rank" not in parameters and parameters.get("mu") == "auto":
-        parameters = {**parameters, "mu": "paper"}
-    return {"outliers": "keep", **{name: value for name, value in parameters.items() if name != "rank"}}
+    return parameters if version > 1 else parameters_of_file(parameters)
 
 
 def with_numbers(steps: list[dict[str, Any]], version: int) -> list[dict[str, Any]]:

@@ -87,7 +87,7 @@ def compared_by(model: Any) -> str:
     there is one cluster, or the "score" of their separation.
     """
     read_path(model)
-    return next((by for by in ("seen", "kept") if np.isfinite(getattr(model.optima_[0], by))), "score")
+    return model.optima_[0].compared_by or "score"
 
 
 def read_path(model: Any) -> list[Optimum]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import numbers
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -203,6 +204,27 @@ class LabelCode(Comparable):
         sizes = np.bincount(told, minlength=len(labels.names))
         present = tuple(name for name, size in zip(labels.names, sizes, strict=True) if size)
         return cls(present, sizes[sizes > 0] / len(told), title=labels.title)
+
+    @classmethod
+    def of_file(cls, stored: Mapping[str, Any], centre: Array) -> LabelCode:
+        """The code that a file tells by "names", "unit" and "title" beside its centre; a ValueError where it is none.
+
+        >>> LabelCode.of_file({"names": ["a", "b"], "unit": 1.0, "title": None}, np.array([0.5, 0.5])).names
+        ('a', 'b')
+        """
+        names, unit, title = stored["names"], float(stored["unit"]), stored["title"]
+        if names is not None and not all(isinstance(name, str) for name in names):
+            raise ValueError("the classes of a label are no names")
+        width = 1 if names is None else len(set(names))
+        if centre.shape != (width,) or centre.dtype.kind != "f" or (names is not None and len(names) != width):
+            raise ValueError("the code of a label does not fit its classes")
+        if not np.isfinite(centre).all():
+            raise ValueError("the centre of a label is not finite")
+        if not 0 < unit < np.inf:
+            raise ValueError(f"the unit of a label is {stored['unit']!r}")
+        if title is not None and not isinstance(title, str):
+            raise ValueError("the title of a label is no text")
+        return cls(None if names is None else tuple(names), centre, unit, title)
 
     def columns(self, labels: ReadLabels) -> Array:
         """L (n, q) of labels; a class that the code does not know is refused."""

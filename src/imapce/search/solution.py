@@ -76,6 +76,16 @@ class Optimum(Comparable):
         return f"Optimum({numbers}, starts={self.starts}, {k} axes of {d} columns)"
 
     @property
+    def compared_by(self) -> str | None:
+        """The score that it was compared with others by: "seen", where there is one cluster "kept", "score" where
+        separation decides; None where α and μ were given, and nothing was compared.
+
+        >>> Optimum(np.eye(2, 5), objective=3.0, seen=0.9, kept=0.4).compared_by
+        'seen'
+        """
+        return next((by for by in ("seen", "kept", "score") if np.isfinite(getattr(self, by))), None)
+
+    @property
     def V(self) -> Array:
         """The frame (d, k), axes as columns, as the paper writes it."""
         return self.components.T
