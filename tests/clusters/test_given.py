@@ -160,6 +160,20 @@ def test_clusters_of_an_erased_column_are_free_of_it() -> None:
     assert adjusted_rand_score(kind, exploration.labels_) >= 0.9
 
 
+def test_clusters_choose_a_view_free_of_erased_columns_as_one_given_them() -> None:
+    rng = np.random.default_rng(0)
+    kind, known = rng.integers(0, 3, 400), rng.integers(0, 2, 400)
+    X = np.column_stack([known, rng.standard_normal((400, 6)) + 6 * np.eye(3, 6)[kind] + known[:, None]])
+    for erase in (False, True):
+        model = IMAPCE().fit(X, prior=Attributes([0], erase=erase))
+        # Of rows that are taken for others, clusters are seen as often as chance would have it.
+        assert model.optima_[0].seen > 0.95
+        told = model.read_back_
+        assert told is not None
+        assert told["clusters"] - told["chance"] < 0.1  # type: ignore[operator]
+        assert metrics.knn_accuracy(model.transform(X), kind) > 0.95
+
+
 def test_inputs_are_not_changed() -> None:
     X, run, _ = two_types(200)
     before, labels = X.copy(), run.astype(str)

@@ -172,12 +172,9 @@ def read_from_clusters(problem: Problem, candidate: Candidate) -> tuple[float, f
     Z = problem.Z
     if not problem.hides or Z.n_rows < FEWEST_ROWS:
         return None
-    places = Z.content_sample(len(candidate.labels))
-    sample = np.zeros(Z.n_rows, dtype=bool)
-    sample[places] = True
     labels = np.full(Z.n_rows, -1)
-    labels[places] = candidate.labels
-    reader, told = _reader_of(problem, sample)
+    labels[candidate.space.drawn] = candidate.labels
+    reader, told = _reader_of(problem, labels >= 0)
     return reader.from_clusters(labels[told]), reader.chance
 
 

@@ -109,16 +109,15 @@ class Onlooker:
 
     def __init__(self, problem: Problem, candidate: Candidate):
         self._Z = problem.Z
-        # The sample is that of the clusters: the same rows by their values, wherever they stand.
-        places = self._Z.content_sample(len(candidate.labels))
+        drawn = candidate.space.drawn
         self._sample = np.zeros(self._Z.n_rows, dtype=bool)
-        self._sample[places] = True
-        self._order = places.argsort().argsort()
+        self._sample[drawn] = True
+        self._order = drawn.argsort().argsort()
         self._groups = candidate.labels
         names, sizes = np.unique(self._groups, return_counts=True)
         large = names[sizes >= SMALLEST_CLUSTER]
         self._told = np.isin(self._groups, large) & (len(large) > 1)
-        self._neighbourhoods = Neighbourhoods(candidate.space.points) if len(places) > 3 else None
+        self._neighbourhoods = Neighbourhoods(candidate.space.points) if len(drawn) > 3 else None
 
     def look(self, V: Array) -> Sight:
         """At the view with the axes V (d, k)."""

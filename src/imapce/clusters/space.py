@@ -48,14 +48,16 @@ LEANING = 1.0
 class Space:
     """A sample of the rows to explore of a problem: `values` (m, c) of its columns, and `known` (m, q) beside them.
 
-    `places` (m,) are those of the sample among `n_rows`, in an order that the values alone decide; `directions` (d, c)
-    lead from standardised rows to columns, `stretch` (c,) to values up to their rounding and `turn` (c, p) to points.
-    `effect` (q, c) is what is taken from the values; `narrowed` says that some of the axes were left out to look again.
+    `places` (m,) are those of the sample among `n_rows`, in an order that the values alone decide, and `drawn` (m,) the
+    same among the rows to explore; `directions` (d, c) lead from standardised rows to columns, `stretch` (c,) to values
+    up to their rounding and `turn` (c, p) to points. `effect` (q, c) is what is taken from the values; `narrowed` says
+    that some of the axes were left out to look again.
     """
 
     places: Labels
     values: Array
     _: KW_ONLY
+    drawn: Labels
     known: Array
     effect: Array
     directions: Array
@@ -97,6 +99,7 @@ class Space:
         space = cls(
             learned[drawn],
             spread,
+            drawn=drawn,
             known=known,
             effect=alone * stretch / unit,
             directions=directions,
