@@ -13,12 +13,16 @@ the other label at a 15-NN accuracy of 0.81, and with turns 0.83.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.merging import merged
 from imapce.clusters.mixture import Choice, choose, fit_mixture
+from imapce.clusters.settings import SETTINGS, Settings
 from imapce.clusters.space import Space, effect_of
+from imapce.clusters.trees import sphered
+from imapce.clusters.valleys import DRAWS, merged
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
@@ -27,6 +31,7 @@ from imapce.rows.standardized import StandardizedRows
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 # How often the number of clusters is asked for. Asked twice, the clusters of twelve stories have an NMI of 0.52 with
 # the other label, once 0.50 (development tables); views show it as well with one, 15-NN 0.834 and 0.837.
@@ -38,7 +43,40 @@ RESTED = 1e-3
 LEARNED_ROWS = 20_000
 
 
-def explained(space: Space, watch: Watch = UNWATCHED) -> tuple[Space, Choice]:
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of clusters: the share of the best gain that their mixture is to reach, or so many of them."""
+
+    share: float = SETTINGS.share
+    n_clusters: int | None = None
+    settings: Settings = SETTINGS
+
+    def choose(self, space: Space, watch: Watch) -> Choice:
+        """The mixture of the rows of a space."""
+        return choose(space.cells, space.points, watch, settings=self.settings, share=self.share, size=self.n_clusters)
+
+
+def groups_of(
+    space: Space,
+    labels: Labels,
+    asked: Asked = Asked(),
+    *,
+    rows: Mask | None = None,
+    draws: int = DRAWS,
+    watch: Watch = UNWATCHED,
+) -> Labels:
+    """Clusters 0, 1, ... made of components (m,) of all rows of a space, or of some: merged where no valley is.
+
+    Between levels of categories there always is one, so there components are clusters; so they are where their number
+    was asked for.
+    """
+    if space.columns.n_categories or asked.n_clusters is not None:
+        return np.unique(labels, return_inverse=True)[1]
+    points = space.points if rows is None else space.points[rows]
+    return merged(sphered(points), labels, draws=draws, settings=asked.settings, watch=watch)
+
+
+def explained(space: Space, asked: Asked = Asked(), watch: Watch = UNWATCHED) -> tuple[Space, Choice]:
     """The mixture of the rows given the known, and the space of them less its effect.
 
     >>> from imapce.priors.kinds import Labels
@@ -53,29 +91,31 @@ def explained(space: Space, watch: Watch = UNWATCHED) -> tuple[Space, Choice]:
     >>> [np.unique(kind[space.places][found.labels == c]).tolist() for c in (0, 1)]
     [[0], [1]]
     """
-    found = choose(space.points, watch)
+    found = asked.choose(space, watch)
     if not space.known.shape[1]:
         return space, found
     for number in range(CHOICES):
         # What was taken too much blurs the clusters: given back, their number is asked for once more.
-        found = choose(space.points, watch) if number else found
+        found = asked.choose(space, watch) if number else found
         if len(found.mixture.weights) > 1:
-            space, found = _in_turns(space, found, watch)
+            space, found = _in_turns(space, found, asked, watch)
     return space, found
 
 
-def _in_turns(space: Space, found: Choice, watch: Watch) -> tuple[Space, Choice]:
+def _in_turns(space: Space, found: Choice, asked: Asked, watch: Watch) -> tuple[Space, Choice]:
     """Clusters and effect, each given the other, until X° rests."""
-    mixture, shares = found.mixture, found.mixture.shares(space.points)
+    mixture, shares = found.mixture, found.mixture.shares(space.cells)
     for _ in range(TURNS):
         watch.tell("explaining the known given the clusters")
         labels = shares.argmax(axis=1)
-        final = merged(space.points, labels, draws=1, watch=watch)
+        final = groups_of(space, labels, asked, draws=1, watch=watch)
         before, space = space.points, space.given(shares @ clusters_of_components(labels, final, shares.shape[1]))
         if np.abs(space.points - before).mean() <= RESTED * before.std():
             break
-        mixture, shares = fit_mixture(space.points, shares, kappa=found.kappa, iterations=1)
-    return space, Choice(mixture, shares.argmax(axis=1), found.size, found.kappa)
+        mixture, shares = fit_mixture(space.cells, shares, kappa=found.kappa, iterations=1)
+    # One more round, so that the mixture is that of the rows as they rest.
+    mixture, shares = fit_mixture(space.cells, shares, kappa=found.kappa, iterations=1)
+    return space, replace(found, mixture=mixture, labels=shares.argmax(axis=1), start=shares)
 
 
 def clusters_of_components(labels: Labels, final: Labels, n_components: int) -> Array:
@@ -99,11 +139,11 @@ def effect_on_columns(problem: Problem, space: Space, found: Choice, final: Labe
     assert told is not None
     Z, d = told.Z, told.n_features
     rows = Z.content_mask(LEARNED_ROWS)
-    shares = found.mixture.shares(Z.project(space.basis.T, rows))
+    chosen = Z.rows.unfolded.subset(rows)
+    shares = found.mixture.shares(space.reading().cells(chosen))
     shares = shares @ clusters_of_components(found.labels, final, shares.shape[1])
     known = told.rest.known(rows)
     # Σ l zᵀ of the rows asked: the one thing about all columns that B needs.
-    chosen = Z.rows.unfolded.subset(rows)
 
     def products(values: Array) -> Array:
         total = chosen.cross(values) - np.outer(Z.mean - Z.rows.origin, values.sum(axis=0))

@@ -1,213 +1,319 @@
-"""How many clusters a table has, and where: a mixture of Gaussians in all directions, its size by rows left out.
+"""How many clusters a table has, and where: a mixture in all directions, its size by rows left out.
 
-    f(z) = Σ_c π_c·N(z; m_c, S_c),     S_c = (n_c·Ŝ_c + κ·W)/(n_c + κ),     W = Σ_c n_c·Ŝ_c / n
+    f(z, v) = Σ_c π_c · N(z; m_c, S_c) · Π_b p_cb(v_b),     S_c = (n_c·Ŝ_c + κ·W)/(n_c + κ),    W = Σ_c n_c·Ŝ_c / n
 
-Few rows of a cluster cannot tell its q(q + 1)/2 covariances; W, what the clusters have in common, lends them κ rows.
-The number of components and κ are those under which the rows left out of five folds are most likely. Every mixture
-begins at a cut of one tree: Ward's, of rows moved to the mean of their neighbours, where gaps between clusters open.
+z are the sphered numbers of a row and v_b its level of category b; a cell that is missing has no factor. Few rows of a
+cluster cannot tell its q(q + 1)/2 covariances; W, what the clusters have in common, lends them κ = q rows, or all there
+are (κ = ∞, one covariance for all: overlapping pairs that no other mixture sees). Levels lean on the shares of all rows.
+
+The size is the fewest components with SHARE of the best gain over one component on rows left out of five folds, the
+extreme tenth of the rows at either end left out: a few far rows decide the plain mean.
 
 Nothing here is drawn from the seed of a session: explorations of one table are to find the same clusters.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, ward
-from scipy.spatial import cKDTree
 
+from imapce.clusters.cells import Cells
+from imapce.clusters.settings import SETTINGS, Settings
+from imapce.clusters.trees import cut, locally_sphered, sphered, tree_of
 from imapce.common.records import Comparable
 from imapce.common.watch import UNWATCHED, Watch
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
-SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20)
-ROWS_PER_COMPONENT = 8
-# κ in units of q. On 14 labelled tables either alone had NMI 0.58 and the better by rows left out 0.61; κ = ∞ (one
-# covariance for all) added nothing.
-LEANINGS = (1.0, 5.0)
-# With four finalists NMI of 14 + 13 tables is the same to 0.01, and 15 planted groups of 24 rows come out as five.
-FOLDS, FINALISTS = 5, 8
-# Standard errors that the best may be ahead of a mixture of fewer components and count as no better. With 0.5
-# three Gaussians had more components in 8 of 90 tables, with 1 in 2; NMI and ARI of the tables differ by 0.01.
-HARDLY = 0.75
-HOPELESS = 3.0
+SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20)
+FOLDS = 5
+# Sizes in a row that gain less than the best before no larger one is tried.
+PATIENCE = 4
 ITERATIONS, FOLD_ITERATIONS = 30, 10
-NEIGHBOURS, SMOOTHINGS = 15, 4
 FEWEST = 3.0  # rows below which a component gives way
-RIDGE = 1e-3
+RIDGE = 1e-3  # of the variance of all rows in every direction
 NO_SHARE = 1e-9
 BLOCK = 10_000
+LEAST_TILT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Comparable):
-    """π (k,), m (k, q) and roots (k, q, q) with S_c⁻¹ = roots_c·roots_cᵀ.
+    """π (k,), m (k, q), roots (k or 1, q, q) with S_c⁻¹ = roots_c·roots_cᵀ; and of loose numbers and of levels, what
+    each component expects: `centres` and `spreads` (k, h), `levels` (k, L).
 
-    >>> Mixture(np.ones(1), np.zeros((1, 2)), np.eye(2)[None]).log_joint(np.zeros((1, 2))).round(3)
+    >>> one = Mixture(np.ones(1), np.zeros((1, 2)), np.eye(2)[None])
+    >>> one.log_joint(Cells.of(np.zeros((1, 2)))).round(3)
     array([[-1.838]])
     """
 
     weights: Array
     means: Array
     roots: Array
+    _: KW_ONLY
+    centres: Array | None = None
+    spreads: Array | None = None
+    levels: Array | None = None
 
-    def log_joint(self, Z: Array) -> Array:
-        """ln π_c·N(z; m_c, S_c) of rows (n, q), (n, k)."""
-        k, q = self.means.shape
-        flat = self.roots.transpose(1, 0, 2).reshape(q, k * q)
-        U = Z @ flat
-        U -= np.einsum("cq,cqr->cr", self.means, self.roots).reshape(k * q)
-        U = U.reshape(len(Z), k, q)
-        # A third of the time of squaring and summing.
-        distance = np.einsum("ncq,ncq->nc", U, U)
+    def log_joint(self, cells: Cells) -> Array:
+        """ln π_c·f_c of every row, (n, k)."""
+        Z, (k, q) = cells.axes, self.means.shape
+        if len(self.roots) == 1:
+            Y, M = Z @ self.roots[0], self.means @ self.roots[0]
+            distance = np.einsum("nq,nq->n", Y, Y)[:, None] + np.einsum("kq,kq->k", M, M) - 2 * Y @ M.T
+        else:
+            U = Z @ self.roots.transpose(1, 0, 2).reshape(q, k * q)
+            U -= np.einsum("cq,cqr->cr", self.means, self.roots).reshape(k * q)
+            U = U.reshape(len(Z), k, q)
+            # A third of the time of squaring and summing.
+            distance = np.einsum("ncq,ncq->nc", U, U)
         volume = np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(axis=1)
-        return np.log(self.weights) + volume - 0.5 * distance - 0.5 * q * np.log(2 * np.pi)
+        logs = np.log(self.weights) + volume - 0.5 * distance - 0.5 * q * np.log(2 * np.pi)
+        if self.centres is not None and self.spreads is not None:
+            seen, x = ~np.isnan(cells.loose), np.nan_to_num(cells.loose)
+            inverse = 1 / self.spreads
+            squares = x**2 @ inverse.T - 2 * x @ (self.centres * inverse).T + seen @ (self.centres**2 * inverse).T
+            logs -= 0.5 * (squares + seen @ np.log(2 * np.pi * self.spreads).T)
+        if self.levels is not None:
+            logs += cells.flags @ np.log(self.levels).T
+            if cells.tilt is not None:
+                logs -= _of_tilts(cells, self.levels)[0]
+        return np.asarray(logs)
 
-    def shares(self, Z: Array) -> Array:
+    def shares(self, cells: Cells) -> Array:
         """The share of every component in every row (n, k)."""
-        return _shares(self.log_joint(Z))[0]
+        return _shares(self.log_joint(cells))[0]
 
-    def log_density(self, Z: Array) -> Array:
-        """ln f(z), (n,)."""
-        return _shares(self.log_joint(Z))[1]
+    def log_density(self, cells: Cells) -> Array:
+        """ln f of every row, (n,)."""
+        return _shares(self.log_joint(cells))[1]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The mixture chosen, the component of every row it was learned from, and the size and κ it was begun with."""
+    """The mixture chosen, the component of every row it was learned from, and what it was begun with: its size, the
+    place of its tree and κ. `gain` is what it explains of rows left out beyond one component, in nats per row.
+    """
 
     mixture: Mixture
     labels: Labels
-    size: int
-    kappa: float
+    size: int = 1
+    tree: int = 0
+    kappa: float = 1.0
+    gain: float = 0.0
+    start: Array | None = None
 
 
-def choose(Z: Array, watch: Watch = UNWATCHED, *, fewest: int = 1, most: int = SIZES[-1]) -> Choice:
-    """The mixture of rows (n, q), of `fewest` to `most` components, under which rows left out are most likely.
+def choose(
+    cells: Cells,
+    points: Array,
+    watch: Watch = UNWATCHED,
+    *,
+    settings: Settings = SETTINGS,
+    share: float | None = None,
+    size: int | None = None,
+) -> Choice:
+    """The mixture of fewest components that explains most of what can be explained of rows left out.
 
-    Every size and κ is tried on one fold, the best few of them on the others.
+    `points` (n, p) are the same rows, for trees; `share` is that of the best gain to be reached, and `size` a number of
+    components that is asked for. Every size is tried with both trees and leanings on one fold, the best on the others.
 
-    >>> rng = np.random.default_rng(0)
-    >>> choose(rng.standard_normal((150, 3)) + 9 * np.eye(3)[np.arange(150) % 3]).mixture.means.shape
+    >>> rows = np.random.default_rng(0).standard_normal((150, 3)) + 9 * np.eye(3)[np.arange(150) % 3]
+    >>> choose(Cells.of(rows), rows).mixture.means.shape
     (3, 3)
     """
-    n, q = Z.shape
+    n = len(cells)
+    alone = np.ones((n, 1))
+    sizes = [one for one in SIZES if one <= n // settings.rows_per_component] if size is None else [size]
+    if not sizes or not (cells.axes.shape[1] or not cells.are_numbers):
+        return Choice(*_labelled(fit_mixture(cells, alone, kappa=1.0)))
+    trees = trees_of(points)
     fold = folds_of(n, FOLDS)
-    sizes = [size for size in SIZES if max(2, fewest) <= size <= min(most, max(fewest, n // ROWS_PER_COMPONENT))]
-    tree = tree_of(Z) if sizes and q else None
-    starts = {size: start(tree, size) for size in sizes} if tree is not None else {}
-    if fewest == 1 or not starts:
-        starts = {1: np.ones((n, 1)), **starts}
-    # κ does not matter to one component alone.
-    tried = [(size, max(lean * q, 1.0)) for lean in LEANINGS for size in starts if size > 1 or lean == LEANINGS[0]]
-    works, done = len(tried) + (FOLDS - 1) * min(FINALISTS, len(tried)), 0
+    logs = left_out(cells, alone, 1.0, fold, range(FOLDS))
+    alone_there = logs[fold == 0], logs[fold > 0]
+    gains: dict[tuple[int, int, float], float] = {}
+    for done, count in enumerate(sizes):
+        watch.tell("looking for clusters in all directions", done / len(sizes))
+        starts = [cut(tree, count) for tree in trees]
+        tried = {
+            (count, place, kappa): left_out(cells, start, kappa, fold, [0])[fold == 0] - alone_there[0]
+            for place, start in enumerate(starts)
+            for kappa in leanings(cells)
+        }
+        best = max(tried, key=lambda one: trimmed(tried[one], settings.trim))
+        others = left_out(cells, starts[best[1]], best[2], fold, range(1, FOLDS))[fold > 0] - alone_there[1]
+        gains[best] = trimmed(np.append(tried[best], others), settings.trim)
+        if max(list(gains.values())[-PATIENCE:]) < max(gains.values()):
+            break
+    highest = max(gains.values())
+    if highest <= 0 and size is None:
+        return Choice(*_labelled(fit_mixture(cells, alone, kappa=1.0)))
+    enough = (settings.share if share is None else share) * highest
+    simplest = min((one for one, gain in gains.items() if gain >= enough), key=lambda one: one[0])
+    return _chosen(cells, trees, simplest, gains[simplest])
 
-    def left_out(size: int, kappa: float, f: int) -> Array:
-        nonlocal done
-        watch.tell("looking for clusters in all directions", done / works)
-        done += 1
+
+def trees_of(points: Array, only: int | None = None) -> list[Array]:
+    """Of the rows as they lie, and sphered by their neighbourhoods; or `only` one of them, by its place."""
+    plain, local = lambda: tree_of(points), lambda: tree_of(locally_sphered(sphered(points)))
+    return [tree() for tree in (plain, local)[slice(None) if only is None else slice(only, only + 1)]]
+
+
+def leanings(cells: Cells) -> tuple[float, ...]:
+    """The κ that are tried: as many rows as axes, and infinitely many."""
+    q = cells.axes.shape[1]
+    return (float(max(q, 1)), np.inf) if q else (1.0,)
+
+
+def _chosen(cells: Cells, trees: list[Array], begun: tuple[int, int, float], gain: float) -> Choice:
+    size, place, kappa = begun
+    start = cut(trees[place], size)
+    return Choice(*_labelled(fit_mixture(cells, start, kappa=kappa)), size, place, kappa, gain, start)
+
+
+def _labelled(fitted: tuple[Mixture, Array]) -> tuple[Mixture, Labels]:
+    return fitted[0], fitted[1].argmax(axis=1)
+
+
+def left_out(cells: Cells, start: Array, kappa: float, fold: Labels, folds: range | list[int]) -> Array:
+    """ln f of the rows of some folds by mixtures learned without them, NaN for other rows."""
+    logs = np.full(len(cells), np.nan)
+    for f in folds:
         train = fold != f
-        part, _ = fit_mixture(Z[train], starts[size][train], kappa=kappa, iterations=FOLD_ITERATIONS)
-        return part.log_density(Z[~train])
-
-    held = {one: left_out(*one, 0) for one in tried} if len(tried) > 1 else {}
-    held = dict(sorted(held.items(), key=lambda one: -float(one[1].mean()))[:FINALISTS])
-    for f in range(1, FOLDS if held else 1):
-        held = {one: np.append(logs, left_out(*one, f)) for one, logs in held.items()}
-        best = max(held.values(), key=lambda logs: float(logs.mean()))
-        held = {one: logs for one, logs in held.items() if _behind(logs, best) <= HOPELESS}
-    size, kappa = _simplest(held) if held else tried[0]
-    mixture, shares = fit_mixture(Z, starts[size], kappa=kappa)
-    return Choice(mixture, shares.argmax(axis=1), size, kappa)
+        part, _ = fit_mixture(cells.some(train), start[train], kappa=kappa, iterations=FOLD_ITERATIONS)
+        logs[~train] = part.log_density(cells.some(~train))
+    return logs
 
 
-def _simplest(held: dict[tuple[int, float], Array]) -> tuple[int, float]:
-    """The size and κ whose rows left out are most likely, or the fewest components that are hardly behind."""
-    best = max(held.values(), key=lambda logs: float(logs.mean()))
-    fewest = min(size for (size, _), logs in held.items() if _behind(logs, best) <= HARDLY)
-    return max((one for one in held if one[0] == fewest), key=lambda one: float(held[one].mean()))
+def trimmed(values: Array, share: float) -> float:
+    """The mean without so large a share of the values at either end.
+
+    >>> trimmed(np.array([-99.0, 1.0, 2.0, 3.0, 99.0]), 0.2)
+    2.0
+    """
+    values = np.sort(values)
+    off = int(share * len(values))
+    return float(values[off : len(values) - off].mean())
 
 
-def _behind(logs: Array, best: Array) -> float:
-    """How far the mean of ln f lies behind the best one, in standard errors of their difference row by row."""
-    lost = best - logs
-    return float(lost.mean()) / max(float(lost.std()) / np.sqrt(len(lost)), np.finfo(np.float64).tiny)
-
-
-def fit_mixture(Z: Array, shares: Array, *, kappa: float, iterations: int = ITERATIONS) -> tuple[Mixture, Array]:
-    """The mixture begun at the shares (n, k) of components in rows (n, q), and the shares it ends with.
+def fit_mixture(cells: Cells, shares: Array, *, kappa: float, iterations: int = ITERATIONS) -> tuple[Mixture, Array]:
+    """The mixture begun at the shares (n, k) of components in rows, and the shares it ends with.
 
     >>> rows = np.repeat([[0.0], [9.0]], 5, axis=0) + 0.1 * np.arange(10)[:, None]
-    >>> fit_mixture(rows, np.repeat(np.eye(2), 5, axis=0), kappa=1.0)[0].weights
+    >>> fit_mixture(Cells.of(rows), np.repeat(np.eye(2), 5, axis=0), kappa=1.0)[0].weights
     array([0.5, 0.5])
     """
-    ridge = _ridge(Z)
     before = -np.inf
+    mixture: Mixture | None = None
     for _ in range(iterations):
         sizes = shares.sum(axis=0)
         enough = (sizes >= FEWEST) | (sizes == sizes.max())
         if not enough.all():
             shares = shares[:, enough]
             shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
-        mixture = _learned(Z, shares, kappa, ridge)
-        shares, logs = _shares(mixture.log_joint(Z))
+            mixture = None
+        mixture = mixture_of(cells, shares, kappa=kappa, before=mixture)
+        shares, logs = _shares(mixture.log_joint(cells))
         now = float(logs.mean())
         if now - before < 1e-4:
             break
         before = now
+    assert mixture is not None
     return mixture, shares
 
 
-def gaussians_of(Z: Array, labels: Labels, *, kappa: float) -> Mixture:
-    """The mixture whose components are the clusters 0, 1, ... of rows (n, q) as they are.
+def mixture_of(cells: Cells, shares: Array, *, kappa: float, before: Mixture | None = None) -> Mixture:
+    """The mixture of components with these shares (n, k) in the rows; `before` is that of the round before, if any.
 
-    >>> gaussians_of(np.array([[0.0], [2.0], [9.0]]), np.array([0, 0, 1]), kappa=1.0).means.tolist()
+    >>> mixture_of(Cells.of(np.array([[0.0], [2.0], [9.0]])), np.eye(2)[[0, 0, 1]], kappa=1.0).means.tolist()
     [[1.0], [9.0]]
     """
-    return _learned(Z, np.eye(int(labels.max()) + 1)[labels], kappa, _ridge(Z))
+    Z, n = cells.axes, len(cells)
+    sizes = np.maximum(shares.sum(axis=0), 1e-12)
+    means = (shares.T @ Z) / sizes[:, None]
+    roots = np.linalg.inv(np.linalg.cholesky(_covariances(Z, shares, sizes, means, kappa))).transpose(0, 2, 1)
+    centres = spreads = levels = None
+    if cells.loose.shape[1]:
+        seen, x = (~np.isnan(cells.loose)).astype(np.float64), np.nan_to_num(cells.loose)
+        # One row of all rows' mean and spread: a component may have no row with a value.
+        weight = shares.T @ seen
+        middle = x.sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+        centres = (shares.T @ x + middle) / (weight + 1)
+        inside = shares.T @ x**2 - 2 * centres * (shares.T @ x) + centres**2 * weight
+        common = inside.sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+        spreads = (inside + common) / (weight + 1) + RIDGE * (x**2).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    if cells.flags.shape[1]:
+        levels = _levels(cells, shares, None if before is None else before.levels)
+    return Mixture(sizes / n, means, roots, centres=centres, spreads=spreads, levels=levels)
 
 
-def component_of(mixture: Mixture, Z: Array, allowed: NDArray[np.bool_]) -> Labels:
-    """The component, of those allowed (k,), that explains each row (n, q) best.
+def _covariances(Z: Array, shares: Array, sizes: Array, means: Array, kappa: float) -> Array:
+    """S_c (k, q, q), or the one of all components (1, q, q)."""
+    n, q = Z.shape
+    ridge = RIDGE * np.eye(q)
+    if np.isinf(kappa):
+        return ((Z.T @ Z - (means.T * sizes) @ means) / n + ridge)[None]
+    scatter = np.empty((len(sizes), q, q))
+    for c, mean in enumerate(means):
+        # Most rows have no share in most components; leaving them out takes a sixth of the time.
+        inside = np.flatnonzero(shares[:, c] > NO_SHARE)
+        deviation = Z[inside] - mean
+        scatter[c] = (deviation.T * shares[inside, c]) @ deviation
+    return np.asarray((scatter + kappa * scatter.sum(axis=0) / n) / (sizes + kappa)[:, None, None] + ridge)
+
+
+def _levels(cells: Cells, shares: Array, before: Array | None) -> Array:
+    """p_cb (k, L), which lean by LEANING rows on the shares of all rows.
+
+    With a tilt the mean number of rows that have a level must be that expected: p ← rows / Σ_i shares·tilt/normaliser,
+    one step of scaling in each round of EM.
+    """
+    flags, blocks = cells.flags, cells.blocks
+    in_block = (blocks[:, None] == np.arange(blocks.max() + 1)).astype(np.float64)
+    total = flags.sum(axis=0)
+    overall = total / np.maximum(in_block @ (in_block.T @ total), 1e-12)
+    counts = shares.T @ flags + LEANING * overall
+    if cells.tilt is not None and before is not None:
+        per_row = _of_tilts(cells, before)[1]
+        expected = np.stack([shares[:, c] @ (cells.tilt * (per_row[:, c] @ in_block.T)) for c in range(shares.shape[1])])
+        counts = counts / np.maximum(expected + LEANING, 1e-12)
+    totals = counts @ in_block @ in_block.T
+    return np.maximum(counts / np.maximum(totals, 1e-300), 1e-6)
+
+
+LEANING = 1.0
+
+
+def _of_tilts(cells: Cells, levels: Array) -> tuple[Array, Array]:
+    """Σ_b ln Σ_v p_cb(v)·tilt_i(v) of the categories that a row has (n, k), and what each row counts (n, k, B)."""
+    assert cells.tilt is not None
+    n_blocks = int(cells.blocks.max()) + 1
+    per_row = np.empty((len(cells), len(levels), n_blocks))
+    logs = np.zeros((len(cells), len(levels)))
+    for b in range(n_blocks):
+        own = cells.blocks == b
+        norm = cells.tilt[:, own] @ levels[:, own].T
+        has = cells.flags[:, own].sum(axis=1) > 0
+        logs += has[:, None] * np.log(np.maximum(norm, 1e-300))
+        per_row[:, :, b] = has[:, None] / np.maximum(norm, 1e-300)
+    return logs, per_row
+
+
+def component_of(mixture: Mixture, cells: Cells, allowed: NDArray[np.bool_]) -> Labels:
+    """The component, of those allowed (k,), that explains each row best.
 
     >>> one = Mixture(np.full(2, 0.5), np.array([[0.0], [9.0]]), np.ones((2, 1, 1)))
-    >>> component_of(one, np.array([[1.0], [8.0]]), np.array([True, True]))
+    >>> component_of(one, Cells.of(np.array([[1.0], [8.0]])), np.array([True, True]))
     array([0, 1])
     """
-    best = np.empty(len(Z), dtype=np.intp)
-    for first in range(0, len(Z), BLOCK):
-        logs = mixture.log_joint(Z[first : first + BLOCK])
+    best = np.empty(len(cells), dtype=np.intp)
+    for first in range(0, len(cells), BLOCK):
+        logs = mixture.log_joint(cells.some(slice(first, first + BLOCK)))
         best[first : first + BLOCK] = np.where(allowed, logs, -np.inf).argmax(axis=1)
     return best
-
-
-def tree_of(Z: Array) -> Array:
-    """Ward's tree of rows that were moved to the mean of themselves and their nearest, again and again.
-
-    Four times 15 neighbours: 0.61 on the tables; once 0.58, and 30 neighbours 0.58.
-    """
-    k = min(NEIGHBOURS, len(Z) // 5)
-    if k >= 1:
-        near = _nearest(Z, k)
-        for _ in range(SMOOTHINGS):
-            Z = (Z + Z[near].sum(axis=1)) / (k + 1)
-    return ward(Z)
-
-
-def start(tree: Array, size: int) -> Array:
-    """The shares (n, ≤ size) of a tree cut at `size` branches.
-
-    >>> start(tree_of(np.array([[0.0], [1.0], [9.0]])), 2)
-    array([[1., 0.],
-           [1., 0.],
-           [0., 1.]])
-    """
-    labels = fcluster(tree, size, "maxclust")
-    return (labels[:, None] == np.unique(labels)).astype(np.float64)
 
 
 def folds_of(n: int, folds: int, seed: int = 1) -> Labels:
@@ -219,16 +325,6 @@ def folds_of(n: int, folds: int, seed: int = 1) -> Labels:
     return np.random.default_rng(seed).permutation(n) % folds
 
 
-def _nearest(Z: Array, k: int) -> Labels:
-    """(n, k): the rows nearest to each."""
-    if Z.shape[1] <= 6:
-        return cKDTree(Z).query(Z, k + 1)[1][:, 1:]
-    squared = np.einsum("ij,ij->i", Z, Z)
-    D = squared[:, None] + squared - 2 * (Z @ Z.T)
-    np.fill_diagonal(D, np.inf)
-    return np.argpartition(D, k, axis=1)[:, :k]
-
-
 def _shares(logs: Array) -> tuple[Array, Array]:
     """The share of every component in every row, and ln f of the row."""
     top = logs.max(axis=1, keepdims=True)
@@ -236,24 +332,3 @@ def _shares(logs: Array) -> tuple[Array, Array]:
     total = shares.sum(axis=1, keepdims=True)
     shares /= total
     return shares, (top + np.log(total))[:, 0]
-
-
-def _ridge(Z: Array) -> float:
-    return max(RIDGE * float(Z.var(axis=0).sum()) / max(1, Z.shape[1]), np.finfo(np.float64).tiny ** 0.5)
-
-
-def _learned(Z: Array, shares: Array, kappa: float, ridge: float) -> Mixture:
-    n, q = Z.shape
-    sizes = np.maximum(shares.sum(axis=0), 1e-12)
-    means = (shares.T @ Z) / sizes[:, None]
-    scatter = np.empty((len(sizes), q, q))
-    for c, mean in enumerate(means):
-        # Most rows have no share in most components; leaving them out takes a sixth of the time.
-        inside = np.flatnonzero(shares[:, c] > NO_SHARE)
-        deviation = Z[inside] - mean
-        scatter[c] = (deviation.T * shares[inside, c]) @ deviation
-    common = scatter.sum(axis=0) / n
-    S = (scatter + kappa * common) / (sizes + kappa)[:, None, None]
-    S[:, np.arange(q), np.arange(q)] += ridge
-    roots = np.linalg.inv(np.linalg.cholesky(S)).transpose(0, 2, 1)
-    return Mixture(sizes / n, means, roots)

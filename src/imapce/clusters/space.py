@@ -1,9 +1,9 @@
-"""Where clusters are looked for: a sample of the rows to explore, as columns and as points of few axes.
+"""Where clusters are looked for: a sample of the rows to explore, as columns, as points of few axes and as cells.
 
-    columns → those that agree with others → values up to their rounding → leading axes → points
+    columns → those that agree with others → values up to their rounding → points (all) and cells (numbers, levels)
 
 What is known and to be explained away stands beside the columns as L, and its effect B is taken from them (`given.py`):
-columns and points are those of X° = X − LB.
+columns, points and cells are those of X° = X − LB; of a category the effect tilts the shares of its levels.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from scipy.stats import f as f_distribution
 
 from imapce.clusters.agreement import BEYOND, shared_weights
+from imapce.clusters.cells import Cells
+from imapce.clusters.columns import Columns, Reading, coordinates
+from imapce.clusters.trees import sphering
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.rows.given import RowsGiven
@@ -35,7 +38,6 @@ SAMPLE = 1_500
 AXES = 30
 # Beyond so many columns the leading axes stand for them, and a column's few values are not looked at.
 WIDE = 500
-FEW_VALUES = 10
 ROUNDED = 9
 ROWS_PER_AXIS, FEWEST_AXES = 30, 10
 # Rows' worth of what the known explains alone that its effect given the clusters leans on: with none, an effect that
@@ -50,8 +52,8 @@ class Space:
 
     `places` (m,) are those of the sample among `n_rows`, in an order that the values alone decide, and `drawn` (m,) the
     same among the rows to explore; `directions` (d, c) lead from standardised rows to columns, `stretch` (c,) to values
-    up to their rounding and `turn` (c, p) to points. `effect` (q, c) is what is taken from the values; `narrowed` says
-    that some of the axes were left out to look again.
+    up to their rounding and `turn` (c, p) to points. `effect` (q, c) is what is taken from the values; `columns` tell
+    numbers and categories apart, and `shared` says whether any columns agree with others.
     """
 
     places: Labels
@@ -63,12 +65,12 @@ class Space:
     directions: Array
     stretch: Array
     turn: Array
-    rounded: Array | None
-    counts: Labels
+    rounded: Array
+    columns: Columns
+    unit: float
     n_rows: int
     rows: StandardizedRows
-    valleys: bool
-    narrowed: bool = False
+    shared: bool
 
     @classmethod
     def of(cls, problem: Problem, unexplored: Mask) -> Space:
@@ -86,16 +88,21 @@ class Space:
         alone = np.zeros((0, values.shape[1]))
         if known.shape[1]:
             alone = effect_of(known, lambda D: D.T @ values, np.sum(values**2, axis=0))
-        shared = sources is None
+        shared, gaps = sources is None, np.full(values.shape[1], np.nan)
         if sources is not None:
+            if problem.gaps is not None:
+                gaps = _gaps(problem.gaps, Z)[directions.argmax(axis=0)]
             agreed, shared = _agreed(values - known @ alone, sources)
+            # Levels of a category that say nothing split nothing: a mixture has them alike in all components.
+            agreed |= np.bincount(sources)[sources] > 1
             directions, values, alone = directions[:, agreed], values[:, agreed], alone[:, agreed]
+            sources, gaps = sources[agreed], gaps[agreed]
         # Columns that are not standardised may be in any unit, and no tolerance is to depend on it.
         unit = max(float(values.std()), np.finfo(np.float64).tiny) if values.size else 1.0
         # Rows read in another order differ in their last digits, which decide between equal distances.
         rounded = np.round(values / unit, ROUNDED)
-        counts = 1 + (np.diff(np.sort(rounded, axis=0), axis=0) > 1e-12).sum(axis=0)
-        spread, stretch = _up_to_rounding(rounded, counts)
+        columns = Columns.of(rounded, sources, np.round(gaps / unit, ROUNDED))
+        spread, stretch = columns.up_to_rounding(rounded)
         space = cls(
             learned[drawn],
             spread,
@@ -105,14 +112,14 @@ class Space:
             directions=directions,
             stretch=stretch / unit,
             turn=np.eye(spread.shape[1]),
-            rounded=None if known.shape[1] else rounded,
-            counts=counts,
+            rounded=rounded,
+            columns=columns,
+            unit=unit,
             n_rows=len(unexplored),
             rows=Z,
-            # Between few values there is always a valley; it tells something where columns agree on it.
-            valleys=shared or _mostly_continuous(counts),
+            shared=shared,
         )
-        space = replace(space, turn=_leading(space.columns))
+        space = replace(space, turn=_leading(space.given_values))
         if problem.effect is None or not isinstance(Z, RowsGiven):
             return space
         # What was found of all rows holds for any of them.
@@ -120,14 +127,38 @@ class Space:
         return replace(space, effect=found * space.stretch)
 
     @property
-    def columns(self) -> Array:
+    def given_values(self) -> Array:
         """The columns (m, c) of X°, up to their rounding."""
         return self.values - self.known @ self.effect
 
     @cached_property
     def points(self) -> Array:
-        """The rows of the sample (m, p)."""
-        return self.columns @ self.turn
+        """The rows of the sample (m, p), categories as their levels."""
+        return self.given_values @ self.turn
+
+    @cached_property
+    def axes(self) -> Array:
+        """(c, q): from columns to sphered axes of the numbers, those with many holes left out."""
+        return self.axes_of(self.given_values)
+
+    def axes_of(self, given: Array) -> Array:
+        """The axes of any columns (m, c) like these."""
+        if self.columns.are_numbers:
+            return self.turn @ sphering(given @ self.turn)
+        numbers = np.flatnonzero(self.columns.whole)
+        turn = _leading(given[:, numbers])
+        axes = np.zeros((given.shape[1], 0))
+        if len(numbers):
+            turn = turn @ sphering(given[:, numbers] @ turn)
+            axes = np.zeros((given.shape[1], turn.shape[1]))
+            axes[numbers] = turn
+        return axes
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The rows of the sample as a mixture reads them."""
+        tilt = self.known @ self.effect if self.known.shape[1] else None
+        return self.columns.cells(self.given_values, self.rounded, self.axes, tilt)
 
     @property
     def sample(self) -> Mask:
@@ -136,15 +167,26 @@ class Space:
         inside[self.places] = True
         return inside
 
-    @property
-    def basis(self) -> Array:
-        """(p, d + q): from standardised rows with the known beside them to points."""
-        axes = self.directions @ (self.stretch[:, None] * self.turn)
+    def reading(self) -> Reading:
+        """How any row is read as these are."""
+        columns, every = self.columns, np.eye(len(self.stretch))
+        parts = [self._beside(self.axes, self.effect), self._beside(every[:, columns.loose], self.effect)]
+        # Holes and levels are told by what a row reads before the known is taken from it, and then what is taken.
+        told = every[:, np.append(np.flatnonzero(columns.loose), columns.places)] / (self.unit * self.stretch[:, None])
+        parts.append(self._beside(told, None))
+        if self.known.shape[1]:
+            parts.append(-self._beside(every[:, columns.places], self.effect, of_columns=False))
+        return Reading(np.concatenate(parts), self.mean, self.scale, columns=columns, n_axes=self.axes.shape[1])
+
+    def _beside(self, axes: Array, effect: Array | None, *, of_columns: bool = True) -> Array:
+        """(p, d + q): from standardised rows with the known beside them to columns, less an effect, along `axes`."""
+        own = self.directions @ (self.stretch[:, None] * axes) * of_columns
         if not isinstance(self.rows, RowsGiven):
-            return axes.T
+            return np.asarray(own.T)
         beside = np.zeros((self.rows.beside.n_features, axes.shape[1]))
-        beside[: len(axes)] = axes
-        beside[self.rows.places] -= self.effect @ self.turn
+        beside[: len(own)] = own
+        if effect is not None:
+            beside[self.rows.places] -= effect @ axes
         return beside.T
 
     @property
@@ -157,12 +199,17 @@ class Space:
         """The scales of the rows with the known beside them."""
         return self.rows.beside.scale if isinstance(self.rows, RowsGiven) else self.rows.scale
 
-    def null(self) -> tuple[Array, Callable[[Array], Array]]:
-        """The columns whose values a table of one group would have, and the way from such a table to its points."""
-        if self.rounded is None:
-            return self.columns, lambda drawn: drawn @ self.turn
-        counts = self.counts
-        return self.rounded, lambda drawn: _up_to_rounding(drawn, counts)[0] @ self.turn
+    @property
+    def null_numbers(self) -> Array:
+        """The numbers (m, ·) whose values a table of one group would have: as they were read, or given the known."""
+        numbers = self.columns.whole | self.columns.loose
+        return (self.given_values if self.known.shape[1] else self.rounded)[:, numbers]
+
+    def like(self, numbers: Array, levels: Labels) -> tuple[Array, Cells]:
+        """Points and cells of a table with other values of these columns: numbers (m, ·) and levels (m, b) by code."""
+        table = self.columns.joined(numbers, levels)
+        spread = self.columns.up_to_rounding(table)[0] if not self.known.shape[1] else table
+        return spread @ self.turn, self.columns.cells(spread, table, self.axes_of(spread), None)
 
     def given(self, shares: Array) -> Space:
         """The same rows less the effect of the known given the shares (m, k) of clusters in them.
@@ -173,26 +220,15 @@ class Space:
         effect = effect_of(self.known, lambda D: D.T @ values, np.sum(values**2, axis=0), shares)
         return replace(self, effect=effect)
 
-    def leading(self, axes: int) -> Space:
-        """The same rows in their leading axes alone."""
-        return replace(self, turn=self.turn @ _leading(self.points, axes), narrowed=True)
-
     def points_of(self, some: Mask, rows: Rows) -> Array:
         """Some of all rows, the sample or not, in the same coordinates but for values up to their rounding."""
-        return coordinates(rows.subset(some), self.basis, self.mean, self.scale)
+        return coordinates(rows.subset(some), self._beside(self.turn, self.effect), self.mean, self.scale)
 
     def order_of(self, some: Mask, rows: Rows) -> Labels:
         """The places of some of all rows in an order that their values alone decide."""
-        basis = self.basis
+        basis = self._beside(self.turn, self.effect)
         keys = key_directions(len(basis)).T @ basis
         return np.flatnonzero(some)[order_of_points(coordinates(rows.subset(some), keys, self.mean, self.scale))]
-
-
-def coordinates(rows: Rows, components: Array, mean: Array, scale: Array) -> Array:
-    """(n, k): ((x − mean)/scale)·componentsᵀ of all rows."""
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    W = (components * inverse).T
-    return rows.project(W, (mean - rows.origin) @ W)
 
 
 def effect_of(
@@ -280,6 +316,11 @@ def _directions(problem: Problem, Z: StandardizedRows) -> tuple[Array, Labels | 
     return np.eye(Z.n_features)[:, columns], problem.sources[columns]
 
 
+def _gaps(filled_with: Array, Z: StandardizedRows) -> Array:
+    """(d,): what a cell that was missing and filled reads as in standardised rows, NaN where no cell was."""
+    return np.divide(filled_with - Z.mean, Z.scale, out=np.full_like(Z.scale, np.nan), where=Z.scale > 0)
+
+
 def leading_directions(Z: StandardizedRows) -> Array:
     """The leading axes of very many columns, as many as the rows can tell; signs fixed."""
     most = max(FEWEST_AXES, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
@@ -300,37 +341,6 @@ def _agreed(values: Array, sources: Labels) -> tuple[Mask, bool]:
     weights = shared_weights(values, np.unique(sources, return_inverse=True)[1])
     # Weights of one for all are given where no column shares anything: one that shares has less.
     return weights > 0, bool((weights[weights > 0] < 1.0).any())
-
-
-def _mostly_continuous(counts: Labels) -> bool:
-    varying = counts[counts > 1]
-    return bool(len(varying)) and float(np.mean(varying > FEW_VALUES)) >= 0.5
-
-
-def _up_to_rounding(values: Array, counts: Labels) -> tuple[Array, Array]:
-    """Columns (n, c) as they may have been before they were rounded, and what each was stretched by for it.
-
-    A column counts as rounded where its values usually lie farther apart than the kernel is wide in which a valley is
-    looked for, 0.9·σ·n^(−1/5): each would be a cluster of no width. Its values are spread evenly up to half the way to
-    the next, or half the usual way where that is far, and the column keeps its variance. Three rounded Gaussians (600×4
-    in steps of one standard deviation) were 11 to 15 clusters in four of six tables and are three in five. Between two
-    values nothing was rounded: with those spread too, ionosphere falls from an NMI of 0.39 to 0.11.
-    """
-    n = len(values)
-    spread, stretch = values.copy(), np.ones(values.shape[1])
-    for j in np.flatnonzero((counts > 2) & (counts < n)):
-        levels, place = np.unique(values[:, j], return_inverse=True)
-        gaps = np.diff(levels)
-        usual, deviation = float(np.median(gaps)), float(values[:, j].std())
-        if usual < 0.9 * deviation * n**-0.2:
-            continue
-        gaps = np.minimum(gaps, usual) / 2
-        below, above = np.append(gaps[0], gaps), np.append(gaps, gaps[-1])
-        between = np.random.default_rng([5, int(j)]).random(n)
-        spread[:, j] += between * (below + above)[place] - below[place]
-        stretch[j] = deviation / float(spread[:, j].std())
-        spread[:, j] *= stretch[j]
-    return spread, stretch
 
 
 def _leading(values: Array, most: int = AXES) -> Array:

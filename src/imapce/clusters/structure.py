@@ -1,225 +1,272 @@
-"""Are the clusters found more than what a table of one group shows? Two ways to say yes, and either is enough.
+"""Are the clusters found more than what a table of one group shows? A verdict beside the clusters, not a gate.
 
-1. A valley. Along the discriminant of one cluster against all other rows, learned on other folds, the density of all
-   rows has a valley:  z = √2·(√peak − √valley),  both in rows within a kernel's width, is about standard normal where
-   there is none. No cloud with one peak has one, whatever its tails or its skewness.
-2. Dependence beyond a Gaussian copula. Tables are drawn with the same values in every column and the same correlations
-   of their normal scores, and nothing else; the mixture's gain over one Gaussian on rows left out (mean of the middle
-   half of the rows) must lie z standard deviations above theirs.
+1. A valley. Along the discriminant of some clusters against all other rows, learned on other folds, the density of all
+   rows has a valley whose z is about standard normal where there is none (`valleys`). No cloud with one peak has one.
+2. Dependence beyond one group. Tables are drawn that have the columns of this one and are one group, and the mixture's
+   gain over one component on rows left out (mean of the middle half of the rows) must lie above theirs. Two kinds are
+   drawn, and the weaker evidence counts:
+   the same values in every column, whole categories and their holes, with the correlations of their normal scores;
+   the same distances from the mean in units of the covariance, in any direction.
 
-Of 176 tables of noise (Gaussian, uniform, lognormal, t(3); 200×6 to 2,000×30) one was clear, lognormal 200×6; all of 14
-labelled tables were, eight by a valley and six by their dependence.
+"clear" needs a valley, or of categories, between whose levels there is always one, much dependence. Dependence without
+a valley is "perhaps": a curve has it too. Anything else is "none".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import ward
-from scipy.ndimage import gaussian_filter1d
 from scipy.special import ndtri
-from scipy.stats import rankdata
+from scipy.stats import norm, rankdata, t as t_distribution
 
-from imapce.clusters.mixture import FOLD_ITERATIONS, Choice, fit_mixture, folds_of, start, tree_of
+from imapce.clusters.cells import Cells
+from imapce.clusters.mixture import Choice, folds_of, left_out, trees_of, trimmed
+from imapce.clusters.space import Space
+from imapce.clusters.trees import cut, sphered, sphering
+from imapce.clusters.valleys import deepest_valley
+from imapce.common.records import Comparable
 from imapce.common.watch import UNWATCHED, Watch
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
+Verdict = Literal["clear", "perhaps", "none"]
 
-# z from which each is no chance. Valleys of 370 tables of noise reached 2.8; the dependence of 1 of 176 was above 4.5.
-CLEAR_VALLEY, CLEAR_DEPENDENCE = 3.5, 4.5
-DRAWS = 9
-# Nats per row: so small a gain is no structure, however little the drawn tables vary.
-LEAST_GAIN = 0.05
-VERY_CLEAR, FIRST_DRAWS = 25.0, 5
-FOLDS, FOLDS_OF_GAIN = 5, 3
+# z from which a valley is no chance: those of 370 tables of noise reached 2.8.
+CLEAR_VALLEY, LIKELY_VALLEY = 3.5, 2.5
+# p-values of the gain among drawn tables: up to LIKELY there is perhaps structure, up to CLEAR it is clear where
+# categories or heaps of one value leave no valley to tell; every kind of drawn table must be refuted by POSSIBLE.
+CLEAR, LIKELY, POSSIBLE = 0.001, 0.05, 0.1
+DRAWS, FEWEST_DRAWS = 9, 4
+FOLDS, MIDDLE = 3, 0.25
+# The share of rows with one value from which a column is a heap and something beside it: its valley is no evidence.
+HEAP = 0.25
+FEW_VALUES = 10
+# Rows that are enough to tell what is clear; where they do not, all of the sample are asked.
+FEW_ROWS = 500
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One test of structure: what it was tested against, in words, its z and its p-value.
+
+    >>> Evidence("tables with one peak", 4.0, 3e-05).z
+    4.0
+    """
+
+    against: str
+    z: float
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Split(Comparable):
+    """The best split of the rows, whether or not it is more than chance: labels (n,) of all rows, -1 for none.
+
+    >>> Split(np.array([0, 1, 1, -1])).words
+    '2 groups of 2 and 1 rows'
+    """
+
+    labels: Labels
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many rows each group has, the largest first."""
+        return sorted(np.unique(self.labels[self.labels >= 0], return_counts=True)[1].tolist(), reverse=True)
+
+    @property
+    def n_clusters(self) -> int:
+        """How many groups there are."""
+        return len(self.sizes)
+
+    @property
+    def words(self) -> str:
+        """How many groups of how many rows."""
+        *most, last = (f"{size:,}" for size in self.sizes) if self.sizes else ("no",)
+        sizes = f"{', '.join(most)} and {last}" if most else last
+        return f"{self.n_clusters} group{'s' * (self.n_clusters != 1)} of {sizes} rows"
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Whether rows are clearly more than one group, how deep the valley and how strong the dependence is, in words.
+    """Whether rows are more than one group: the `verdict`, the reason in words, the tests, and the best split.
 
-    `valley` and `dependence` are z-scores; 3.5 of the one or 4.5 of the other is clear, None was not needed.
-
-    >>> Structure(False, 1.2, 0.8, "nothing").clear
+    >>> Structure("none", "one group explains rows left out best").is_taken
     False
     """
 
-    clear: bool
-    valley: float | None
-    dependence: float | None
+    verdict: Verdict
     words: str
+    evidence: tuple[Evidence, ...] = ()
+    candidate: Split | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether clusters are shown and taken without being asked for: where the verdict is clear or perhaps."""
+        return self.verdict != "none"
 
 
-def is_structure(
-    Z: Array,
-    found: Choice,
-    labels: Labels,
-    *,
-    columns: Array,
-    coordinates: Callable[[Array], Array],
-    valleys: bool = True,
-    watch: Watch = UNWATCHED,
-) -> Structure:
-    """Whether the mixture found in rows (n, q) and the clusters made of it are more than chance.
-
-    `columns` (n, d) are the same rows as columns, and `coordinates(columns*)` leads from a table drawn in their place
-    to its rows in the q axes. Without `valleys` only the dependence counts: between the few values of columns that
-    share nothing there is always a valley (random true/false columns, 300×5: z above 3.5 in 12 of 12 tables).
+def judged(space: Space, found: Choice, labels: Labels, watch: Watch = UNWATCHED) -> Structure:
+    """Whether the mixture found and the clusters (m,) made of it are more than chance.
 
     >>> from imapce.clusters.mixture import choose
-    >>> rows = np.random.default_rng(0).standard_normal((200, 3))
-    >>> rows[:100] += 9
-    >>> found = choose(rows)
-    >>> is_structure(rows, found, found.labels, columns=rows, coordinates=lambda drawn: drawn).clear
-    True
+    >>> from imapce.priors.problem import pose
+    >>> from imapce.rows.open import open_rows
+    >>> from imapce.tables.reader import Reader
+    >>> reader, matrix = Reader.learn(np.random.default_rng(0).standard_normal((200, 3)) + 9 * (np.arange(200) < 99)[:, None])
+    >>> space = Space.of(pose(open_rows(matrix), [], reader, n_components=2), np.ones(200, dtype=bool))
+    >>> found = choose(space.cells, space.points)
+    >>> judged(space, found, found.labels).verdict
+    'clear'
     """
-    if len(np.unique(found.labels)) == 1:
-        return Structure(False, None, None, "one Gaussian explains rows left out best")
-    valley = deepest_valley(Z, found.labels)
-    if 1 < len(np.unique(labels)) < len(np.unique(found.labels)):
-        valley = max(valley, deepest_valley(Z, labels))
-    if len(np.unique(labels)) == 1:
-        return Structure(False, valley, None, f"no valley separates any two groups, z = {valley:.1f}")
-    if valleys and valley >= CLEAR_VALLEY:
-        words = f"a valley separates clusters, z = {valley:.1f} (by chance below {CLEAR_VALLEY})"
-        return Structure(True, valley, None, words)
-    dependence = _dependence(Z, found, columns, coordinates, watch)
-    numbers = f"valley z = {valley:.1f}, dependence z = {dependence:.1f}"
-    if dependence < CLEAR_DEPENDENCE:
-        return Structure(False, valley, dependence, numbers)
-    words = f"columns depend on each other as clusters do, z = {dependence:.1f} (by chance below {CLEAR_DEPENDENCE})"
-    return Structure(True, valley, dependence, words)
+    if found.gain <= 0:
+        return Structure("none", "one group explains rows left out best")
+    S = sphered(space.points)
+    valley = max(deepest_valley(S, found.labels), deepest_valley(S, labels))
+    told = [Evidence("rows with one peak in every direction", valley, float(norm.sf(valley)))]
+    if not labels.any():
+        return Structure("none", f"no valley separates any two groups (z = {valley:.1f})", tuple(told))
+    if valley >= CLEAR_VALLEY and _valley_tells(space):
+        return Structure("clear", f"a valley separates groups (z = {valley:.1f})", tuple(told))
+    refuted = True
+    for null, needed in ((SameScores, LIKELY), (SameColumns, POSSIBLE), (SameDistances, POSSIBLE)):
+        z, p_value = _beyond(space, found, null, needed, watch)
+        told.append(Evidence(null.words, z, p_value))
+        # Columns with two peaks have them in drawn tables too; a valley that is likely tells more.
+        refuted = p_value <= needed or (null is SameColumns and valley >= LIKELY_VALLEY)
+        if not refuted:
+            break
+    evidence, chance = tuple(told), f"p = {told[1].p_value:.2g}"
+    if not refuted:
+        return Structure("none", f"{told[-1].against} show as much (p = {told[-1].p_value:.2g})", evidence)
+    words = f"columns agree on groups more than in {SameScores.words} ({chance})"
+    if _valley_tells(space):
+        return Structure("perhaps", f"{words}, but no valley separates them: it may be a curve or a gradient", evidence)
+    return Structure("clear" if told[1].p_value <= CLEAR else "perhaps", words, evidence)
 
 
-def deepest_valley(Z: Array, labels: Labels) -> float:
-    """The largest z of a valley along discriminants of each cluster, and each branch of clusters, against all others.
+def _valley_tells(space: Space) -> bool:
+    """Whether a valley is evidence: columns agree on it, and none is a category or a heap of one value."""
+    if not space.shared or not space.columns.are_numbers:
+        return False
+    ordered = np.sort(space.rounded, axis=0)
+    step = max(1, int(HEAP * len(ordered)))
+    return not bool((ordered[step:] == ordered[:-step]).any() or (space.columns.counts < FEW_VALUES).any())
 
-    >>> rows = np.random.default_rng(0).standard_normal((300, 2))
-    >>> cut = (rows[:, 0] > 0).astype(int)
-    >>> deepest_valley(rows, cut) < 3, deepest_valley(rows + 9 * cut[:, None], cut) > 9
-    (True, True)
-    """
-    names, n = np.unique(labels), len(Z)
-    if len(names) < 2:
-        return 0.0
-    groups = [labels == c for c in names][: None if len(names) > 2 else 1]
-    if len(names) > 3:
-        members = [[c] for c in names]
-        for a, b, _, _ in ward(np.stack([Z[labels == c].mean(axis=0) for c in names]))[:-1]:
-            members.append(members[int(a)] + members[int(b)])
-            groups.append(np.isin(labels, members[-1]))
-    fold = folds_of(n, FOLDS, 3)
-    held = [(Z[fold == f].sum(axis=0), Z[fold == f].T @ Z[fold == f], float((fold == f).sum())) for f in range(FOLDS)]
-    total = (sum(one[0] for one in held), sum(one[1] for one in held), float(n))
-    outside = [tuple(whole - part for whole, part in zip(total, one, strict=True)) for one in held]
-    best = 0.0
-    for inside in groups:
-        if min(inside.sum(), n - inside.sum()) < FOLDS:
+
+def _beyond(space: Space, found: Choice, kind: type[SameColumns], needed: float, watch: Watch) -> tuple[float, float]:
+    """z and p-value of the gain among those of drawn tables; by some of the rows where these tell clearly enough."""
+    n = len(space.points)
+    if n > 2 * FEW_ROWS:
+        few = np.random.default_rng(9).permutation(n)[:FEW_ROWS]
+        z, p_value = _among_drawn(kind(space, few), space, found, needed, watch)
+        if p_value <= needed:
+            return z, p_value
+    return _among_drawn(kind(space), space, found, needed, watch)
+
+
+def _among_drawn(null: SameColumns, space: Space, found: Choice, needed: float, watch: Watch) -> tuple[float, float]:
+    gain, drawn, z, p_value = gain_of(*space.like(*null.given), found), [], 0.0, 1.0
+    for number in range(DRAWS):
+        watch.tell("asking whether it is structure", number / DRAWS)
+        drawn.append(gain_of(*space.like(*null.draw(number)), found))
+        if number + 1 < FEWEST_DRAWS:
             continue
-        scores = _scores(Z, inside, fold, outside)
-        best = max(best, valley_z(scores)) if scores is not None else best
-    return best
+        z = (gain - float(np.mean(drawn))) / max(float(np.std(drawn, ddof=1)), 1e-12)
+        p_value = float(t_distribution.sf(z / np.sqrt(1 + 1 / len(drawn)), len(drawn) - 1))
+        # All draws are for those in between.
+        if p_value <= CLEAR or p_value > 3 * POSSIBLE:
+            break
+    return z, p_value
 
 
-def _scores(Z: Array, inside: NDArray[np.bool_], fold: Labels, outside: list[tuple]) -> Array | None:
-    """All rows along the discriminant of those inside against the others, learned without their fold."""
-    q = Z.shape[1]
-    x = np.empty(len(Z))
-    for f, (s, p, m) in enumerate(outside):
-        part = Z[inside & (fold != f)]
-        count = float(len(part))
-        if count < 2 or m - count < 2:
-            return None
-        ma = part.mean(axis=0)
-        mb = (s - count * ma) / (m - count)
-        W = (p - count * np.outer(ma, ma) - (m - count) * np.outer(mb, mb)) / m
-        lean = q / (m + q)
-        level = max(float(np.trace(W)) / q, np.finfo(np.float64).tiny ** 0.5)
-        W = (1 - lean) * W + (lean + 1e-6) * level * np.eye(q)
-        w = np.linalg.solve(W, ma - mb)
-        here = fold == f
-        x[here] = (Z[here] @ w - (ma + mb) @ w / 2) / max(float((ma - mb) @ w) / 2, 1e-12)
-    return x
-
-
-def valley_z(x: Array) -> float:
-    """How far the deepest valley of the density of scores (n,) lies below its lower peak, in standard errors.
-
-    >>> valley_z(np.random.default_rng(0).standard_normal(500)) < 3
-    True
-    """
-    n, spread = len(x), float(x.std())
-    quarter = float(np.subtract(*np.percentile(x, [75, 25]))) / 1.34
-    h = 0.9 * min(spread, quarter + 1e-9) * n**-0.2
-    middle = float(np.median(x))
-    low, high = max(float(x.min()), middle - 12 * spread), min(float(x.max()), middle + 12 * spread)
-    if not (h > 0 and high > low):
-        return 0.0
-    cells = int(np.clip((high - low) / (h / 4), 50, 4000))
-    width = (high - low) / cells
-    counts = np.bincount(np.clip((x - low) / width, 0, cells - 1).astype(np.intp), minlength=cells).astype(np.float64)
-    c = gaussian_filter1d(counts, h / width, mode="constant") / width * h * 2 * np.sqrt(np.pi)
-    peak = np.minimum(np.maximum.accumulate(c), np.maximum.accumulate(c[::-1])[::-1])
-    # √(c + 3/8) of a count has the standard error ½ whatever c is.
-    return float((np.sqrt(2) * (np.sqrt(peak + 0.375) - np.sqrt(c + 0.375))).max())
-
-
-class SameColumns:
-    """Tables with the values of every column of X (n, d) and its normal-score correlations, and no other dependence.
-
-    >>> X = np.random.default_rng(0).lognormal(size=(50, 2))
-    >>> bool(np.all(np.sort(SameColumns(X).draw(0), axis=0) == np.sort(X, axis=0)))
-    True
-    """
-
-    def __init__(self, X: Array):
-        n = len(X)
-        scores = ndtri((rankdata(X, axis=0) - 0.5) / n)
-        scores /= np.maximum(scores.std(axis=0), 1e-12)
-        values, axes = np.linalg.eigh(scores.T @ scores / n)
-        self._root = (axes * np.sqrt(np.maximum(values, 0.0))).T
-        self._sorted = np.sort(X, axis=0)
-
-    def draw(self, number: int) -> Array:
-        """The table with this number, always the same."""
-        drawn = np.random.default_rng([7, number]).standard_normal(self._sorted.shape) @ self._root
-        return np.take_along_axis(self._sorted, drawn.argsort(axis=0).argsort(axis=0), axis=0)
-
-
-def middle_gain(Z: Array, size: int, kappa: float) -> float:
-    """ln f of rows left out with `size` components above that with one, mean over the middle half of the rows.
+def gain_of(points: Array, cells: Cells, found: Choice) -> float:
+    """ln f of rows left out with the components found above that with one, mean over the middle half of the rows.
 
     The middle half: a few far rows decide the mean, and t(3) noise then lies 4 standard deviations from its copula.
     """
-    tree, fold = tree_of(Z), folds_of(len(Z), FOLDS_OF_GAIN)
-    gain = np.empty(len(Z))
-    for f in range(FOLDS_OF_GAIN):
-        train = fold != f
-        many, one = (
-            fit_mixture(Z[train], start(tree, k)[train], kappa=kappa, iterations=FOLD_ITERATIONS)[0] for k in (size, 1)
-        )
-        gain[~train] = many.log_density(Z[~train]) - one.log_density(Z[~train])
-    gain.sort()
-    return float(gain[len(gain) // 4 : len(gain) - len(gain) // 4].mean())
+    fold = folds_of(len(cells), FOLDS)
+    start = cut(trees_of(points, only=found.tree)[0], found.size)
+    many = left_out(cells, start, found.kappa, fold, range(FOLDS))
+    return trimmed(many - left_out(cells, np.ones((len(cells), 1)), 1.0, fold, range(FOLDS)), MIDDLE)
 
 
-def _dependence(Z: Array, found: Choice, columns: Array, coordinates: Callable[[Array], Array], watch: Watch) -> float:
-    """z of the mixture's gain among the gains in tables that have nothing but the columns and their correlations."""
-    gain = middle_gain(Z, found.size, found.kappa)
-    if gain < LEAST_GAIN:
-        return 0.0
-    tables, drawn, beyond = SameColumns(columns), [], 0.0
-    for number in range(DRAWS):
-        watch.tell("asking whether it is structure", number / DRAWS)
-        drawn.append(middle_gain(coordinates(tables.draw(number)), found.size, found.kappa))
-        if number < 2:
-            continue
-        beyond = (gain - float(np.mean(drawn))) / max(float(np.std(drawn, ddof=1)), 1e-12)
-        # Nine draws are for those in between.
-        if beyond < 1.0 or (len(drawn) == FIRST_DRAWS and beyond >= VERY_CLEAR):
-            break
-    return beyond
+class SameColumns:
+    """Tables of one group with the values of every column and the correlations of their normal scores.
+
+    Whole categories are drawn, in the order in which their levels lie along the first axis of all rows.
+    """
+
+    words = "tables with the same columns and correlations"
+
+    def __init__(self, space: Space, rows: Labels | None = None):
+        chosen = np.arange(len(space.points)) if rows is None else rows
+        levels = space.columns.codes(space.rounded)[chosen]
+        self.given = self._numbers(space.null_numbers[chosen]), levels
+        X = np.column_stack([self.given[0], _in_order(levels, space.points[chosen])])
+        scores = normal_scores(X)
+        values, axes = np.linalg.eigh(scores.T @ scores / len(X))
+        self._root = (axes * np.sqrt(np.maximum(values, 0.0))).T
+        self._order = np.argsort(X, axis=0, kind="stable")
+
+    def _numbers(self, numbers: Array) -> Array:
+        return numbers
+
+    def draw(self, number: int) -> tuple[Array, Labels]:
+        """The numbers and levels of the table with this number, always the same."""
+        drawn = np.random.default_rng([7, number]).standard_normal(self._order.shape) @ self._root
+        source = np.take_along_axis(self._order, drawn.argsort(axis=0).argsort(axis=0), axis=0)
+        numbers, levels = self.given
+        c = numbers.shape[1]
+        return np.take_along_axis(numbers, source[:, :c], axis=0), np.take_along_axis(levels, source[:, c:], axis=0)
+
+
+class SameScores(SameColumns):
+    """The same of the normal scores of the numbers: skewed columns, which look like groups themselves, are no more."""
+
+    words = "tables with the same ranks and correlations"
+
+    def _numbers(self, numbers: Array) -> Array:
+        return normal_scores(numbers)
+
+
+class SameDistances(SameColumns):
+    """Tables whose numbers have the covariance and the rows' distances from the mean in its units, in any direction."""
+
+    words = "tables with the same distances from the middle"
+
+    def __init__(self, space: Space, rows: Labels | None = None):
+        super().__init__(space, rows)
+        numbers = self.given[0]
+        self._mean = numbers.mean(axis=0)
+        to_axes = sphering(numbers)
+        self._spread = np.linalg.pinv(to_axes)
+        self._lengths = np.linalg.norm((numbers - self._mean) @ to_axes, axis=1)
+
+    def draw(self, number: int) -> tuple[Array, Labels]:
+        rng = np.random.default_rng([8, number])
+        drawn = rng.standard_normal((len(self._lengths), len(self._spread)))
+        lengths = rng.permutation(self._lengths) / np.maximum(np.linalg.norm(drawn, axis=1), 1e-300)
+        return self._mean + (drawn * lengths[:, None]) @ self._spread, super().draw(number)[1]
+
+
+def normal_scores(X: Array) -> Array:
+    """Columns (n, c) by their ranks, as a standard normal would have them, at unit variance.
+
+    >>> normal_scores(np.array([[1.0], [2.0], [1e9]])).ravel().round(2).tolist()
+    [-1.22, 0.0, 1.22]
+    """
+    scores = ndtri((rankdata(X, axis=0) - 0.5) / len(X))
+    return np.asarray(scores / np.maximum(scores.std(axis=0), 1e-12))
+
+
+def _in_order(levels: Labels, points: Array) -> Array:
+    """(m, b): the levels of categories as ranks, by where their rows lie along the first axis of all rows."""
+    along = sphered(points)[:, -1] if points.shape[1] else np.zeros(len(points))
+    ranks = np.zeros(levels.shape)
+    for b, codes in enumerate(levels.T):
+        place = np.unique(codes, return_inverse=True)[1]
+        ranks[:, b] = np.argsort(np.argsort(np.bincount(place, along) / np.bincount(place)))[place]
+    return ranks

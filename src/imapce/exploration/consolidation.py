@@ -13,9 +13,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.merging import merged
-from imapce.clusters.mixture import BLOCK, gaussians_of
+from imapce.clusters.cells import Cells
+from imapce.clusters.mixture import BLOCK, mixture_of
 from imapce.clusters.space import SAMPLE, Space
+from imapce.clusters.trees import sphering
+from imapce.clusters.valleys import merged
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.exploration.clustering import OUTLIER
@@ -55,6 +57,8 @@ def consolidated(
         taken = np.zeros(len(labels), dtype=bool)
         taken[chosen] = True
         points = space.points_of(taken, rows)[chosen.argsort().argsort()]
+        to_axes = sphering(points)
+        points = points @ to_axes
         found = merged(points, labels[chosen], watch=watch)
         groups = np.array([found[np.argmax(labels[chosen] == c)] for c in range(n_clusters)])
         # A group is known by the first of its clusters.
@@ -64,7 +68,7 @@ def consolidated(
         if left.any():
             watch.tell("giving the rows left to the clusters")
             sizes = np.bincount(groups[labels[labels >= 0]]).astype(np.float64)
-            given[left] = _belonging(points, groups[labels[chosen]], space.points_of(left, rows), sizes)
+            given[left] = _belonging(points, groups[labels[chosen]], space.points_of(left, rows) @ to_axes, sizes)
     return groups, given
 
 
@@ -76,14 +80,15 @@ def _some(rows: Labels, most: int) -> Labels:
 
 def _belonging(points: Array, groups: Labels, others: Array, sizes: Array) -> Labels:
     """The group of each of the `others` (m, q) that belongs to one, OUTLIER for the rest."""
-    mixture = gaussians_of(points, groups, kappa=float(max(1, points.shape[1])))
+    shares = np.eye(len(sizes))[groups]
+    mixture = mixture_of(Cells.of(points), shares, kappa=float(max(1, points.shape[1])))
     # Of large clusters some rows were compared, and their share in those is not their share.
     shift = np.log(sizes / sizes.sum()) - np.log(mixture.weights)
-    own = mixture.log_joint(points)[np.arange(len(points)), groups]
+    own = mixture.log_joint(Cells.of(points))[np.arange(len(points)), groups]
     edge = np.array([np.quantile(own[groups == c], OUTERMOST) for c in range(len(sizes))])
     best = np.full(len(others), OUTLIER)
     for first in range(0, len(others), BLOCK):
-        logs = mixture.log_joint(others[first : first + BLOCK])
+        logs = mixture.log_joint(Cells.of(others[first : first + BLOCK]))
         within = logs >= edge
         logs = logs + shift
         top = logs.argmax(axis=1)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.space import coordinates
+from imapce.clusters.columns import coordinates
 from imapce.priors.effect import Explained
 from imapce.priors.kinds import Labels, Prior, known_labels
 from imapce.priors.problem import Problem

@@ -78,6 +78,7 @@ class Problem:
     groups: NDArray[np.intp] | None = None
     told: Told | None = None
     effect: Effect | None = None
+    gaps: Array | None = None
 
     def given(self, effect: Effect) -> Problem:
         """The same problem of the rows less the effect of what is told."""
@@ -254,7 +255,7 @@ def pose(
             n_features=X.n_features,
             codes=tuple(code for term in labels for code in term.codes),
         )
-    return Problem(X, known_terms, Z, n_components, outlying, tuple(remarks), reader.groups, told)
+    return Problem(X, known_terms, Z, n_components, outlying, tuple(remarks), reader.groups, told, gaps=reader.gaps)
 
 
 def _beside(rows: Rows, values: Array, n_components: int) -> Rows:

@@ -147,7 +147,7 @@ def encode(
     if encoding is None:
         empty = {c: "has only missing values (drop it)" for c, count in counts.items() if count == rows}
         _refuse(empty, name)
-        learned = replace(learned, fill=tuple(means.tolist()))
+        learned = replace(learned, fill=tuple(means.tolist()), gaps=tuple(counts))
     if counts and missing == "error":
         held = listing(f"{column!r} has {count}" for column, count in counts.items())
         raise InvalidValueError(

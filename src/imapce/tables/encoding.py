@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -34,7 +34,8 @@ class Encoding:
     """The columns of a table, what each becomes and the value that fills its gaps.
 
     ``kinds`` and ``categories`` go along ``columns`` (no categories: an empty tuple); ``fill`` goes along the
-    columns of the matrix and holds their learned means, which for a category are its shares.
+    columns of the matrix and holds their learned means, which for a category are its shares. ``gaps`` are the columns
+    that had missing values where the encoding was learned; a stored encoding does not keep them.
 
     >>> Encoding(("colour",), ("category",), (("blue", "red"),), fill=(0.5, 0.5)).feature_names
     ('colour=blue', 'colour=red')
@@ -45,6 +46,7 @@ class Encoding:
     categories: tuple[tuple[Category, ...], ...]
     _: KW_ONLY
     fill: tuple[float, ...]
+    gaps: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -47,6 +47,7 @@ class Reader:
     n_features: int
     encoding: Encoding | None = None
     unknown: Unknown = "error"
+    filled_with: tuple[float, ...] | None = field(default=None, compare=False)
 
     @classmethod
     def learn(cls, X: Any, *, missing: Missing = "error") -> tuple[Reader, Any]:
@@ -68,7 +69,11 @@ class Reader:
         matrix = _as_matrix(X if named is None else named.matrix, fewest_rows=2)
         reader = cls(matrix.shape[1])
         if missing == "mean":
-            matrix = filled(matrix, None)
+            before, matrix = matrix, filled(matrix, None)
+            if matrix is not before:
+                holes = np.isnan(before)
+                first = matrix[holes.argmax(axis=0), np.arange(matrix.shape[1])]
+                reader = replace(reader, filled_with=tuple(np.where(holes.any(axis=0), first, np.nan).tolist()))
         require_finite(matrix, "X", reader.names if named is None else list(named.names))
         return reader if named is None else replace(reader, encoding=named.encoding(column_means(matrix))), matrix
 
@@ -189,6 +194,23 @@ class Reader:
     def groups(self) -> NDArray[np.intp] | None:
         """For each matrix column the table column it came from; None for an array, where each is its own."""
         return None if self.encoding is None else self.encoding.groups
+
+    @property
+    def gaps(self) -> Array | None:
+        """(d,), what missing cells of each matrix column were filled with, NaN where none was; None without any.
+
+        >>> Reader.learn(np.array([[1.0, 4.0], [np.nan, 5.0], [3.0, 6.0]]), missing="mean")[0].gaps
+        array([ 2., nan])
+        """
+        if self.filled_with is not None:
+            return np.asarray(self.filled_with)
+        if self.encoding is None or not self.encoding.gaps:
+            return None
+        filled_in = np.full(self.n_features, np.nan)
+        for column in self.encoding.gaps:
+            places = self.encoding.columns_of(column)
+            filled_in[places] = np.asarray(self.encoding.fill)[places]
+        return filled_in
 
     @property
     def columns(self) -> tuple[str, ...] | None:

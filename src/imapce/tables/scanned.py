@@ -143,6 +143,7 @@ def encoding_of(columns: Sequence[Column], n_rows: int, *, missing: Missing) -> 
         tuple(one.kind for one in columns),
         tuple(one.categories for one in columns),
         fill=tuple(value for one in columns for value in one.fill(n_rows)),
+        gaps=tuple(gaps),
     )
 
 
