@@ -76,7 +76,7 @@ def _read_back(exploration: Exploration, step: Step | None, scene: Scene) -> str
 def _structure(exploration: Exploration) -> dict[str, Any]:
     structure = exploration.structure
     assert structure is not None
-    return {"clear": structure.clear, "words": structure.words}
+    return {"verdict": structure.verdict, "words": structure.words}
 
 
 def _move(move: Move) -> dict[str, Any]:

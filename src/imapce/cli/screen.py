@@ -162,7 +162,7 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
         f"{counted(len(exploration.steps), 'step')}",
         "not taken": counted(len(labels) - taken - start, "row"),
     }
-    if exploration.structure is not None and exploration.structure.clear:
+    if exploration.structure is not None and exploration.structure.is_taken:
         facts["structure"] = exploration.structure.words
     facts["end"] = exploration.stop_reason or "not finished; go on with more steps"
     console.print(facts_table(facts))

@@ -10,16 +10,28 @@ found view by view had 0.49 and 0.38.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce.clusters.given import effect_on_columns, explained
 from imapce.clusters.merging import merged
-from imapce.clusters.mixture import Choice, Mixture, choose, component_of
+from imapce.clusters.mixture import Choice, Mixture, choose, component_of, fit_mixture, start, tree_of
 from imapce.clusters.space import SAMPLE, Space, coordinates
-from imapce.clusters.structure import CLEAR_VALLEY, VERY_CLEAR, Structure, deepest_valley, is_structure
+from imapce.clusters.structure import (
+    CLEAR_VALLEY,
+    ONE_PEAK,
+    PERHAPS,
+    SAME_COLUMNS,
+    VERY_CLEAR,
+    Evidence,
+    Split,
+    Structure,
+    Verdict,
+    deepest_valley,
+    is_structure,
+)
 from imapce.common.records import Comparable
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
@@ -80,8 +92,17 @@ def clusters_of(found: Choice, final: Labels) -> Labels:
     return clusters
 
 
-def candidate_of(problem: Problem, unexplored: Mask, *, watch: Watch = UNWATCHED) -> Candidate:
+def candidate_of(
+    problem: Problem,
+    unexplored: Mask,
+    *,
+    granularity: str = "auto",
+    n_clusters: int | None = None,
+    watch: Watch = UNWATCHED,
+) -> Candidate:
     """The best clusters of the rows to explore of a problem: those `unexplored` (n,) of all rows.
+
+    `granularity` asks for "coarser" or "finer" ones, `n_clusters` for so many.
 
     >>> from imapce.priors.problem import pose
     >>> from imapce.rows.open import open_rows
@@ -102,10 +123,32 @@ def candidate_of(problem: Problem, unexplored: Mask, *, watch: Watch = UNWATCHED
             fewer = merged(narrow.points, again.labels, watch=watch)
             if fewer.any():
                 space, found, final = narrow, again, fewer
+        found, final = _as_asked(space.points, found, final, granularity, n_clusters)
         effect = problem.effect
         if effect is None and problem.told is not None:
             effect = effect_on_columns(problem, space, found, final)
     return Candidate(space, found, final, effect)
+
+
+def _as_asked(
+    points: Array, found: Choice, final: Labels, granularity: str, n_clusters: int | None
+) -> tuple[Choice, Labels]:
+    """So many clusters, or fewer or more of them, where this is asked for."""
+    n_found = len(np.unique(final))
+    if n_clusters is None and granularity == "finer" and n_found < len(np.unique(found.labels)):
+        return found, found.labels
+    size = n_clusters if n_clusters is not None else max(2, n_found // 2) if granularity == "coarser" else n_found
+    if size == n_found or (n_found == 1 and n_clusters is None):
+        return found, final
+    again = _of_so_many(points, size)
+    return again, again.labels
+
+
+def _of_so_many(points: Array, size: int) -> Choice:
+    """The mixture of so many components."""
+    kappa = max(float(points.shape[1]), 1.0)
+    mixture, shares = fit_mixture(points, start(tree_of(points), size), kappa=kappa)
+    return Choice(mixture, shares.argmax(axis=1), size, kappa)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +157,7 @@ class Partition(Comparable):
 
     `clusters` (k,) are those of the mixture's components, OUTLIER where a component has no row of the `sample`; the
     mixture lives in the directions `basis` (p, d + q) of the rows with the known beside them, as standardised at the
-    start.
+    start. `stability` is, by the number of a cluster, the share of draws of 80 % of the rows in which it came back.
     """
 
     labels: Labels
@@ -126,6 +169,7 @@ class Partition(Comparable):
     scale: Array
     sample: Mask
     structure: Structure
+    stability: dict[int, float] = field(default_factory=dict)
 
     @property
     def n_clusters(self) -> int:
@@ -138,7 +182,8 @@ class Partition(Comparable):
         # One place more, for OUTLIER and for components whose cluster gave way.
         numbers = np.full(max(self.labels.max(initial=0), self.clusters.max(initial=0)) + 2, OUTLIER)
         numbers[names[np.argsort(-counts, kind="stable")]] = first + np.arange(len(names))
-        return replace(self, labels=numbers[self.labels], clusters=numbers[self.clusters])
+        stability = {int(numbers[name]): share for name, share in self.stability.items() if numbers[name] != OUTLIER}
+        return replace(self, labels=numbers[self.labels], clusters=numbers[self.clusters], stability=stability)
 
     def among(self, left: Mask, rows: Rows, *, min_cluster_size: int) -> Labels:
         """Clusters of the rows left (n,), OUTLIER elsewhere; too small ones give way, the smallest first.
@@ -178,10 +223,10 @@ def partition_of(
     >>> rows, all_rows = open_rows(matrix), np.ones(150, dtype=bool)
     >>> best = candidate_of(pose(rows, [], reader, n_components=2), all_rows)
     >>> found = partition_of(best, all_rows, rows)
-    >>> np.bincount(found.labels), found.structure.clear
-    (array([50, 50, 50]), True)
+    >>> np.bincount(found.labels), found.structure.verdict
+    (array([50, 50, 50]), 'clear')
     """
-    space = candidate.space
+    space, found, final = candidate.space, candidate.found, candidate.labels
     with one_thread():
         columns, to_points = space.null()
         structure = is_structure(
@@ -193,15 +238,26 @@ def partition_of(
             valleys=space.valleys,
             watch=watch,
         )
-    if space.narrowed and structure.dependence is not None and structure.dependence < VERY_CLEAR:
+        if not final.any() and len(final) > 2:
+            found = _of_so_many(space.points, 2)
+            final = found.labels
+    dependence = next((one.z for one in structure.evidence if one.against == SAME_COLUMNS), None)
+    if space.narrowed and dependence is not None and dependence < VERY_CLEAR:
         # Who looks twice finds more by chance: lognormal noise, 400×30, was clear in 2 of 10 tables, z up to 7.
-        structure = replace(structure, clear=False)
-    whole = _whole(space, candidate.found, candidate.labels, structure)
+        structure = replace(structure, verdict="none")
+    whole = _whole(space, found, final, structure)
     return _of_all_rows(whole, unexplored, rows, min_cluster_size=min_cluster_size, watch=watch)
 
 
 def split_of(
-    problem: Problem, inside: Mask, rows: Rows, *, min_cluster_size: int = 1, watch: Watch = UNWATCHED
+    problem: Problem,
+    inside: Mask,
+    rows: Rows,
+    *,
+    min_cluster_size: int = 1,
+    granularity: str = "auto",
+    n_clusters: int | None = None,
+    watch: Watch = UNWATCHED,
 ) -> Partition:
     """The pieces that the rows `inside` (n,), those to explore of a problem, fall into when they are to be several.
 
@@ -214,8 +270,8 @@ def split_of(
     >>> reader, matrix = Reader.learn(np.random.default_rng(0).standard_normal((150, 4)))
     >>> rows = open_rows(matrix)
     >>> pieces = split_of(pose(rows, [], reader, n_components=2), np.ones(150, dtype=bool), rows)
-    >>> len(np.unique(pieces.labels)), pieces.structure.clear
-    (2, False)
+    >>> len(np.unique(pieces.labels)), pieces.structure.verdict
+    (2, 'none')
     """
     with one_thread():
         watch.tell("looking for pieces in all directions", 0.0)
@@ -228,7 +284,9 @@ def split_of(
             found = choose(space.points, watch, fewest=2, most=2)
             final = found.labels
             words = "no valley separates them; they are the two halves that explain the rows best"
-        structure = Structure(valley >= CLEAR_VALLEY, valley, None, words)
+        found, final = _as_asked(space.points, found, final, granularity, n_clusters)
+        verdict: Verdict = "clear" if valley >= CLEAR_VALLEY else "perhaps" if valley >= PERHAPS else "none"
+        structure = Structure(verdict, words, (Evidence.of(ONE_PEAK, valley),))
     whole = _whole(space, found, final, structure)
     return _of_all_rows(whole, inside, rows, min_cluster_size=min_cluster_size, watch=watch)
 
@@ -264,4 +322,5 @@ def _of_all_rows(whole: Partition, unexplored: Mask, rows: Rows, *, min_cluster_
     labels = whole.among(unexplored, rows, min_cluster_size=min_cluster_size)
     # Where too small clusters left one, it is what was not to be told apart.
     alone = len(np.unique(labels[labels != OUTLIER])) < 2
-    return replace(whole, labels=np.full_like(labels, OUTLIER) if alone else labels)
+    labels = np.full_like(labels, OUTLIER) if alone else labels
+    return replace(whole, labels=labels, structure=replace(whole.structure, candidate=Split(labels)))

@@ -14,17 +14,20 @@ labelled tables were, eight by a valley and six by their dependence.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import ward
 from scipy.ndimage import gaussian_filter1d
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from imapce.clusters.mixture import FOLD_ITERATIONS, Choice, fit_mixture, folds_of, start, tree_of
+from imapce.common.records import Comparable
 from imapce.common.watch import UNWATCHED, Watch
+from imapce.common.words import counted
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -36,22 +39,87 @@ DRAWS = 9
 LEAST_GAIN = 0.05
 VERY_CLEAR, FIRST_DRAWS = 25.0, 5
 FOLDS, FOLDS_OF_GAIN = 5, 3
+PERHAPS = 3.0
+MOST_SIZES = 8
+
+
+Verdict = Literal["clear", "perhaps", "none"]
+ONE_PEAK, SAME_COLUMNS = "one peak", "the same columns and correlations"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One test of whether rows are one group: what it was tested against, in words, its z-score and its p-value.
+
+    >>> Evidence("one peak", 4.0, 3e-5).z
+    4.0
+    """
+
+    against: str
+    z: float
+    p_value: float
+
+    @classmethod
+    def of(cls, against: str, z: float) -> Evidence:
+        """The evidence of a z-score that is standard normal where there is no structure.
+
+        >>> Evidence.of("one peak", 0.0).p_value
+        0.5
+        """
+        return cls(against, z, float(ndtr(-z)))
+
+
+@dataclass(frozen=True, eq=False)
+class Split(Comparable):
+    """The best split of rows, whether or not it is more than chance: labels (n,) of all rows, -1 for none.
+
+    >>> Split(np.array([0, 0, 1, -1])).words
+    '2 groups of 2 and 1 rows'
+    """
+
+    labels: Labels
+
+    @property
+    def n_clusters(self) -> int:
+        """How many groups there are."""
+        return len(self.sizes)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many rows each group has, the largest first."""
+        counts = np.unique(self.labels[self.labels >= 0], return_counts=True)[1]
+        return sorted(counts.tolist(), reverse=True)
+
+    @property
+    def words(self) -> str:
+        """How many groups of how many rows."""
+        *most, last = (f"{size:,}" for size in self.sizes[:MOST_SIZES]) if self.sizes else ("0",)
+        if len(self.sizes) > MOST_SIZES:
+            sizes = ", ".join([*most, last, "…"])
+        else:
+            sizes = f"{', '.join(most)} and {last}" if most else last
+        return f"{counted(self.n_clusters, 'group')} of {sizes} rows"
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Whether rows are clearly more than one group, how deep the valley and how strong the dependence is, in words.
+    """Whether rows are more than one group: a verdict, why in words, the tests, and the best split there is.
 
-    `valley` and `dependence` are z-scores; 3.5 of the one or 4.5 of the other is clear, None was not needed.
+    "clear" and "perhaps" are taken as clusters, "none" is not more than chance. `words` is a clause.
 
-    >>> Structure(False, 1.2, 0.8, "nothing").clear
-    False
+    >>> Structure("perhaps", "the valley is shallow").is_taken
+    True
     """
 
-    clear: bool
-    valley: float | None
-    dependence: float | None
+    verdict: Verdict
     words: str
+    evidence: tuple[Evidence, ...] = ()
+    candidate: Split | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether its groups are taken as clusters without being asked for."""
+        return self.verdict != "none"
 
 
 def is_structure(
@@ -74,25 +142,26 @@ def is_structure(
     >>> rows = np.random.default_rng(0).standard_normal((200, 3))
     >>> rows[:100] += 9
     >>> found = choose(rows)
-    >>> is_structure(rows, found, found.labels, columns=rows, coordinates=lambda drawn: drawn).clear
-    True
+    >>> is_structure(rows, found, found.labels, columns=rows, coordinates=lambda drawn: drawn).verdict
+    'clear'
     """
     if len(np.unique(found.labels)) == 1:
-        return Structure(False, None, None, "one Gaussian explains rows left out best")
+        return Structure("none", "one Gaussian explains rows left out best")
     valley = deepest_valley(Z, found.labels)
     if 1 < len(np.unique(labels)) < len(np.unique(found.labels)):
         valley = max(valley, deepest_valley(Z, labels))
+    told: tuple[Evidence, ...] = (Evidence.of(ONE_PEAK, valley),)
     if len(np.unique(labels)) == 1:
-        return Structure(False, valley, None, f"no valley separates any two groups, z = {valley:.1f}")
+        return Structure("none", f"no valley separates any two groups, z = {valley:.1f}", told)
     if valleys and valley >= CLEAR_VALLEY:
         words = f"a valley separates clusters, z = {valley:.1f} (by chance below {CLEAR_VALLEY})"
-        return Structure(True, valley, None, words)
+        return Structure("clear", words, told)
     dependence = _dependence(Z, found, columns, coordinates, watch)
-    numbers = f"valley z = {valley:.1f}, dependence z = {dependence:.1f}"
-    if dependence < CLEAR_DEPENDENCE:
-        return Structure(False, valley, dependence, numbers)
+    told = (*told, Evidence.of(SAME_COLUMNS, dependence))
+    if dependence < PERHAPS:
+        return Structure("none", f"valley z = {valley:.1f}, dependence z = {dependence:.1f}", told)
     words = f"columns depend on each other as clusters do, z = {dependence:.1f} (by chance below {CLEAR_DEPENDENCE})"
-    return Structure(True, valley, dependence, words)
+    return Structure("clear" if dependence >= CLEAR_DEPENDENCE else "perhaps", words, told)
 
 
 def deepest_valley(Z: Array, labels: Labels) -> float:

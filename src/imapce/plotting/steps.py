@@ -151,7 +151,7 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     points, names = _flat(seen.embedding)
     known, clusters = ~seen.unexplored, seen.clusters
     outliers = ~known & (clusters < 0)
-    one_group = step.structure is not None and not step.structure.clear
+    one_group = step.structure is not None and not step.structure.is_taken
     figure, ax = new_figure(8.4, 5.4)
     cloud(ax, points, known, KNOWN_GREY, 1.5)
     cloud(ax, points, outliers, OTHER_GREY, 1.8, marker="x")

@@ -138,10 +138,10 @@ def _summary(exploration: Exploration) -> dict[str, object]:
         "rows taken": taken,
     }
     structure = exploration.structure
-    one_group = structure is not None and not structure.clear
+    one_group = structure is not None and not structure.is_taken
     facts["one group" if one_group else "left as outliers" if exploration.done else "rows not taken yet"] = left
     if structure is not None:
-        facts["structure"] = "clear" if structure.clear else "by chance"
+        facts["structure"] = "by chance" if structure.verdict == "none" else structure.verdict
     if start:
         facts["known at the start"] = start
     return facts
@@ -159,7 +159,7 @@ def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: st
         return Section("Overview", text)
     # The sentence of an exploration that found nothing says so itself.
     found = exploration.structure
-    clear = "Is there structure at all? Yes, clearly" if found is not None and found.clear else ""
+    clear = "Is there structure at all? Yes, clearly" if found is not None and found.verdict == "clear" else ""
     # A number and what it is the value of stay on one line.
     why = f" {clear}: {found.words}.".replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}") if found and clear else ""
     text = (
