@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,46 +13,28 @@ from sklearn.metrics import adjusted_rand_score
 
 from archives import repacked, unpacked
 from imapce import IMAPCE, Exploration, Samples, Subset
-from imapce.clusters.partition import Partition, partition_of
-from imapce.clusters.structure import Evidence, Split, Structure
+from imapce.clusters.structure import Split, Structure
 from imapce.errors import CancelledError, FileFormatError, InvalidValueError
 from imapce.exploration import looking
+from judged import WORDS, judged
 
 GROUP = np.arange(150) % 3
 GROUPS = np.random.default_rng(0).standard_normal((150, 4)) + 9 * np.eye(3, 4)[GROUP]
 NOISE = np.random.default_rng(0).standard_normal((120, 4))
-WORDS = "z = 3.9 against one peak"
 
 
 def session(data: Any = GROUPS, **options: Any) -> Exploration:
     return Exploration(data, **{"random_state": 0, "estimator": IMAPCE(mu=50.0, n_starts=2), **options})
 
 
-def judged(monkeypatch: pytest.MonkeyPatch, verdict: Any) -> None:
-    """Whatever is found gets this verdict, and every cluster came back in nine of ten draws but the last."""
-
-    def found(*args: Any, **options: Any) -> Partition:
-        partition = partition_of(*args, **options)
-        names = [int(name) for name in np.unique(partition.labels) if name >= 0]
-        structure = replace(
-            partition.structure, verdict=verdict, words=WORDS, evidence=(Evidence("one peak", 3.9, 5e-5),)
-        )
-        stability = {name: 0.3 if name == names[-1] else 0.9 for name in names}
-        return replace(partition, structure=structure, stability=stability)
-
-    monkeypatch.setattr(looking, "partition_of", found)
-
-
 @pytest.fixture
-def perhaps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def perhaps(monkeypatch: pytest.MonkeyPatch) -> None:
     judged(monkeypatch, "perhaps")
-    yield
 
 
 @pytest.fixture
-def none(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def none(monkeypatch: pytest.MonkeyPatch) -> None:
     judged(monkeypatch, "none")
-    yield
 
 
 # --- what is heeded ---------------------------------------------------------------------------------------------------
@@ -244,8 +225,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "truth": ({"n_clusters": True}, "n_clusters must be None or a whole number of at least 2; got True."),
     "many": (
         {"n_clusters": 40},
-        "n_clusters must leave min_cluster_size=5 or more of 150 rows for each cluster; got 40: ask for fewer, or lower "
-        "min_cluster_size.",
+        "n_clusters must leave min_cluster_size=5 or more of 150 rows for each cluster; got 40: ask for fewer, or "
+        "lower min_cluster_size.",
     ),
     "known rows": ({"n_clusters": 10, "prior": Subset(np.arange(110))}, "of 40 rows for each cluster; got 10"),
     "view by view": ({"n_clusters": 3, "clusterer": "dpgmm"}, "n_clusters is for clusters found in all directions"),
