@@ -135,15 +135,22 @@ def test_a_person_sees_the_verdict_takes_the_split_anyway_and_asks_for_more(tmp_
         page.keyboard.press("u")
         page.locator(".regrouped").wait_for(state="detached")
         idle(page)
+        page.keyboard.press("u")
+        page.locator(".step:not(.now)").wait_for(state="detached")
+        idle(page)
+        page.get_by_label("Colour by").select_option("cluster")
         page.get_by_text("How views are found").click()
-        page.get_by_label("Number of clusters").fill("3")
-        page.get_by_label("Number of clusters").press("Enter")
-        page.get_by_role("button", name="Leave it as one group").wait_for(state="hidden")
-        idle(page)
-        before = drawn(page)
-        page.get_by_label("Fewer or more clusters").select_option("finer")
-        page.wait_for_function("n => Number(document.querySelector('.imapce').dataset.drawn) > n", arg=before)
-        idle(page)
+        for change in (
+            lambda: page.get_by_label("Number of clusters").fill("3"),
+            lambda: page.get_by_label("Fewer or more clusters").select_option("finer"),
+        ):
+            before = drawn(page)
+            change()
+            page.keyboard.press("Tab")
+            page.wait_for_function("n => Number(document.querySelector('.imapce').dataset.drawn) > n", arg=before)
+            idle(page)
+        page.locator(".entry", has_text="Cluster 2").wait_for()
+        assert page.get_by_role("button", name="Leave it as one group").is_hidden()
         assert page.get_by_label("Number of clusters").input_value() == "3"
         assert page.get_by_label("Fewer or more clusters").input_value() == "finer"
         watched.nothing_wrong()
