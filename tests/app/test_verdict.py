@@ -154,3 +154,21 @@ def test_a_person_sees_the_verdict_takes_the_split_anyway_and_asks_for_more(tmp_
         assert page.get_by_label("Number of clusters").input_value() == "3"
         assert page.get_by_label("Fewer or more clusters").input_value() == "finer"
         watched.nothing_wrong()
+
+
+def test_a_person_reads_perhaps_and_how_stable_a_cluster_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, session = tmp_path / "groups.csv", tmp_path / "s.imapce"
+    pyarrow.csv.write_csv(pa.table({f"c{j}": column for j, column in enumerate(groups().T)}), data)
+    judged(monkeypatch, "perhaps")
+    Exploration(pyarrow.csv.read_csv(data), random_state=0).run().save(session)
+    with served(data, "--session", session, cwd=tmp_path) as server, chromium() as context:
+        page, watched = opened(context, server)
+        page.locator('.verdict[data-verdict="perhaps"]').wait_for()
+        assert page.locator(".verdict p").inner_text() == f"Perhaps groups: {WORDS}."
+        assert "of 10 draws of 80" in str(page.locator(".step:not(.now)").first.get_attribute("title"))
+        page.get_by_label("Colour by").select_option("taken")
+        page.locator(".entry", has_text="Cluster 0").click()
+        page.locator(".stability").wait_for()
+        told = page.locator(".stability").inner_text().replace("\N{NO-BREAK SPACE}", " ")
+        assert told == "It came back in 9 of 10 draws of 80 % of the rows."
+        watched.nothing_wrong()
