@@ -31,7 +31,7 @@ def test_true_false_columns_that_go_together_are() -> None:
     X = np.random.default_rng(1).random((150, 12)) < np.repeat(np.eye(3), 4, axis=1)[kind] * 0.9 + 0.05
     exploration = Exploration(X, random_state=0).run()
     assert exploration.structure is not None
-    assert exploration.structure.clear
+    assert exploration.structure.verdict == "clear"
     mixed = [np.bincount(kind[one.rows], minlength=3) for one in exploration.clusters_]
     assert sum(counts.max() for counts in mixed) > 0.9 * len(X)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,9 +47,7 @@ def test_an_accepted_cluster_is_split_where_it_falls_apart() -> None:
     exploration = in_two_halves()
     split = exploration.split(0)
     assert isinstance(split, Regrouping)
-    assert split.words.startswith(
-        "Split cluster 0 in pieces of 60 and 60 rows: the deepest valley between them has z ="
-    )
+    assert split.words.startswith("Split cluster 0 in pieces of 60 and 60 rows: clear structure: ")
     assert adjusted_rand_score(GROUP[GROUP < 2], exploration.labels_[GROUP < 2]) == 1
     # One piece keeps the number, the other gets the next free one, and no other cluster has another number.
     assert set(exploration.labels_[GROUP < 2]) == {0, 2}
@@ -58,12 +57,23 @@ def test_an_accepted_cluster_is_split_where_it_falls_apart() -> None:
     consistent(exploration)
 
 
-def test_a_cluster_of_one_piece_is_halved_and_that_is_said() -> None:
+def test_a_cluster_of_one_piece_stays_whole_unless_structure_is_ignored() -> None:
     exploration = session()
     exploration.accept(mask=GROUP == 1)
-    split = exploration.split(0)
+    before, labels = exploration.moves, exploration.labels_
+    with pytest.raises(InvalidValueError) as refused:
+        exploration.split(0)
+    assert re.fullmatch(
+        r"cluster 0 stays whole: no structure beyond chance: .+; the best split would be 2 groups of \d+ and \d+ rows: "
+        r'split\(cluster, structure="ignore"\) splits it so\.',
+        str(refused.value),
+    )
+    assert exploration.moves == before
+    np.testing.assert_array_equal(exploration.labels_, labels)
+    split = exploration.split(0, structure="ignore")
     assert len(split.clusters) == 2
-    assert "no valley separates them" in split.words
+    assert "no structure beyond chance" in split.words
+    assert all(f"{cluster.size}" in str(refused.value) for cluster in split.clusters)
     consistent(exploration)
 
 
@@ -73,7 +83,7 @@ def test_a_proposed_cluster_is_split_and_proposals_keep_its_pieces() -> None:
     exploration = session(data)
     before = exploration.propose()
     assert len(before.distinctness) == 2
-    split = exploration.split(0, proposed=True)
+    split = exploration.split(0, proposed=True, structure="ignore")
     after = exploration.propose()
     assert len(after.distinctness) == 3
     np.testing.assert_array_equal(after.embedding, before.embedding)
@@ -91,7 +101,7 @@ def test_a_proposed_cluster_is_split_and_proposals_keep_its_pieces() -> None:
 def test_pieces_of_a_view_stay_apart_where_clusters_are_found_view_by_view() -> None:
     exploration = session(clusterer="dpgmm")
     found = len(exploration.propose().distinctness)
-    rows = [piece.tolist() for piece in exploration.split(0, proposed=True).pieces]
+    rows = [piece.tolist() for piece in exploration.split(0, proposed=True, structure="ignore").pieces]
     shown = exploration.propose().clusters
     assert len(exploration.propose().distinctness) == found + len(rows) - 1
     assert sorted(rows) == sorted(
@@ -168,7 +178,7 @@ MOVES: dict[str, Callable[[Exploration], Any]] = {
     "then accept": lambda one: (
         one.undo(),
         one.split(0),
-        one.split(int(one.propose().numbers[0]), proposed=True),
+        one.split(int(one.propose().numbers[0]), proposed=True, structure="ignore"),
         one.accept(),
     ),
 }

@@ -111,7 +111,7 @@ def test_the_result_is_a_table_of_the_kind_given(kind: str) -> None:
     exploration = session(make()).run()
     frame = exploration.to_frame()
     assert isinstance(frame, expected)
-    columns = ["row", "cluster", "step", "distinctness", "reason"]
+    columns = ["row", "cluster", "step", "distinctness", "stability", "reason"]
     columns += [f"step{i}_imapce{j}" for i in range(len(exploration.steps)) for j in range(2)]
     assert list(frame.column_names if kind == "arrow" else frame.columns) == columns
     np.testing.assert_array_equal(np.asarray(frame["cluster"]), exploration.labels_)
@@ -128,7 +128,7 @@ def test_the_result_is_a_table_of_the_kind_given(kind: str) -> None:
 
 def test_the_table_before_the_first_step_has_no_view() -> None:
     frame = session().to_frame()
-    assert list(frame.columns) == ["row", "cluster", "step", "distinctness", "reason"]
+    assert list(frame.columns) == ["row", "cluster", "step", "distinctness", "stability", "reason"]
     assert (frame["cluster"] == -1).all()
 
 

@@ -38,8 +38,14 @@ def as_python(study: Study) -> str:
         lines[3] = lines[3].replace("Exploration", "IMAPCE, Exploration", 1)
         told = ", ".join(f"{key}={value!r}" for key, value in {"outliers": model["outliers"], **changed}.items())
         arguments.append(f"estimator=IMAPCE({told})")
+    if exploration.granularity != "auto":
+        arguments.append(f"granularity={exploration.granularity!r}")
+    if exploration.n_clusters is not None:
+        arguments.append(f"n_clusters={exploration.n_clusters}")
     arguments.append(f"random_state={exploration.random_state}")
     lines.append(f"exploration = Exploration({', '.join(arguments)})")
+    if exploration.ignores_structure:
+        lines.append('exploration.go_on_with(structure="ignore")')
     lines += _moves(exploration.moves, study.settled_at, exploration.record().numbers)
     return "\n".join(lines) + "\n"
 
@@ -80,7 +86,8 @@ def _moves(moves: Sequence[Move], settled_at: int, numbers: tuple[int, int] | No
         elif move.kind == "consolidate":
             lines.append("exploration.consolidate()")
         elif move.replaced:
-            lines.append(f"exploration.split({move.replaced[0]})")
+            # Whether or not it was more than chance: it was done.
+            lines.append(f'exploration.split({move.replaced[0]}, structure="ignore")')
         else:
             # Pieces of a cluster that was not taken show in proposals alone; what is taken of them follows by its rows.
             lines.append(f"# {move.words}")

@@ -19,6 +19,7 @@ from imapce.app.study import Study
 from imapce.app.summary import state_of
 from imapce.common.checks import is_whole
 from imapce.errors import CancelledError, ImapceError, InvalidValueError
+from imapce.exploration.verdict import SPLITS_IT, without_way_out
 from imapce.priors.kinds import Prior, Subset
 
 PROGRESS_EVERY = 0.1
@@ -42,6 +43,7 @@ class Session(Stage):
         self._jobs = Jobs(self._ended)
         self._later = threading.Lock()
         self._last: dict[str, Content] = {}
+        self._asked_to_split: Content = {}
 
     # --- the talk -----------------------------------------------------------------------------------------------------
 
@@ -184,10 +186,12 @@ class Session(Stage):
         proposed = "cluster" in message
         number = int(message["cluster"] if proposed else message["number"])
         view = self.scene.number if self.scene.kind == "proposal" else 0
+        rule = str(message.get("structure", "heed"))
+        self._asked_to_split = {"cluster" if proposed else "number": number}
         return self._move(
             "splitting the cluster",
             lambda job: self.exploration.split(
-                number, proposed=proposed, view=view, progress=self._told(job), cancel=job.cancelled
+                number, proposed=proposed, view=view, structure=rule, progress=self._told(job), cancel=job.cancelled
             ),
         )
 
@@ -210,8 +214,9 @@ class Session(Stage):
         return self._move("going forward", lambda job: self.exploration.redo(), fresh=False)
 
     def _settings(self, message: Content, buffers: Sequence[bytes]) -> Reply:
-        """Other weights, or other columns and rows that are known; what was taken stays."""
+        """Other weights, clusters, or columns and rows that are known; what was taken stays."""
         given: dict[str, Any] = {key: _weight(key, message[key]) for key in ("alpha", "mu") if key in message}
+        given |= {key: message[key] for key in ("granularity", "n_clusters", "structure") if key in message}
         if "columns" in message or "rows" in message:
             given["prior"] = self._priors(message)
 
@@ -307,7 +312,10 @@ class Session(Stage):
             self.send({"type": "cancelled", "words": job.words}, [])
         elif error is not None:
             sentence = str(error) if isinstance(error, ImapceError) else f"{type(error).__name__}: {error}"
-            self.send({"type": "failed", "sentence": sentence}, [])
+            told: Content = {"type": "failed", "sentence": without_way_out(sentence)}
+            if SPLITS_IT in sentence:
+                told["anyway"] = {**self._asked_to_split, "structure": "ignore"}
+            self.send(told, [])
         self.tell_state()
 
 

@@ -6,10 +6,13 @@ from typing import Any
 
 from imapce.app.scene import Scene
 from imapce.app.study import Study
+from imapce.clusters.structure import Structure
+from imapce.common.words import counted
 from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.record import Move, Regrouping
 from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step
+from imapce.exploration.verdict import best_split_in_words, stability_in_words, verdict_in_words
 
 
 def state_of(exploration: Exploration, study: Study, scene: Scene) -> dict[str, Any]:
@@ -36,8 +39,11 @@ def state_of(exploration: Exploration, study: Study, scene: Scene) -> dict[str, 
         "moves": [_move(move) for move in exploration.moves],
         "undoable": len(exploration.moves),
         "redoable": exploration.redoable,
-        "stop": exploration.stop_reason,
-        "structure": None if exploration.structure is None else _structure(exploration),
+        "stop": _stop(exploration, left),
+        "structure": None if exploration.structure is None else _structure(exploration, exploration.structure),
+        "granularity": exploration.granularity,
+        "n_clusters": exploration.n_clusters,
+        "joint": exploration.is_joint,
         "proposed": step is not None,
         "p_value": None if step is None else step.p_value,
         "views": 0 if step is None else len(step.views),
@@ -73,10 +79,19 @@ def _read_back(exploration: Exploration, step: Step | None, scene: Scene) -> str
     return read_back_in_words(found.read_back, exploration.known_names)
 
 
-def _structure(exploration: Exploration) -> dict[str, Any]:
-    structure = exploration.structure
-    assert structure is not None
-    return {"clear": structure.clear, "words": structure.words}
+def _structure(exploration: Exploration, structure: Structure) -> dict[str, Any]:
+    """The verdict, why, what the best split would be and whether its groups are shown."""
+    shown = exploration.shows(structure)
+    best = best_split_in_words(structure) if not exploration.steps or shown else ""
+    return {"verdict": structure.verdict, "words": structure.words, "best": best, "shown": shown}
+
+
+def _stop(exploration: Exploration, left: int) -> str | None:
+    """Why it is over; where rows are one group the page says the rest of it beside the gauge."""
+    found, reason = exploration.structure, exploration.stop_reason
+    if found is not None and reason is not None and reason.startswith(verdict_in_words(found)):
+        return f"Nothing is taken by itself: the {counted(left, 'row')} left are one group."
+    return reason
 
 
 def _move(move: Move) -> dict[str, Any]:
@@ -96,6 +111,7 @@ def _step(exploration: Exploration, study: Study, number: int) -> dict[str, Any]
                 "name": study.step_name(cluster),
                 "size": cluster.size,
                 "chosen": cluster.chosen,
+                "stability": stability_in_words(cluster.stability),
                 "code": study.code_of(cluster),
                 "features": [[one.name, round(one.difference, 2)] for one in cluster.features[:3]],
             }

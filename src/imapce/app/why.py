@@ -12,6 +12,7 @@ from imapce.app.columns import told
 from imapce.app.scene import Scene
 from imapce.app.study import Study
 from imapce.exploration.traits import LevelTrait, NumberTrait, Trait, trait_of
+from imapce.exploration.verdict import stability_in_words
 from imapce.metrics import residual_predictability
 from imapce.tables.source import Column
 
@@ -31,10 +32,20 @@ def described(study: Study, rows: NDArray[np.bool_]) -> dict[str, Any]:
         "share": profile.size / study.n_rows,
         "words": profile.name,
         "known": list(profile.known),
+        "stability": _stability(study, rows),
         "traits": [_trait(one) for one in profile.traits],
         "labels": [_trait(trait_of(one, rows, ~rows, strength=0.0)) for one in labels],
         "typical": [one.name for one in profile.typical],
     }
+
+
+def _stability(study: Study, rows: NDArray[np.bool_]) -> str:
+    """How often a taken cluster was found again, where the rows are one; else empty."""
+    places = np.flatnonzero(rows)
+    for cluster in study.exploration.clusters_:
+        if cluster.stability is not None and np.array_equal(np.sort(cluster.rows), places):
+            return stability_in_words(cluster.stability)
+    return ""
 
 
 def _trait(trait: Trait) -> dict[str, Any]:

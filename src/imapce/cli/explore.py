@@ -47,6 +47,19 @@ def explore(
         bool,
         typer.Option("--refine/--no-refine", help="Carry clusters found view by view into all directions."),
     ] = True,
+    granularity: Annotated[
+        str,
+        typer.Option(
+            "--granularity", metavar="coarser|auto|finer", help="Fewer or more clusters than are found by themselves."
+        ),
+    ] = "auto",
+    clusters: Annotated[
+        int | None,
+        typer.Option("--clusters", metavar="N", help="So many clusters, also where they are no more than chance."),
+    ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Take the best split also where it is no more than chance.")
+    ] = False,
     fit: ViewOptions,
     show: ShowOptions,
 ) -> None:
@@ -100,12 +113,15 @@ def explore(
                 random_state=fit.seed,
                 clusterer=clusterer,
                 refine=refine,
+                granularity=granularity,
+                n_clusters=clusters,
                 path=session,
             )
     rows = f"of {counted(prepared.features.shape[0], 'row')} explored"
     try:
         with warnings_in_one_line(), named("--session"), progress(quiet=show.quiet, of=rows) as tell:
-            exploration.run(max_steps, significance=significance, progress=tell)
+            rule = "ignore" if anyway else None
+            exploration.run(max_steps, significance=significance, structure=rule, progress=tell)
     except KeyboardInterrupt:
         kept = "nothing is kept without --session"
         if session is not None:

@@ -55,10 +55,11 @@ def _tell_model(file: str, show: ShowOptions) -> None:
 
 
 def _tell_session(file: str, show: ShowOptions) -> None:
-    from imapce.cli.screen import cluster_facts, facts_table, print_clusters
+    from imapce.cli.screen import cluster_facts, facts_table, print_clusters, structure_facts
     from imapce.common.words import counted, listing
     from imapce.exploration.record import AcceptedStep
     from imapce.exploration.session_file import SESSION_VERSION, read_session
+    from imapce.exploration.verdict import caveat, verdict_in_words
 
     record = read_session(file)
     known = _known_words(record)
@@ -80,7 +81,7 @@ def _tell_session(file: str, show: ShowOptions) -> None:
         "taken": f"{counted(taken, 'row')} in {counted(len(clusters), 'cluster')}",
         "steps": f"{len(steps):,}",
         "not taken": counted(left, "row"),
-        **({"structure": structure.words} if structure is not None else {}),
+        **({"structure": caveat(structure) or verdict_in_words(structure)} if structure is not None else {}),
         "settings": _named_values(_settings(record)),
         "estimator": _named_values(record.parameters),
         "go on": f"{go_on['command']}, or in Python {go_on['python']}, with the same data",
@@ -98,7 +99,7 @@ def _tell_session(file: str, show: ShowOptions) -> None:
         known_rows=start,
         taken_rows=taken,
         rows_left=left,
-        structure=None if structure is None else structure.words,
+        structure=structure_facts(structure),
         settings=_settings(record),
         parameters=record.parameters,
         steps=len(steps),
@@ -108,7 +109,16 @@ def _tell_session(file: str, show: ShowOptions) -> None:
 
 
 def _settings(record: Record) -> dict[str, Any]:
-    names = ("min_cluster_size", "max_clusters", "random_state", "clusterer", "refine")
+    names = (
+        "min_cluster_size",
+        "max_clusters",
+        "random_state",
+        "clusterer",
+        "refine",
+        "granularity",
+        "n_clusters",
+        "ignores_structure",
+    )
     return {name: getattr(record, name) for name in names}
 
 

@@ -14,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from imapce.choice.read_back import how_it_ended, told_by
+from imapce.cli.messages import in_own_words
+from imapce.clusters.structure import Structure
 from imapce.common.words import axis_names, counted, given, listing
 from imapce.comparison.compare import Comparison
 from imapce.comparison.scores import Score
@@ -21,6 +23,7 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import MODEL_VERSION
 from imapce.exploration.record import AcceptedStep, Move, clusters_after, origins_after
 from imapce.exploration.session import Exploration
+from imapce.exploration.verdict import told_structure, verdict_in_words
 from imapce.priors.effect import explained_away, strongest
 
 STRONGEST = 8
@@ -162,9 +165,10 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
         f"{counted(len(exploration.steps), 'step')}",
         "not taken": counted(len(labels) - taken - start, "row"),
     }
-    if exploration.structure is not None and exploration.structure.clear:
-        facts["structure"] = exploration.structure.words
-    facts["end"] = exploration.stop_reason or "not finished; go on with more steps"
+    found = exploration.structure
+    if told := exploration.caveat or (verdict_in_words(found) if found is not None and found.is_taken else ""):
+        facts["structure"] = told
+    facts["end"] = in_own_words(exploration.stop_reason or "not finished; go on with more steps")
     console.print(facts_table(facts))
     if not exploration.clusters_:
         return
@@ -182,15 +186,27 @@ def exploration_facts(exploration: Exploration, words: list[str]) -> dict[str, A
         "known_rows": start,
         "taken_rows": taken,
         "rows_left": len(labels) - taken - start,
-        "structure": None if exploration.structure is None else exploration.structure.words,
-        "stop_reason": exploration.stop_reason,
+        "structure": structure_facts(exploration.structure),
+        "stop_reason": None if exploration.stop_reason is None else in_own_words(exploration.stop_reason),
         "steps": len(exploration.steps),
         "clusters": cluster_facts(exploration.moves),
     }
 
 
+def structure_facts(structure: Structure | None) -> dict[str, Any] | None:
+    """The verdict, why, the tests and the sizes of the best split, as plain values; None where nobody knows.
+
+    >>> structure_facts(Structure("none", "z = 0.3"))
+    {'verdict': 'none', 'words': 'z = 0.3', 'evidence': [], 'best_split': None}
+    """
+    if structure is None:
+        return None
+    best = structure.candidate
+    return {**told_structure(structure), "best_split": None if best is None else best.sizes}
+
+
 def cluster_facts(moves: Sequence[Move]) -> list[dict[str, Any]]:
-    """Every cluster as it is after some moves: its step (None: regrouped), size, distinctness, what sets it apart."""
+    """Every cluster as it is after some moves: its step (None: regrouped), size, how distinct and stable it is."""
     steps = [move for move in moves if isinstance(move, AcceptedStep)]
     return [
         {
@@ -198,6 +214,7 @@ def cluster_facts(moves: Sequence[Move]) -> list[dict[str, Any]]:
             "step": place,
             "rows": cluster.size,
             "distinctness": cluster.distinctness,
+            "stability": cluster.stability,
             "p_value": None if place is None else steps[place].p_value,
             "chosen": cluster.chosen,
             "features": [{"feature": one.name, "difference": one.difference} for one in cluster.features],
@@ -211,7 +228,16 @@ def print_clusters(console: Console, moves: Sequence[Move]) -> None:
     table = Table(title="clusters", title_justify="left", title_style="bold", box=None, pad_edge=False)
     clusters = cluster_facts(moves)
     tested = any(told["p_value"] is not None for told in clusters)
-    for heading in ("cluster", "step", "rows", "distinctness", *(("p",) if tested else ())):
+    drawn = any(told["stability"] is not None for told in clusters)
+    headings = (
+        "cluster",
+        "step",
+        "rows",
+        "distinctness",
+        *(("stability",) if drawn else ()),
+        *(("p",) if tested else ()),
+    )
+    for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("set apart by (difference in standard deviations)", overflow="fold")
     for told in clusters:
@@ -219,10 +245,13 @@ def print_clusters(console: Console, moves: Sequence[Move]) -> None:
         hand = "by hand" if told["chosen"] == "hand" else ""
         distinct = hand if told["distinctness"] is None else f"{told['distinctness']:.1f}"
         p_value = ["" if told["p_value"] is None else f"{told['p_value']:.2g}"] if tested else []
+        stable = ["" if told["stability"] is None else f"{round(10 * told['stability'])} of 10"] if drawn else []
         step = "regrouped" if told["step"] is None else str(told["step"])
-        table.add_row(str(told["cluster"]), step, f"{told['rows']:,}", distinct, *p_value, Text(apart))
+        table.add_row(str(told["cluster"]), step, f"{told['rows']:,}", distinct, *stable, *p_value, Text(apart))
     console.print()
     console.print(table)
+    if drawn:
+        console.print(Text("stability: in how many of ten draws of 80 % of the rows the cluster was found again"))
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:

@@ -103,7 +103,11 @@ def candidate_of(
     asked = Asked(getattr(settings, SHARES[granularity]), n_clusters, settings)
     with one_thread():
         watch.tell("looking for clusters in all directions", 0.0)
-        space, found = explained(Space.of(problem, unexplored), asked, watch)
+        space = Space.of(problem, unexplored)
+        if problem.effect is None:
+            space, found = explained(space, asked, watch)
+        else:
+            found = asked.choose(space, watch)
         final = groups_of(space, found.labels, asked, watch=watch)
         effect = problem.effect
         if effect is None and problem.told is not None:

@@ -29,6 +29,7 @@ from imapce.clusters.trees import cut, sphered, sphering
 from imapce.clusters.valleys import deepest_valley
 from imapce.common.records import Comparable
 from imapce.common.watch import UNWATCHED, Watch
+from imapce.common.words import counted
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -46,6 +47,7 @@ HEAP = 0.25
 FEW_VALUES = 10
 # Rows that are enough to tell what is clear; where they do not, all of the sample are asked.
 FEW_ROWS = 500
+MOST_SIZES = 8
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,11 @@ class Split(Comparable):
     @property
     def words(self) -> str:
         """How many groups of how many rows."""
-        *most, last = (f"{size:,}" for size in self.sizes) if self.sizes else ("no",)
+        *most, last = [f"{size:,}" for size in self.sizes[:MOST_SIZES]] or ["0"]
         sizes = f"{', '.join(most)} and {last}" if most else last
-        return f"{self.n_clusters} group{'s' * (self.n_clusters != 1)} of {sizes} rows"
+        if len(self.sizes) > MOST_SIZES:
+            sizes = ", ".join([*most, last, "…"])
+        return f"{counted(self.n_clusters, 'group')} of {sizes} rows"
 
 
 @dataclass(frozen=True)

@@ -172,11 +172,18 @@ class IMAPCE(HalvedFits, LinearView):
         return self.explains or self.mu == "auto" or (not isinstance(self.mu, str) and self.mu < 0)
 
     def look_for_clusters(
-        self, problem: Problem, unexplored: Mask | None = None, watch: Watch = UNWATCHED
+        self,
+        problem: Problem,
+        unexplored: Mask | None = None,
+        watch: Watch = UNWATCHED,
+        *,
+        granularity: str = "auto",
+        n_clusters: int | None = None,
     ) -> Candidate | None:
         """The clusters that choose the view and that the known is explained given; None where neither is asked for.
 
-        `unexplored` (n,) are the rows to explore among all of the table, where a subset is known.
+        `unexplored` (n,) are the rows to explore among all of the table, where a subset is known. `granularity` and
+        `n_clusters` are what an exploration asks of its clusters.
         """
         if problem.told is None and (problem.Y.is_background or not self._walks):
             return None
@@ -184,7 +191,7 @@ class IMAPCE(HalvedFits, LinearView):
             unexplored = np.ones(len(problem.set_aside), dtype=bool)
             if problem.Y.known is not None:
                 unexplored[~problem.set_aside] = ~problem.Y.known
-        return candidate_of(problem, unexplored, watch=watch)
+        return candidate_of(problem, unexplored, granularity=granularity, n_clusters=n_clusters, watch=watch)
 
     def solve(
         self,

@@ -43,8 +43,8 @@ def named_clusters(clusters: int | Sequence[int] | None, view: View) -> list[int
     if clusters is None:
         if not view.most_distinct:
             raise InvalidValueError(
-                "no cluster of this view can be taken: the rows are one group or none is large enough; pass a mask or "
-                "lower min_cluster_size."
+                "no cluster of this view can be taken: the rows are one group or none is large enough; pass a mask, "
+                'lower min_cluster_size, or take the best split with run(structure="ignore").'
             )
         return list(view.most_distinct)
     numbers = list(clusters) if isinstance(clusters, Iterable) else [clusters]

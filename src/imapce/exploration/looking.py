@@ -20,6 +20,7 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.record import Feature, free_number
 from imapce.exploration.results import Results
 from imapce.exploration.steps import Look, Step, View, features_apart
+from imapce.exploration.verdict import require_granularity, require_number_of_clusters, require_rule
 from imapce.priors.effect import Explained
 from imapce.priors.kinds import Attributes, Labels, Prior, Subset, known_columns, known_labels
 from imapce.priors.problem import FlatRowsError, Problem
@@ -77,10 +78,21 @@ class Looking(Results):
         found, step = self._looked(Watch(progress, cancel), model)
         return found.placed(step.views[0])
 
-    def go_on_with(self, *, prior: Any = None, alpha: float | str | None = None, mu: float | str | None = None) -> Self:
-        """Go on with other settings: all that is known besides what was taken, and the weights; what was taken stays.
+    def go_on_with(
+        self,
+        *,
+        prior: Any = None,
+        alpha: float | str | None = None,
+        mu: float | str | None = None,
+        granularity: str | None = None,
+        n_clusters: int | str | None = None,
+        structure: str | None = None,
+    ) -> Self:
+        """Go on with other settings: all that is known besides what was taken, the weights, how many clusters there are
+        and whether they are shown where they are no more than chance; what was taken stays.
 
-        `prior` replaces what was known at the start, and [] forgets it; None leaves it as it is.
+        `prior` replaces what was known at the start, and [] forgets it; n_clusters="auto" asks for no number any more;
+        structure="ignore" shows the best split from now on, as `run` does. None leaves each as it is.
 
         >>> from imapce import Attributes, Exploration
         >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 5)), random_state=0)
@@ -97,15 +109,34 @@ class Looking(Results):
                 for one in self._other_priors:
                     if isinstance(one, Attributes):
                         known_columns(one, self._reader)
-            self._proposal, self._look, self._candidate, self._partition = None, None, None, None
-            self._numbers = None
-            self._flat, self._by_chance = False, None
+            if granularity is not None:
+                self.granularity = require_granularity(granularity)
+            if n_clusters is not None:
+                self.n_clusters = None if n_clusters == "auto" else require_number_of_clusters(n_clusters)
+            self._require_clusters_as_asked()
+            if structure is not None:
+                self._ignore_structure(require_rule(structure))
+            if given or any(one is not None for one in (prior, granularity, n_clusters)) or structure is None:
+                self._proposal, self._look, self._candidate, self._partition = None, None, None, None
+                self._numbers = None
+                self._flat, self._by_chance = False, None
             self._commit(self._moves, self._undone)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
         return self
+
+    def _ignore_structure(self, ignore: bool) -> None:
+        """From now on show clusters also where they are no more than chance, or no longer; what was found stays."""
+        if ignore == self.ignores_structure:
+            return
+        self.ignores_structure, self._by_chance = ignore, None
+        if self._partition is not None:
+            self._partition = self._with_numbers(self._partition)
+        if self._proposal is not None:
+            views = tuple(replace(view, found=None) for view in self._proposal.views)
+            self._proposal = replace(self._proposal, views=views, structure=None, features=())
 
     def _priors(self, known: Mask) -> list[Prior]:
         subset: list[Prior] = [Subset(known, weight=self._subset_weight)] if known.any() else []
@@ -130,6 +161,8 @@ class Looking(Results):
                 seed=seed,
                 watch=watch,
                 start=self._found_at_start(model, watch),
+                granularity=self.granularity,
+                n_clusters=self.n_clusters,
             )
         except FlatRowsError:
             # Clusters that were found in all directions are there although no view of them alone is.
@@ -181,7 +214,13 @@ class Looking(Results):
             self._candidate = self._current_look(watch).candidate
         if self._candidate is None:
             start = self._known_at_start
-            self._candidate = candidate_of(self._posed(start, for_clusters=True), ~start, watch=watch)
+            self._candidate = candidate_of(
+                self._posed(start, for_clusters=True),
+                ~start,
+                granularity=self.granularity,
+                n_clusters=self.n_clusters,
+                watch=watch,
+            )
         return self._candidate
 
     def _with_labels(self, candidate: Candidate) -> Rows:
@@ -203,12 +242,16 @@ class Looking(Results):
                 min_cluster_size=self.min_cluster_size,
                 watch=watch,
             )
-            shown = found.n_clusters if found.structure.clear else 0
-            if self._numbers is None or self._numbers[1] - self._numbers[0] != shown:
-                first = free_number(self._moves)
-                self._numbers, self._numbered_before = (first, first + shown), len(self._undone)
-            self._partition = found.numbered(self._numbers[0])
+            self._partition = self._with_numbers(found)
         return self._partition
+
+    def _with_numbers(self, found: Partition) -> Partition:
+        """The clusters with the numbers they have through the session; those that are not shown need none."""
+        shown = found.n_clusters if self.shows(found.structure) else 0
+        if self._numbers is None or self._numbers[1] - self._numbers[0] != shown:
+            first = free_number(self._moves)
+            self._numbers, self._numbered_before = (first, first + shown), len(self._undone)
+        return found.numbered(self._numbers[0])
 
     @staticmethod
     def _view(step: Step, view: Any) -> View:
@@ -223,7 +266,7 @@ class Looking(Results):
         if not seen.looked_at and self.is_joint:
             found = self._parted(watch)
             nobody = np.zeros(self._rows.n_rows, dtype=bool)
-            left = seen.clustered if found.structure.clear else nobody
+            left = seen.clustered if self.shows(found.structure) else nobody
             beside = self._with_labels(self._candidate_at_start(watch))
             labels = self._kept_apart(found.among(left, beside, min_cluster_size=self.min_cluster_size), left)
             seen = self._current_look(watch).showing(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.partition import split_of
+from imapce.clusters.partition import candidate_of, partition_of
 from imapce.clusters.space import Space
 from imapce.common.checks import is_whole
 from imapce.common.watch import Tell, Watch
@@ -23,6 +23,7 @@ from imapce.exploration.consolidation import consolidated
 from imapce.exploration.looking import Cancel, Looking
 from imapce.exploration.record import Regrouping, TakenCluster
 from imapce.exploration.steps import features_apart
+from imapce.exploration.verdict import SPLITS_IT, best_split_in_words, require_rule, verdict_in_words
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 
@@ -39,14 +40,15 @@ class Regrouped(Looking):
         *,
         proposed: bool = False,
         view: int = 0,
+        structure: str = "heed",
         progress: Tell | None = None,
         cancel: Cancel | None = None,
     ) -> Regrouping:
         """Split one accepted cluster, by its number in `labels_`, in the pieces it falls into best.
 
         The largest piece keeps the number, the others get the next free ones. With `proposed` the number is that of a
-        cluster in a view of the current proposal, and proposals show its pieces from then on. Where no valley separates
-        the pieces, they are the two halves that explain the rows best, and `words` of the regrouping says so.
+        cluster in a view of the current proposal, and proposals show its pieces from then on. Pieces that are no more
+        than chance are refused; structure="ignore" takes the best split there is. `words` of the regrouping says which.
 
         >>> from imapce import Exploration
         >>> rng = np.random.default_rng(0)
@@ -56,6 +58,7 @@ class Regrouped(Looking):
         [(0, 50), (1, 50)]
         """
         watch = Watch(progress, cancel)
+        ignore = require_rule(structure)
         if proposed:
             step = self.propose(clusters=False, progress=progress, cancel=cancel)
             self._view(step, view)
@@ -66,7 +69,7 @@ class Regrouped(Looking):
             number = self._accepted_cluster(cluster, "cluster")
             rows = self._taken(number).rows
         what = f"{'proposed cluster' if proposed else 'cluster'} {number}"
-        pieces, words = self._pieces_of(rows, what, watch)
+        pieces, words = self._pieces_of(rows, what, ignore, watch)
         # The largest first, which keeps the number.
         highest = max([self._free_number - 1, *(seen.numbers.tolist() if proposed else ())])
         numbers = (number, *range(highest + 1, highest + len(pieces)))
@@ -167,8 +170,8 @@ class Regrouped(Looking):
     def _taken(self, number: int) -> TakenCluster:
         return next(cluster for cluster in self.clusters_ if cluster.number == number)
 
-    def _pieces_of(self, rows: Positions, what: str, watch: Watch) -> tuple[list[Positions], str]:
-        """The pieces of some rows, largest first, and in words what separates them."""
+    def _pieces_of(self, rows: Positions, what: str, ignore: bool, watch: Watch) -> tuple[list[Positions], str]:
+        """The pieces of some rows, largest first, and in words what separates them; `ignore` takes those by chance."""
         fewest = max(2 * self.min_cluster_size, self._model.n_components + 1)
         if len(rows) < fewest:
             raise InvalidValueError(
@@ -178,15 +181,22 @@ class Regrouped(Looking):
         inside = np.zeros(self._rows.n_rows, dtype=bool)
         inside[rows] = True
         problem, all_rows = self._given(~inside, watch)
-        found = split_of(problem, inside, all_rows, min_cluster_size=self.min_cluster_size, watch=watch)
+        best = candidate_of(problem, inside, granularity=self.granularity, watch=watch)
+        found = partition_of(best, inside, all_rows, min_cluster_size=self.min_cluster_size, watch=watch)
         names, counts = np.unique(found.labels[rows], return_counts=True)
         if len(names) < 2:
             raise InvalidValueError(
                 f"{what} does not fall into pieces of at least min_cluster_size={self.min_cluster_size} rows; it stays "
                 "as it is, or take rows of your own by accept(mask=...)."
             )
+        told = verdict_in_words(found.structure)
+        if not (found.structure.is_taken or ignore):
+            words = best_split_in_words(found.structure)
+            raise InvalidValueError(
+                f"{what} stays whole: {told[:1].lower()}{told[1:]}; {words[:1].lower()}{words[1:]}: {SPLITS_IT}."
+            )
         order = np.argsort(-counts, kind="stable")
-        return [rows[found.labels[rows] == names[i]] for i in order], found.structure.words
+        return [rows[found.labels[rows] == names[i]] for i in order], f"{told[:1].lower()}{told[1:]}"
 
     def _made(self, rows: Positions, number: int, *, chosen: str = "hand", of: Iterable[int] = ()) -> TakenCluster:
         """A cluster that no view showed as it is, described against all other rows; called as what it is made of is.

@@ -18,6 +18,7 @@ from imapce.exploration.knowledge import given_columns, known_classes, known_pla
 from imapce.exploration.placing import placed
 from imapce.exploration.record import AcceptedStep, Regrouping
 from imapce.exploration.steps import View
+from imapce.exploration.verdict import caveat
 from imapce.tables.encode import frame
 from imapce.tables.source import Column, Source
 
@@ -47,6 +48,29 @@ class Results(KeptSession):
             left = FAR
         return np.select([taken, known, self._set_aside], ["", "known at the start", SET_ASIDE], default=left)
 
+    @property
+    def caveat(self) -> str:
+        """What is to be said of clusters that are not clearly structure, without a full stop; empty where they are, and
+        where none is shown.
+        """
+        found = self.structure
+        if found is None or not (self.shows(found) or any(one.chosen == "automatic" for one in self.clusters_)):
+            return ""
+        return caveat(found)
+
+    @property
+    def stability_(self) -> Array:
+        """(c,), of every cluster in `clusters_` the share of ten draws of 80 % of the rows in which it was found again;
+        NaN where nobody knows: for rows chosen by hand, regrouped ones and clusters found view by view.
+
+        >>> from imapce import Exploration
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 4)), random_state=0)
+        >>> _ = exploration.accept(mask=np.arange(20))
+        >>> exploration.stability_
+        array([nan])
+        """
+        return np.array([np.nan if one.stability is None else one.stability for one in self.clusters_], dtype=float)
+
     def came_of(self, name: str) -> str | None:
         """What came of a column or label that was known at the start: "explained away", "erased" or "weighed"; None
         where none of this name was.
@@ -60,24 +84,26 @@ class Results(KeptSession):
         return [name for name, came in known.items() if came == EXPLAINED]
 
     def to_frame(self) -> Any:
-        """A table: row id, cluster, step, distinctness, reason, and the coordinates of the row in every accepted view.
+        """A table: row id, cluster, step, distinctness, stability, reason, and the row's place in every view taken.
 
         The axes of step 0 are step0_imapce0, step0_imapce1, and so on. `step` is the one that took the row, -1 for
         none; `reason` tells why a row is in no cluster.
         """
         labels = self.labels_
         step_of = np.full(len(labels), -1)
-        distinctness = np.full(len(labels), np.nan)
+        distinctness, stability = np.full((2, len(labels)), np.nan)
         for number, step in enumerate(self.steps):
             for cluster in step.clusters:
                 step_of[cluster.rows] = number
-        for cluster in self.clusters_:
+        for cluster, stable in zip(self.clusters_, self.stability_, strict=True):
             distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
+            stability[cluster.rows] = stable
         columns: dict[str, NDArray] = {
             "row": self.row_ids,
             "cluster": labels,
             "step": step_of,
             "distinctness": distinctness,
+            "stability": stability,
             "reason": self.reasons_,
         }
         for number, step in enumerate(self.steps):

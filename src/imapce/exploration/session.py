@@ -25,6 +25,7 @@ from imapce.exploration.record import AcceptedStep, Feature, TakenCluster
 from imapce.exploration.regrouped import Regrouped
 from imapce.exploration.steps import Step, View, features_apart
 from imapce.exploration.stopping import require_significance
+from imapce.exploration.verdict import require_rule
 from imapce.priors.problem import FlatRowsError
 
 Array = NDArray[np.float64]
@@ -53,12 +54,15 @@ class Exploration(Regrouped):
         together is taken (two clusters: both). "auto", the default, finds clusters as `clusterer` says.
     clusterer : where clusters are looked for. "joint" finds them once, in all directions, given what is known at the
         start, and every step shows those that are left, with the numbers they have from the first look on; they do not
-        depend on random_state, and where they are no more than chance there are none (`structure`). "dpgmm" (a
+        depend on random_state, and where they are no more than chance there are none (`structure`), unless `run` is
+        told to ignore that. "dpgmm" (a
         Dirichlet-process mixture) and "hdbscan" look for them view by view, and number them when they are seen.
         "auto" is "joint", beside a background (Samples) "dpgmm".
     refine : for "dpgmm" and "hdbscan", whose clusters are shadows in a view: True carries them into all directions and
         takes the one farthest from its nearest neighbour; False takes the view's own, the farthest from all others
         together. By default True, with method="paper" False.
+    granularity : "coarser" or "finer" asks for fewer or more clusters than "auto" finds in all directions.
+    n_clusters : so many clusters in all directions, taken whatever `structure` says of them; None finds their number.
     path : a new file for the session, rewritten after every accept and undo. While the session lives no other process
         may write it; a copy (pickled, forked) keeps the path and writes there only what nobody changed since.
 
@@ -184,7 +188,15 @@ class Exploration(Regrouped):
         watch.tell("describing what was taken")
         accepted = AcceptedStep(
             tuple(
-                TakenCluster(rows, apart, self._features(rows, seen), number=c, chosen=who, name=name)
+                TakenCluster(
+                    rows,
+                    apart,
+                    self._features(rows, seen),
+                    number=c,
+                    chosen=who,
+                    name=name,
+                    stability=self._stability_of(c) if apart is not None else None,
+                )
                 for c, rows, apart in chosen
             ),
             seen.components,
@@ -208,10 +220,14 @@ class Exploration(Regrouped):
         callback: Callable[[Step, AcceptedStep], None] | None = None,
         *,
         significance: float | None = None,
+        structure: str | None = None,
         progress: Tell | None = None,
         cancel: Cancel | None = None,
     ) -> Self:
         """Propose and accept the most distinct cluster(s) until the end, or for `max_steps` steps.
+
+        Clusters that are no more than chance are not taken: structure="heed", as every session begins. "ignore" takes
+        the best split there is, from now on and in the session's file; None goes on as before.
 
         `callback(step, accepted)` is called after every step and may raise to stop; what was accepted stays, as it does
         when `cancel()` returns True. `progress(words, share)` is told the share of the rows that are explored. With a
@@ -223,8 +239,31 @@ class Exploration(Regrouped):
         Watch(progress, cancel)
         if callback is not None and not callable(callback):
             raise InvalidTypeError(f"callback must be None or a function; got {callback!r:.80}.")
+        ignore, ignored = None if structure is None else require_rule(structure), self.ignores_structure
         told = self._told_of_rows(progress)
         self._by_chance = None
+        count = len(self._moves)
+        if ignore is not None:
+            self._ignore_structure(ignore)
+        try:
+            self._run(max_steps, callback, significance, told, cancel)
+            if len(self._moves) == count and self.ignores_structure != ignored:
+                self._commit(self._moves, self._undone)
+        except BaseException:
+            # Without a step there is nothing in the file that was made by the other rule.
+            if len(self._moves) == count:
+                self._ignore_structure(ignored)
+            raise
+        return self
+
+    def _run(
+        self,
+        max_steps: int | None,
+        callback: Callable[[Step, AcceptedStep], None] | None,
+        significance: float | None,
+        told: Tell | None,
+        cancel: Cancel | None,
+    ) -> None:
         count = 0
         while not self.done and (max_steps is None or count < max_steps):
             try:
@@ -241,7 +280,6 @@ class Exploration(Regrouped):
             count += 1
             if callback is not None:
                 callback(step, accepted)
-        return self
 
     # --- results ------------------------------------------------------------------------------------------------------
 
@@ -286,6 +324,12 @@ class Exploration(Regrouped):
             if len(numbers) == 1 and numbers[0] >= 0 and np.count_nonzero(seen.clusters == numbers[0]) == len(rows):
                 return int(numbers[0])
         return self._free_number
+
+    def _stability_of(self, number: int) -> float | None:
+        """How stable a cluster of the proposal is; None for pieces that were split off, and view by view."""
+        if self._partition is None or not self.is_joint or any(number == piece for piece, _ in self._pieces):
+            return None
+        return self._partition.stability.get(number)
 
     def _require_free(self, number: Any, mask: Any) -> None:
         """Refuse a number for a cluster that is none, that another has, or that is given to clusters which have one."""

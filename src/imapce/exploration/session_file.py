@@ -7,13 +7,11 @@ column and a hash over all values in order. On loading, what differs is named.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.structure import Structure
 from imapce.common.archive import archived, in_json, read_archive
 from imapce.errors import FileFormatError, InvalidValueError
 from imapce.exploration.explained_file import (
@@ -34,6 +32,12 @@ from imapce.exploration.record import (
     Regrouping,
     TakenCluster,
     clusters_after,
+)
+from imapce.exploration.verdict import (
+    require_granularity,
+    require_number_of_clusters,
+    structure_of_file,
+    told_structure,
 )
 from imapce.priors.effect import Explained
 from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset, known_labels
@@ -62,6 +66,9 @@ def session_bytes(record: Record) -> bytes:
         "method": record.method,
         "clusterer": record.clusterer,
         "refine": record.refine,
+        "granularity": record.granularity,
+        "n_clusters": record.n_clusters,
+        "ignores_structure": record.ignores_structure,
         "numbers": None if record.numbers is None else list(record.numbers),
         "subset_weight": record.subset_weight,
         "priors": priors,
@@ -85,6 +92,7 @@ def _told_move(i: int, move: Move, arrays: Arrays, explained: TellsExplained) ->
                 "chosen": cluster.chosen,
                 "features": [[f.name, f.difference, f.loading] for f in cluster.features],
                 **({} if cluster.name is None else {"name": cluster.name}),
+                **({} if cluster.stability is None else {"stability": cluster.stability}),
             }
         )
     if isinstance(move, AcceptedStep):
@@ -113,7 +121,7 @@ def _told_step(
         "clusters": clusters,
     }
     if step.structure is not None:
-        told["structure"] = asdict(step.structure)
+        told["structure"] = told_structure(step.structure)
     if step.read_back is not None:
         told["read_back"] = step.read_back
     if step.explained is not None:
@@ -187,6 +195,10 @@ def _record(header: dict[str, Any], arrays: Arrays) -> Record:
         clusterer=header["clusterer"],
         # Sessions written before clusters were refined go on as they began.
         refine=header.get("refine", False),
+        # Sessions written before these could be asked for.
+        granularity=require_granularity(header.get("granularity", "auto")),
+        n_clusters=require_number_of_clusters(header.get("n_clusters")),
+        ignores_structure=bool(header.get("ignores_structure", False)),
         numbers=_range_of(header.get("numbers")),
     )
 
@@ -279,12 +291,21 @@ def _clusters(
         features = tuple(Feature(str(name), float(diff), float(load)) for name, diff, load in one["features"])
         distinctness = None if one["distinctness"] is None else float(one["distinctness"])
         name = None if one.get("name") is None else str(one["name"])
+        stability = _share(one.get("stability"), j)
         number, chosen = _whole(one["number"]), str(one["chosen"])
         if number in had:
             raise ValueError(f"two clusters have the number {number} after step {i}")
         had.add(number)
         clusters.append(
-            TakenCluster(rows.astype(np.intp), distinctness, features, number=number, chosen=chosen, name=name)
+            TakenCluster(
+                rows.astype(np.intp),
+                distinctness,
+                features,
+                number=number,
+                chosen=chosen,
+                name=name,
+                stability=stability,
+            )
         )
     return tuple(clusters)
 
@@ -312,18 +333,10 @@ def _step(
         kurtosis=float(stored["kurtosis"]),
         view=int(stored["view"]),
         p_value=_probability(stored.get("p_value"), i),
-        structure=_structure(stored.get("structure")),
+        structure=structure_of_file(stored.get("structure")),
         explained=explained,
         read_back=_read_back(stored.get("read_back")),
     )
-
-
-def _structure(stored: Any) -> Structure | None:
-    """Sessions of clusters found view by view have none."""
-    if stored is None:
-        return None
-    valley, dependence = (None if stored[z] is None else float(stored[z]) for z in ("valley", "dependence"))
-    return Structure(bool(stored["clear"]), valley, dependence, str(stored["words"]))
 
 
 def _read_back(stored: Any) -> dict[str, float | None] | None:
@@ -336,4 +349,10 @@ def _read_back(stored: Any) -> dict[str, float | None] | None:
 def _probability(stored: Any, step: int) -> float | None:
     if stored is not None and not 0 < float(stored) <= 1:
         raise ValueError(f"the p-value of step {step} is {stored!r}")
+    return None if stored is None else float(stored)
+
+
+def _share(stored: Any, cluster: int) -> float | None:
+    if stored is not None and not 0 <= float(stored) <= 1:
+        raise ValueError(f"the stability of cluster {cluster} is {stored!r}")
     return None if stored is None else float(stored)

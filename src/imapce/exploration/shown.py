@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from imapce.common.words import counted
+from imapce.exploration.verdict import caveat
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +64,8 @@ def step_in_words(step: Step) -> str:
         return line
     why = feature_in_words(step.features)
     most = " and ".join(map(str, seen.most_distinct))
-    return f"{line}; most distinct {most}" + (f": {why}" if why else "")
+    but = caveat(step.structure)
+    return f"{line}; most distinct {most}" + (f": {why}" if why else "") + (f". {but}" if but else "")
 
 
 def taken_in_words(cluster: TakenCluster) -> str:
@@ -86,6 +88,8 @@ def exploration_in_words(exploration: Exploration) -> str:
         words.append(f"{at_start:,} known at the start")
     words.append(f"{int((~known).sum()):,} unexplored")
     end = "" if exploration.stop_reason is None else f"; {exploration.stop_reason}"
+    but = exploration.caveat
+    end += f"{'' if end else '.'} {but}." if but else ""
     rows, columns = f"{len(known):,} rows", f"{len(exploration.feature_names):,} columns"
     return f"Exploration of {rows} × {columns}: {', '.join(words)}{end}"
 

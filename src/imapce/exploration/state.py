@@ -25,6 +25,7 @@ from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import plain_parameters
 from imapce.exploration.choices import names_of_rows, size_of_clusters
+from imapce.exploration.ending import end_of
 from imapce.exploration.knowledge import knowledge_beside, knowledge_in_words, known_names
 from imapce.exploration.own_file import OwnFile, require_new
 from imapce.exploration.paper import settings_of
@@ -42,6 +43,7 @@ from imapce.exploration.record import (
 from imapce.exploration.shown import ShownExploration
 from imapce.exploration.steps import Look, Step
 from imapce.exploration.stopping import StructureTest
+from imapce.exploration.verdict import require_clusters_as_asked, require_granularity, require_number_of_clusters
 from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list, known_labels, known_rows, require_same_index
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
@@ -55,8 +57,6 @@ Mask = NDArray[np.bool_]
 # Share of the rows and least number of them in a cluster. A mixture of one view leaves fragments of 1 %; clusters that
 # were found in all directions and have a valley around them do not come by chance.
 VIEW_SIZE, JOINT_SIZE = (0.02, 10), (0.01, 5)
-# Why rows are in no cluster.
-TOO_FEW, ONE_GROUP = "too few for a cluster", "one group"
 
 
 class Session(ShownExploration):
@@ -75,6 +75,8 @@ class Session(ShownExploration):
         method: str = "auto",
         clusterer: str = "auto",
         refine: bool | None = None,
+        granularity: str = "auto",
+        n_clusters: int | None = None,
         path: str | os.PathLike[str] | None = None,
     ):
         self._model, self.clusterer, self.refine = settings_of(method, estimator, clusterer, refine)
@@ -88,6 +90,10 @@ class Session(ShownExploration):
         self._table = X if is_table(X) else None
         self.row_ids = names_of_rows(row_ids, X, n)
         self.max_clusters = require_count("max_clusters", max_clusters)
+        self.granularity = require_granularity(granularity)
+        self.n_clusters = require_number_of_clusters(n_clusters)
+        # Whether clusters are shown and taken that are no more than chance.
+        self.ignores_structure = False
         seed = require_seed(random_state)
         # Drawn once where none is given, so that the session can be saved and go on as it was.
         self.random_state = int(np.random.default_rng().integers(2**31)) if seed is None else seed
@@ -96,6 +102,7 @@ class Session(ShownExploration):
         self._know(prior)
         smallest = JOINT_SIZE if self.is_joint else VIEW_SIZE
         self.min_cluster_size = size_of_clusters(min_cluster_size, n, share=smallest[0], least=smallest[1])
+        self._require_clusters_as_asked()
         self._moves: list[Move] = []
         self._undone: list[Move] = []
         self._set_aside = np.zeros(n, dtype=bool)
@@ -151,7 +158,9 @@ class Session(ShownExploration):
 
     @property
     def structure(self) -> Structure | None:
-        """Whether the rows are clearly more than one group; None where clusters are found view by view, or not yet."""
+        """Whether the rows are more than one group, with the best split where it was looked at in this session; None
+        where clusters are found view by view, or not yet.
+        """
         if self._partition is not None:
             return self._partition.structure
         return next((step.structure for step in reversed(self.steps) if step.structure is not None), None)
@@ -211,35 +220,17 @@ class Session(ShownExploration):
     @property
     def _end(self) -> tuple[str, str] | None:
         """Why the exploration is over, in a sentence, and in a few words for each row left."""
-        left, axes = self._rows.n_rows - int(self.known.sum()), self._model.n_components
-        if left == 0:
-            return "Every row is taken.", ""
-        aside = int((self._set_aside & ~self.known).sum())
-        rows = counted(left, "row")
-        if aside:
-            rows += f" ({aside:,} of them gross outliers, set aside)"
-        are_left = f"{rows} {'is' if left == 1 else 'are'} left"
-        if left < self.min_cluster_size or (left == self.min_cluster_size and not self.is_joint):
-            few = f"{are_left}, no more than min_cluster_size={self.min_cluster_size}; they are outliers."
-            return few, TOO_FEW
-        if left <= axes:
-            return f"{are_left}, too few for a view of {axes} axes; they are outliers.", TOO_FEW
-        if self._flat:
-            return f"The {rows} left do not vary in {axes} directions; they stay as outliers.", "do not vary"
-        seen = None if self._proposal is None else self._proposal.views[0]
-        structure = None if self._proposal is None else self._proposal.structure
-        if structure is not None and not structure.clear:
-            return f"No structure beyond chance: {structure.words}; the {rows} are one group.", ONE_GROUP
-        if seen is not None and seen.looked_at and not seen.most_distinct:
-            least, stay = counted(self.min_cluster_size, "row"), "stays" if left == 1 else "stay"
-            return f"No cluster of at least {least} is in the view; {rows} {stay} as outliers.", TOO_FEW
-        if self._by_chance is not None:
-            chance = (
-                f"No structure is left that one Gaussian would not show (p = {self._by_chance:.2g}); the {rows} left "
-                "are not split further."
-            )
-            return chance, ONE_GROUP
-        return None
+        axes = self._model.n_components
+        return end_of(self, n_components=axes, is_flat=self._flat, by_chance=self._by_chance)
+
+    @property
+    def set_aside(self) -> Mask:
+        """(n,), the gross outliers of the rows, as far as it was looked."""
+        return self._set_aside
+
+    def shows(self, structure: Structure) -> bool:
+        """Whether clusters with this verdict are shown and taken: by itself, or because they were asked for."""
+        return structure.is_taken or self.ignores_structure or self.n_clusters is not None
 
     @property
     def proposal(self) -> Step | None:
@@ -301,6 +292,9 @@ class Session(ShownExploration):
             method=self.method,
             clusterer=self.clusterer,
             refine=self.refine,
+            granularity=self.granularity,
+            n_clusters=self.n_clusters,
+            ignores_structure=self.ignores_structure,
             # Where none of them was given yet, the next look finds the same.
             numbers=self._numbers if self._numbers and free_number(self._moves) > self._numbers[0] else None,
         )
@@ -322,6 +316,9 @@ class Session(ShownExploration):
             refine=record.refine,
             row_ids=row_ids,
         )
+        session.granularity = require_granularity(record.granularity)
+        session.n_clusters = require_number_of_clusters(record.n_clusters)
+        session.ignores_structure = record.ignores_structure
         record.data.require_same(session._print)
         session._other_priors = list(record.priors)
         session._subset_weight, session._known_at_start = float(subset.weight), known
@@ -339,6 +336,15 @@ class Session(ShownExploration):
         self._known_at_start = np.zeros(n, dtype=bool)
         for one in subsets:
             self._known_at_start |= known_rows(one, n)
+
+    def _require_clusters_as_asked(self) -> None:
+        require_clusters_as_asked(
+            self.granularity,
+            self.n_clusters,
+            is_joint=self.is_joint,
+            n_rows=int((~self._known_at_start).sum()),
+            least=self.min_cluster_size,
+        )
 
     @cached_property
     def _print(self) -> DataPrint:

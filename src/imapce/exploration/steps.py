@@ -139,10 +139,10 @@ class Step(ShownStep, Comparable):
     """A proposal: the best view first in `views`, the other distinct optima after it; nothing is changed by it.
 
     `p_value` tells how often one Gaussian would look as split as the unexplored rows do; None where nobody asked
-    (`Exploration.test`). `structure` tells whether the rows that were unexplored at the start are clearly more than one
-    group; None where clusters are found view by view, or not yet. `features` set the most distinct cluster apart from
-    the other unexplored rows, strongest first. `read_back` tells how well the known columns and labels are read from
-    the best view and from the clusters; None where none are known.
+    (`Exploration.test`). `structure` tells whether the rows that were unexplored at the start are more than one group,
+    clearly, perhaps or not; None where clusters are found view by view, or not yet. `features` set the most distinct
+    cluster apart from the other unexplored rows, strongest first. `read_back` tells how well the known columns and
+    labels are read from the best view and from the clusters; None where none are known.
 
     >>> rows = np.ones(5, dtype=bool)
     >>> view = View(Optimum(np.eye(2, 4), 1.0), np.zeros(4), np.ones(4), unexplored=rows, set_aside=~rows)
@@ -247,11 +247,13 @@ class Look:
         seed: int,
         watch: Watch,
         start: tuple[Candidate, Rows] | None = None,
+        granularity: str = "auto",
+        n_clusters: int | None = None,
     ) -> tuple[Look, Step]:
         """Fit `model` to the rows given what is known; the look and the step with its views, none looked at yet.
 
         `start` are the clusters of an earlier look, which go on to be those of the rows left, and all rows with the
-        labels beside them that these are told by.
+        labels beside them that these are told by. `granularity` and `n_clusters` are what is asked of them otherwise.
         """
         model.set_params(random_state=seed)
 
@@ -262,7 +264,9 @@ class Look:
             watch.tell(f"step {number}: looking for a view")
             problem = model.pose(rows, list(priors), reader)
             if start is None:
-                candidate = model.look_for_clusters(problem, ~known, watch)
+                candidate = model.look_for_clusters(
+                    problem, ~known, watch, granularity=granularity, n_clusters=n_clusters
+                )
             else:
                 candidate = start[0].among(problem, ~known, start[1])
             model.solve(problem, candidate=candidate, callback=None if model.verbose else tell)

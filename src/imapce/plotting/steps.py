@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from imapce.common.checks import is_whole
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
+from imapce.exploration.verdict import best_split_in_words, caveat
 from imapce.plotting.key import Key
 from imapce.plotting.labels import Labels
 from imapce.plotting.scatter import plot_embedding, point_look
@@ -51,6 +53,7 @@ OTHER_GREY = "#8C959F"
 RASTERISE_FROM = 20_000
 _PANEL_INCHES = 2.95
 _HEIGHT_INCHES = 4.2
+_TITLE_LETTERS = 64
 # Two standard deviations hold 86 % of a bell-shaped cluster.
 _ELLIPSE_SIGMAS = 2.0
 
@@ -112,7 +115,7 @@ def plot_step(
         cloud(panels[1], points, inside, cluster_hue(cluster.number), 2.0)
         entries.insert(place, (f"cluster {cluster.number} ({cluster.size:,})", cluster_hue(cluster.number), "o"))
     outlines = [encircle(panels[1], points, cluster.rows, cluster.number) for cluster in step.clusters]
-    quiet_axes(panels[1], names[0], "", title="What was taken")
+    quiet_axes(panels[1], names[0], "", title=f"What was taken{_how_sure(step)}")
     _legend_below(panels[1], entries)
 
     if labels is not None and key is not None:
@@ -138,7 +141,8 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     """Draw a view of a proposal with all its clusters, the most distinct encircled, and return the figure.
 
     Outliers are small grey crosses and known rows light grey dots; the key gives the size and the distinctness
-    of every cluster.
+    of every cluster. Where there is no structure beyond chance, the best split is drawn and told as such; where there
+    perhaps is some, the title says so.
 
     >>> from imapce import Exploration
     >>> from imapce.datasets import make_synthetic
@@ -151,11 +155,15 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     points, names = _flat(seen.embedding)
     known, clusters = ~seen.unexplored, seen.clusters
     outliers = ~known & (clusters < 0)
-    one_group = step.structure is not None and not step.structure.clear
+    none_shown = not len(seen.numbers)
+    one_group = none_shown and step.structure is not None and not step.structure.is_taken
     figure, ax = new_figure(8.4, 5.4)
     cloud(ax, points, known, KNOWN_GREY, 1.5)
-    cloud(ax, points, outliers, OTHER_GREY, 1.8, marker="x")
     entries: list[Entry] = []
+    if one_group and best_split_in_words(step.structure):
+        # Rows of no group of the split, few if any, stay crosses.
+        entries = _best_split(ax, points, outliers, step.structure)
+    cloud(ax, points, outliers, OTHER_GREY, 1.8, marker="x")
     for number, distinctness in zip(seen.numbers.tolist(), seen.distinctness, strict=True):
         inside = clusters == number
         cloud(ax, points, inside, cluster_hue(number), 2.0)
@@ -166,15 +174,38 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     if outliers.any():
         name = "one group" if one_group else "outliers"
         entries.append((f"{name}: {int(outliers.sum()):,} rows", OTHER_GREY, "x"))
-    nothing = ": no structure beyond chance" if one_group else ": no cluster is large enough"
-    nothing = "" if len(seen.distinctness) else nothing
-    quiet_axes(ax, *names, title=f"Step {step.number}, view {view}{nothing}")
+    if none_shown:
+        told = ": no structure beyond chance" if one_group else ": no cluster is large enough"
+    else:
+        told = "".join(f"\n{line}" for line in textwrap.wrap(caveat(step.structure), _TITLE_LETTERS))
+    quiet_axes(ax, *names, title=f"Step {step.number}, view {view}{told}")
     outside = _same_window([ax], points, outlines, known)
     if known.any():
         entries.append((f"known: {int(known.sum()):,} rows{_out(outside)}", KNOWN_GREY, "o"))
     _legend(ax, entries, loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, labelspacing=0.8)
     _rasterise([ax], len(points))
     return figure
+
+
+def _how_sure(step: AcceptedStep) -> str:
+    """What the title adds where clusters that were taken automatically are not clearly some."""
+    by_hand = all(cluster.chosen != "automatic" for cluster in step.clusters)
+    if by_hand or step.structure is None or step.structure.verdict == "clear":
+        return ""
+    return ": perhaps groups" if step.structure.is_taken else ": groups by chance"
+
+
+def _best_split(ax: Any, points: Points, left: Mask, structure: Any) -> list[Entry]:
+    """Draw the groups of a split that is no more than chance, take them from the rows `left`, and name them."""
+    labels = structure.candidate.labels
+    names, counts = np.unique(labels[left & (labels >= 0)], return_counts=True)
+    entries: list[Entry] = []
+    for place, name in enumerate(names[np.argsort(-counts, kind="stable")].tolist()):
+        inside = left & (labels == name)
+        cloud(ax, points, inside, cluster_hue(place), 2.0)
+        entries.append((f"best split: {int(inside.sum()):,} rows\nno more than chance", cluster_hue(place), "o"))
+    left &= labels < 0
+    return entries
 
 
 def step_at(exploration: Exploration, index: int) -> AcceptedStep:

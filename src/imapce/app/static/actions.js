@@ -27,10 +27,14 @@ export function actionsPanel(app) {
   const gauge = h("div", { class: "gauge", role: "img" }, h("span", { class: "limit" }), needle);
   const gaugeWords = h("p", null, "");
   const gaugeBox = h("div", { class: "gaugebox" }, h("h3", null, "Is anything left?"), gauge, gaugeWords);
+  const verdictWords = h("p", null, "");
+  const anyway = button("Show the best split anyway", { hidden: true, onclick: () => app.ask("settings", { structure: "ignore" }) });
+  const leave = button("Leave it as one group", { hidden: true, onclick: () => app.ask("settings", { structure: "heed" }) });
+  const verdict = h("div", { class: "verdict", hidden: true }, verdictWords, h("div", { class: "row" }, anyway, leave));
   const readBack = h("p", { class: "readback", hidden: true });
   const el = h("section", { class: "card actions", "aria-label": "Explore" },
     left, h("div", { class: "stack", role: "img", "aria-label": "Rows known, taken and left" }, bar),
-    h("div", { class: "row" }, next, take, back), chosen, h("div", { class: "row" }, run, cancel), work, stop, gaugeBox, readBack);
+    h("div", { class: "row" }, next, take, back), chosen, h("div", { class: "row" }, run, cancel), work, stop, verdict, gaugeBox, readBack);
 
   app.onSelection.push((told) => {
     chosen.hidden = !told.count;
@@ -67,8 +71,7 @@ export function actionsPanel(app) {
       readBack.hidden = !state.read_back;
       readBack.textContent = state.read_back ?? "";
       const p = state.p_value;
-      gaugeBox.hidden = (p === null && !state.structure) || !state.left;
-      gauge.hidden = p === null;
+      gaugeBox.hidden = p === null || !state.left;
       if (p !== null) {
         // On a log scale from 0.01, the least this test can give, to 1.
         needle.style.left = `${100 * Math.min(1, Math.max(0, 1 + Math.log10(p) / 2))}%`;
@@ -76,7 +79,15 @@ export function actionsPanel(app) {
           ? `Yes. One shapeless cloud would look this split in ${percent(p)} of draws (p = ${p.toPrecision(2)}).`
           : `Perhaps not. One shapeless cloud looks this split in ${percent(p)} of draws (p = ${p.toPrecision(2)}).`;
         gauge.setAttribute("aria-label", gaugeWords.textContent);
-      } else if (state.structure) gaugeWords.textContent = state.structure.clear ? `There are groups: ${state.structure.words}.` : `No groups beyond chance: ${state.structure.words}.`;
+      }
+      const found = state.structure;
+      verdict.hidden = !found;
+      if (!found) return;
+      verdict.dataset.verdict = found.verdict;
+      const best = found.best && !found.shown ? ` ${found.best}.` : found.verdict === "none" && found.shown ? " These are the groups of the best split." : "";
+      verdictWords.textContent = `${{ clear: "Clear groups", perhaps: "Perhaps groups", none: "No groups beyond chance" }[found.verdict]}: ${found.words}.${best}`;
+      anyway.hidden = held || found.shown || !found.best;
+      leave.hidden = held || !found.shown || found.verdict !== "none" || state.n_clusters !== null;
     },
     progress(told) {
       work.hidden = false;

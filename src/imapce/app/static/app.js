@@ -26,10 +26,12 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     app.live.textContent = "";
     requestAnimationFrame(() => (app.live.textContent = words));
   };
-  app.notice = (sentence, kind = "status") => {
-    const note = h("div", { class: `toast ${kind}`, role: kind }, h("span", null, sentence), button("Dismiss", { class: "quiet", iconOnly: true, onclick: () => note.remove() }, "clear"));
+  app.notice = (sentence, kind = "status", act = null) => {
+    const note = h("div", { class: `toast ${kind}`, role: kind }, h("span", null, sentence), act, button("Dismiss", { class: "quiet", iconOnly: true, onclick: () => note.remove() }, "clear"));
     app.toasts.replaceChildren(note);
-    setTimeout(() => note.remove(), 12000);
+    // What asks something waits for an answer.
+    if (act) act.addEventListener("click", () => note.remove());
+    else setTimeout(() => note.remove(), 12000);
   };
   app.fail = (problem) => app.notice(problem.message ?? String(problem), "alert");
   app.ask = (type, fields, buffers) =>
@@ -173,7 +175,10 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     app.actions.progress(told);
   });
   link.on("cancelled", (told) => app.say(`cancelled: ${told.words}`));
-  link.on("failed", (told) => app.fail(new Error(told.sentence)));
+  link.on("failed", (told) => {
+    if (told.anyway) app.notice(told.sentence, "alert", button("Split anyway", { onclick: () => app.ask("split", told.anyway) }));
+    else app.fail(new Error(told.sentence));
+  });
 
   const hello = async () => {
     const [told] = await app.ask("hello");

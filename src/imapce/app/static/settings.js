@@ -4,6 +4,12 @@ import { button, empty, h, niceNumber, renew, short } from "./dom.js";
 
 export function settingsPanel(app) {
   const weights = { alpha: weight("α", "How strongly what is known is given up"), mu: weight("μ", "How strongly clusters are pulled apart") };
+  const granularity = h("select", { "aria-label": "Fewer or more clusters" }, [["coarser", "fewer"], ["auto", "as found"], ["finer", "more"]].map(([value, words]) => h("option", { value }, words)));
+  const clusters = h("input", { type: "number", min: 2, step: 1, placeholder: "automatic", "aria-label": "Number of clusters" });
+  granularity.addEventListener("change", () => app.ask("settings", { granularity: granularity.value }));
+  clusters.addEventListener("change", () => app.ask("settings", { n_clusters: clusters.value === "" ? "auto" : Number(clusters.value) }));
+  const finding = h("div", { class: "finding" }, h("h4", null, "Clusters"),
+    h("div", { class: "row" }, h("label", null, h("span", null, "How many"), granularity), h("label", { title: "So many clusters are shown whether or not they are more than chance" }, h("span", null, "Or this number"), clusters)));
   const known = h("ul", { class: "known" });
   const add = h("select", { "aria-label": "A column to add to the known" });
   const rows = button("Selected rows are known", { hidden: true, onclick: () => app.ask("settings", { rows: "selection" }) });
@@ -15,7 +21,7 @@ export function settingsPanel(app) {
   let settled = "";
   const el = h("section", { class: "card settings", "aria-label": "Settings" },
     h("details", null, h("summary", null, h("h3", null, "How views are found")),
-      h("div", { class: "inner" }, weights.alpha.el, weights.mu.el,
+      h("div", { class: "inner" }, weights.alpha.el, weights.mu.el, finding,
         h("div", null, h("h4", null, "What is known"), known, add, h("div", { class: "row" }, rows, forget)),
         h("div", null, measure, read), hover)));
 
@@ -91,6 +97,9 @@ export function settingsPanel(app) {
         settled = JSON.stringify(state.weights);
         for (const [key, value] of Object.entries(state.weights)) weights[key].set(value);
       }
+      finding.hidden = !state.joint;
+      granularity.value = state.granularity;
+      if (document.activeElement !== clusters) clusters.value = state.n_clusters ?? "";
       const lines = columns.map((name) => h("li", null, h("span", null, short(name, 28)), button(`Forget ${name}`, { iconOnly: true, class: "quiet", onclick: () => setKnown(columns.filter((one) => one !== name)) }, "clear")));
       const others = state.known_beside;
       const words = lines.length + others.length ? others : ["Nothing yet but what you take."];
@@ -98,7 +107,7 @@ export function settingsPanel(app) {
       for (const option of add.options) option.hidden = columns.includes(option.value);
       forget.hidden = !state.known_at_start;
       const held = Boolean(state.busy && !state.busy.gives_way);
-      for (const one of el.querySelectorAll("select, button")) if (one !== measure) one.disabled = held;
+      for (const one of [...el.querySelectorAll("select, button"), clusters]) if (one !== measure) one.disabled = held;
     },
     selection(told) {
       rows.hidden = !told.count || told.known > 0;

@@ -21,6 +21,7 @@ export function whyPanel(app) {
     body.replaceChildren(
       h("p", { class: "size" }, `${rowsOf(answer.count)}, ${percent(answer.share)} of all`),
       h("p", { class: "words" }, answer.words),
+      answer.stability ? h("p", { class: "known stability", title: "A cluster that is found again in other draws of the rows does not depend on a few of them" }, `It ${answer.stability}.`) : "",
       ...answer.known.map((one) => h("p", { class: "known" }, `${one[0].toUpperCase()}${one.slice(1)}.`)),
       answer.traits.length ? h("p", { class: "key" }, h("i", { class: "in" }), "these rows ", h("i", { class: "out" }), "all others") : empty("No column differs."),
       ...answer.traits.map((one) => (one.kind === "number" ? number(one) : category(one))),

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from imapce.errors import InvalidTypeError
 from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.naming import distinctness_in_words, p_value_in_words, percent
+from imapce.exploration.verdict import DRAWS, best_split_in_words, stability_in_words, without_way_out
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.heat_map import plot_profiles
 from imapce.plotting.key import column_name
@@ -28,7 +29,7 @@ from imapce.plotting.reports.cells import Link
 from imapce.plotting.reports.cluster import made_of, profile_grids
 from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Grid, Picture, Section, write_report
-from imapce.plotting.steps import RASTERISE_FROM, cluster_hue, known_before, plot_step
+from imapce.plotting.steps import RASTERISE_FROM, cluster_hue, known_before, plot_proposal, plot_step
 from imapce.plotting.style import shorten
 from imapce.tables.source import Column, number_text
 
@@ -51,6 +52,9 @@ that a small share is still seen.
 Distinctness tells how far a cluster stands from its nearest neighbour in the view it was taken in, by how much the \
 two overlap. Very distinct: up to 1 %. Distinct: up to 10 %. Touching: up to half. Overlapping: more than half; \
 such a cluster is separate in more directions than the view can show, or not at all.
+
+Stability tells in how many of ten draws of 80 % of the rows the same cluster was found again. One that came back in \
+all of them does not depend on a few rows; one that seldom did may be a matter of chance or of how finely one cuts.
 
 A test of a step, where one was asked for, compares the rows left with rows of a single group. Hardly by chance: such \
 rows would look as split in at most 1 of 100 tables. Unlikely: in at most 5. Perhaps: in at most 20."""
@@ -138,10 +142,10 @@ def _summary(exploration: Exploration) -> dict[str, object]:
         "rows taken": taken,
     }
     structure = exploration.structure
-    one_group = structure is not None and not structure.clear
+    one_group = structure is not None and not exploration.shows(structure)
     facts["one group" if one_group else "left as outliers" if exploration.done else "rows not taken yet"] = left
     if structure is not None:
-        facts["structure"] = "clear" if structure.clear else "by chance"
+        facts["structure"] = "by chance" if structure.verdict == "none" else structure.verdict
     if start:
         facts["known at the start"] = start
     return facts
@@ -149,19 +153,16 @@ def _summary(exploration: Exploration) -> dict[str, object]:
 
 def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: str) -> Section:
     left = int((~exploration.known).sum())
-    end = exploration.stop_reason or f"The exploration is not finished: {_rows(left)} are unexplored."
+    end = without_way_out(exploration.stop_reason or f"The exploration is not finished: {_rows(left)} are unexplored.")
     known = " ".join(exploration.known_in_words) or "Nothing was known at the start."
     if exploration.steps and exploration.steps[0].read_back is not None:
         told = read_back_in_words(exploration.steps[0].read_back, exploration.known_names)
         known += f" At step 0 {told[:1].lower()}{told[1:]}"
     if not exploration.steps:
         text = f"No step was accepted, so there is no cluster to show.\n\n{end}\n\n{known}"
-        return Section("Overview", text)
+        return Section("Overview", text, parts=_not_taken(exploration))
     # The sentence of an exploration that found nothing says so itself.
-    found = exploration.structure
-    clear = "Is there structure at all? Yes, clearly" if found is not None and found.clear else ""
-    # A number and what it is the value of stay on one line.
-    why = f" {clear}: {found.words}.".replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}") if found and clear else ""
+    why = _is_there_structure(exploration)
     text = (
         f"{end}{why}\n\n{known}\n\nA cluster has one number and one colour from the first view on, in all figures, in "
         "labels_ and in the table of results; steps are numbered from 0."
@@ -178,6 +179,36 @@ def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: st
     return Section("Overview", text, [(caption, plot_overview(exploration, labels=labels, label_name=label_name))])
 
 
+def _is_there_structure(exploration: Exploration) -> str:
+    """The question and its answer, after a blank; empty where nobody knows, or all was taken by hand."""
+    found = exploration.structure
+    if found is None or not (found.verdict == "clear" or exploration.caveat):
+        return ""
+    answers = {
+        "clear": "Yes, clearly",
+        "perhaps": "Perhaps",
+        "none": "None beyond chance, and the best split was taken all the same",
+    }
+    # A number and what it is the value of stay on one line.
+    words = found.words.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    return f" Is there structure at all? {answers[found.verdict]}: {words}."
+
+
+def _not_taken(exploration: Exploration) -> list[Picture | Grid]:
+    """The view that was in sight when nothing was taken, with the best split where that is no more than chance."""
+    step = exploration.proposal
+    if step is None or not step.views[0].looked_at:
+        return []
+    caption = f"The view of step {step.number}, in which nothing was taken."
+    if (best := best_split_in_words(step.structure)) and not len(step.numbers):
+        caption = f"{best}, each group in a colour of its own; it is no more than chance, and none of it was taken."
+    coordinates = step.embedding
+    flat = coordinates[:, :2]
+    if coordinates.shape[1] == 1:
+        flat = np.column_stack([coordinates[:, 0], np.arange(len(coordinates))])
+    return [Picture(caption, plot_proposal(step), flat)]
+
+
 def _side_by_side(exploration: Exploration, description: Description, label_name: str) -> Section:
     n_rows = len(exploration.row_ids)
     links = [_link(number) for number in description.numbers]
@@ -192,6 +223,10 @@ def _side_by_side(exploration: Exploration, description: Description, label_name
         "share": [percent(one.size / n_rows) for one in description.clusters],
     }
     columns |= {"distinctness": apart} if any(apart) else {}
+    stable = [
+        "" if one.stability is None else f"{round(DRAWS * one.stability)} of {DRAWS}" for one in exploration.clusters_
+    ]
+    columns |= {"stability": stable} if any(stable) else {}
     columns |= {f"{shorten(label_name)} ({_use(exploration, label_name)})": made} if made else {}
     parts: list[Picture | Grid] = [Grid((list(columns), list(zip(*columns.values(), strict=True))))]
     if description.features:
@@ -238,6 +273,8 @@ def _cluster(
         text = f"{size}, taken in step {index} and {who}{view}."
         if apart := _distinctness(exploration, taken.distinctness):
             text += f" {_sentence(apart)}."
+        if stable := stability_in_words(taken.stability):
+            text += f" It {stable}."
         if step.p_value is not None:
             text += f" {_sentence(p_value_in_words(step.p_value))}."
         if number == first:
@@ -284,7 +321,8 @@ def _use(exploration: Exploration, label_name: str) -> str:
 
 
 def _left(exploration: Exploration, profile: Profile, label_name: str) -> Section:
-    why = exploration.stop_reason or "The exploration is not finished, so these rows were not looked at to the end."
+    unfinished = "The exploration is not finished, so these rows were not looked at to the end."
+    why = without_way_out(exploration.stop_reason or unfinished)
     title = "Rows left as outliers" if exploration.done else "Rows not taken yet"
     text = (
         f"{_rows(profile.size)} {'is' if profile.size == 1 else 'are'} in no cluster. {why} A cluster must have "

@@ -1,0 +1,155 @@
+"""Whether there are groups at all, in the words of every surface: clear, perhaps, or no more than chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy.special import ndtr
+
+from imapce.clusters.structure import Evidence, Structure, Verdict
+from imapce.common.archive import in_json
+from imapce.common.checks import is_whole, require_choice
+from imapce.common.words import counted
+from imapce.errors import InvalidValueError
+
+GRANULARITIES = ("coarser", "auto", "finer")
+RULES = ("heed", "ignore")
+VERDICTS: tuple[Verdict, ...] = ("clear", "perhaps", "none")
+# The way out of a verdict, which the command line and the page say in their own words.
+TAKES_IT = 'run(structure="ignore") takes it'
+SPLITS_IT = 'split(cluster, structure="ignore") splits it so'
+BEGINNINGS = {"clear": "Clear structure", "perhaps": "Perhaps structure", "none": "No structure beyond chance"}
+# Draws of the rows that a cluster is looked for again in.
+DRAWS = 10
+
+
+def verdict_in_words(structure: Structure) -> str:
+    """The verdict and why, without a full stop.
+
+    >>> verdict_in_words(Structure("perhaps", "z = 3.9"))
+    'Perhaps structure: z = 3.9'
+    """
+    return f"{BEGINNINGS[structure.verdict]}: {structure.words}"
+
+
+def best_split_in_words(structure: Structure | None) -> str:
+    """What the best split would be where it is not more than chance, without a full stop; empty where there is none.
+
+    >>> import numpy as np
+    >>> from imapce.clusters.structure import Split
+    >>> best_split_in_words(Structure("none", "z = 0.3", candidate=Split(np.array([0, 0, 1]))))
+    'The best split would be 2 groups of 2 and 1 rows'
+    """
+    if structure is None or structure.is_taken or structure.candidate is None or structure.candidate.n_clusters < 2:
+        return ""
+    return f"The best split would be {structure.candidate.words}"
+
+
+def caveat(structure: Structure | None) -> str:
+    """What is to be said wherever clusters are shown that are not clearly structure, without a full stop; else empty.
+
+    >>> caveat(Structure("none", "z = 0.3")), caveat(Structure("clear", "z = 9.1"))
+    ('No structure beyond chance, taken all the same: z = 0.3', '')
+    """
+    if structure is None or structure.verdict == "clear":
+        return ""
+    anyway = "" if structure.is_taken else ", taken all the same"
+    return f"{BEGINNINGS[structure.verdict]}{anyway}: {structure.words}"
+
+
+def without_way_out(sentences: str) -> str:
+    """The same sentences for those who write no Python.
+
+    >>> without_way_out(f"The best split would be 2 groups of 9 and 8 rows: {TAKES_IT}.")
+    'The best split would be 2 groups of 9 and 8 rows.'
+    """
+    return sentences.replace(f": {TAKES_IT}", "").replace(f": {SPLITS_IT}", "")
+
+
+def stability_in_words(stability: float | None) -> str:
+    r"""How often a cluster was found again, in words; empty where nobody knows.
+
+    >>> stability_in_words(0.9)
+    'came back in 9 of 10 draws of 80\xa0% of the rows'
+    """
+    if stability is None:
+        return ""
+    return f"came back in {round(stability * DRAWS)} of {DRAWS} draws of 80\N{NO-BREAK SPACE}% of the rows"
+
+
+def require_granularity(value: Any) -> str:
+    """Refuse what is no granularity."""
+    require_choice("granularity", value, GRANULARITIES)
+    return str(value)
+
+
+def require_rule(value: Any) -> bool:
+    """Whether clusters are shown that are no more than chance, by "heed" or "ignore"."""
+    require_choice("structure", value, RULES)
+    return bool(value == "ignore")
+
+
+def require_number_of_clusters(value: Any) -> int | None:
+    """Refuse a number of clusters that none can be made of.
+
+    >>> require_number_of_clusters(3), require_number_of_clusters(None)
+    (3, None)
+    """
+    if value is None:
+        return None
+    if not is_whole(value) or value < 2:
+        raise InvalidValueError(f"n_clusters must be None or a whole number of at least 2; got {value!r:.80}.")
+    return int(value)
+
+
+def require_clusters_as_asked(
+    granularity: str, n_clusters: int | None, *, is_joint: bool, n_rows: int, least: int
+) -> None:
+    """Refuse to ask of clusters found view by view what is for those in all directions, and for too many of `n_rows`.
+
+    >>> require_clusters_as_asked("finer", 3, is_joint=True, n_rows=150, least=5)
+    """
+    asked = {"granularity": None if granularity == "auto" else granularity, "n_clusters": n_clusters}
+    for name, value in asked.items():
+        if value is not None and not is_joint:
+            raise InvalidValueError(
+                f"{name} is for clusters found in all directions, and here they are found view by view; got {value!r}: "
+                'use clusterer="joint", or leave it out.'
+            )
+    if n_clusters is not None and n_clusters * least > n_rows:
+        raise InvalidValueError(
+            f"n_clusters must leave min_cluster_size={least} or more of {counted(n_rows, 'row')} for each cluster; got "
+            f"{n_clusters}: ask for fewer, or lower min_cluster_size."
+        )
+
+
+def told_structure(structure: Structure) -> dict[str, Any]:
+    """The verdict, the words and the evidence as a file and JSON hold them; the split is found again.
+
+    >>> told_structure(Structure("none", "z = 0.3"))
+    {'verdict': 'none', 'words': 'z = 0.3', 'evidence': []}
+    """
+    evidence = [
+        {"against": one.against, "z": in_json(one.z), "p_value": in_json(one.p_value)} for one in structure.evidence
+    ]
+    return {"verdict": structure.verdict, "words": structure.words, "evidence": evidence}
+
+
+def structure_of_file(stored: Any) -> Structure | None:
+    """What a file tells of it; sessions of clusters found view by view have none, and older ones two z-scores.
+
+    >>> structure_of_file({"clear": True, "valley": 5.0, "dependence": None, "words": "a valley"}).verdict
+    'clear'
+    """
+    if stored is None:
+        return None
+    words = str(stored["words"])
+    if "verdict" not in stored:
+        named = (("one peak", "valley"), ("the same columns and correlations", "dependence"))
+        scores = [(against, float(stored[key])) for against, key in named if stored[key] is not None]
+        told = tuple(Evidence(against, z, float(ndtr(-z))) for against, z in scores)
+        return Structure("clear" if stored["clear"] else "none", words, told)
+    if stored["verdict"] not in VERDICTS:
+        raise ValueError(f"the verdict on its structure is {stored['verdict']!r}")
+    told = tuple(Evidence(str(one["against"]), float(one["z"]), float(one["p_value"])) for one in stored["evidence"])
+    return Structure(stored["verdict"], words, told)

@@ -1,0 +1,116 @@
+"""Figures and pages tell whether groups are clear, perhaps some or no more than chance, and how stable."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from imapce import IMAPCE, Exploration
+from imapce.plotting import plot_proposal, plot_step, write_exploration_report
+from imapce.plotting.steps import cluster_hue
+from judged import WORDS, judged
+
+GROUPS = np.random.default_rng(0).standard_normal((150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]
+NOISE = np.random.default_rng(0).standard_normal((120, 4))
+
+
+def session(data: Any = GROUPS) -> Exploration:
+    return Exploration(data, random_state=0, estimator=IMAPCE(mu=50.0, n_starts=2))
+
+
+def page_of(exploration: Exploration, path: Path) -> str:
+    write_exploration_report(exploration, path)
+    return html.unescape(path.read_text(encoding="utf-8")).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def title_of(figure: Figure, panel: int = 0) -> str:
+    return " ".join((figure.axes[panel].get_title() or figure.axes[panel].get_title(loc="left")).split())
+
+
+def drawn(figure: Figure) -> dict[str, int]:
+    clouds = [one for one in figure.axes[0].collections if isinstance(one, PathCollection)]
+    return {to_hex(one.get_facecolor()[0]).upper(): len(one.get_offsets()) for one in clouds}
+
+
+def test_a_figure_of_one_group_shows_the_best_split_and_says_it_is_chance() -> None:
+    exploration = session(NOISE)
+    step = exploration.propose()
+    figure = plot_proposal(step)
+    assert step.structure is not None
+    assert step.structure.candidate is not None
+    sizes = step.structure.candidate.sizes
+    assert drawn(figure) == {cluster_hue(place): size for place, size in enumerate(sizes)}
+    assert title_of(figure) == "Step 0, view 0: no structure beyond chance"
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    told = [text.get_text() for text in legend.get_texts()]
+    assert told == [f"best split: {size} rows\nno more than chance" for size in sizes]
+    assert figure.axes[0].patches[:] == []
+
+
+def test_a_page_of_one_group_draws_the_view_and_the_best_split(tmp_path: Path) -> None:
+    exploration = session(NOISE).run()
+    page = page_of(exploration, tmp_path / "page.html")
+    assert exploration.structure is not None
+    assert exploration.structure.candidate is not None
+    best = f"The best split would be {exploration.structure.candidate.words}"
+    assert f"are one group. {best}." in page
+    assert f"{best}, each group in a colour of its own; it is no more than chance" in page
+    assert page.count("<img") == 1
+    assert "structure=" not in page
+
+
+def test_a_page_of_nothing_looked_at_draws_nothing(tmp_path: Path) -> None:
+    assert "<img" not in page_of(session(), tmp_path / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "title", "panel", "answer", "fact"),
+    [
+        ("clear", "Step 0, view 0", "What was taken", "Yes, clearly", "clear"),
+        (
+            "perhaps",
+            f"Step 0, view 0 Perhaps structure: {WORDS}",
+            "What was taken: perhaps groups",
+            "Perhaps",
+            "perhaps",
+        ),
+        (
+            "none",
+            f"Step 0, view 0 No structure beyond chance, taken all the same: {WORDS}",
+            "What was taken: groups by chance",
+            "None beyond chance, and the best split was taken all the same",
+            "by chance",
+        ),
+    ],
+)
+def test_figures_and_page_say_how_sure_groups_are(
+    verdict: str, title: str, panel: str, answer: str, fact: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged(monkeypatch, verdict)
+    exploration = session().go_on_with(structure="ignore")
+    assert title_of(plot_proposal(exploration.propose())) == title
+    exploration.run()
+    assert title_of(plot_step(exploration, 0), 1) == panel
+    page = page_of(exploration, tmp_path / "page.html")
+    assert f"Is there structure at all? {answer}: {WORDS}." in page
+    assert f"<dd>{fact}</dd>" in page
+    assert page.count("It came back in 9 of 10 draws of 80 % of the rows.") == 2
+    assert page.count("It came back in 3 of 10 draws of 80 % of the rows.") == 1
+    assert "Stability tells in how many of ten draws" in page
+
+
+def test_rows_by_hand_have_no_stability_on_the_page(tmp_path: Path) -> None:
+    exploration = session()
+    exploration.accept(mask=np.arange(30))
+    page = page_of(exploration, tmp_path / "page.html")
+    assert "It came back in" not in page
+    assert '<th scope="col">stability</th>' not in page
+    assert "Is there structure at all?" not in page
