@@ -48,20 +48,19 @@ def default_settings() -> Any | None:
 
 
 def values_of(name: str, default: Any) -> tuple[Any, ...]:
-    """The values to try of one field, its default among them; the default alone where it is no number.
+    """The values to try of one field, its default among them; the default alone where it is no number and not named.
 
     >>> values_of("share", 0.93), values_of("unheard_of", 10), values_of("names", ("a", "b"))
-    ((0.9, 0.93, 0.95, 0.98), (5, 10, 15), (('a', 'b'),))
+    ((0.93, 0.9, 0.95, 0.98), (5, 10, 15), (('a', 'b'),))
     """
     if isinstance(default, bool):
         return (False, True)
     if name in CONSTANTS:
-        tried = {*CONSTANTS[name], default}
-        return tuple(sorted(tried)) if isinstance(default, int | float) else tuple(tried)
+        return tuple(dict.fromkeys((default, *CONSTANTS[name])))
     if isinstance(default, int):
         return tuple(sorted({max(1, round(default * factor)) for factor in ABOUT}))
     if isinstance(default, float):
-        return tuple(sorted({default * factor for factor in ABOUT}))
+        return tuple(dict.fromkeys(round(default * factor, 6) for factor in ABOUT))
     return (default,)
 
 
@@ -81,7 +80,7 @@ def measure(run: Run, tables: Sequence[str] = table_suite.NAMES) -> tuple[list[B
             continue
         scores = {value: _scores(run, suite, dataclasses.replace(default, **{field.name: value})) for value in tried}
         for value, found in scores.items():
-            title = f"{value:g}{' (default)' * (value == usual)}"
+            title = f"{value}{' (default)' * (value == usual)}"
             rows.append([field.name, title, *(mean(list(found[score].values())) for score in SCORES)])
             run.note(f"{field.name} = {title}: NMI {rows[-1][2]:.3f}, ARI {rows[-1][3]:.3f}")
         left_out = {score: leave_one_out({str(value): scores[value][score] for value in tried}) for score in SCORES}

@@ -1,8 +1,8 @@
 """Everyday tables: `python -m experiments tables [--quick]`. Ours beside what people do without us, on 33 tables.
 
 Prints every block and writes them all as tables.md and tables.csv. What is wanted stands beside what is seen;
-nothing is asserted. Quickly: one seed, three tables of each kind of noise and of what is planted, stability and rules
-on small tables only, no picture by UMAP and no constants.
+nothing is asserted. Quickly: one seed, three tables of each kind of noise and of what is planted, one pair for
+stability, rules on small tables only, no picture by UMAP and no constants.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ def test_constants_are_judged_by_the_tables_left_out(tmp_path: Path, monkeypatch
     run = Run(Cells(tmp_path), tmp_path, Console(file=io.StringIO()))
     (block,), lines = table_constants.measure(run, ("iris", "wine"))
     assert [row[1] for row in block.rows] == [
-        *("0.9", "0.95 (default)", "0.98", "chosen, leave-one-table-out", "('a',) (not tried)")
+        *("0.95 (default)", "0.9", "0.98", "chosen, leave-one-table-out", "('a',) (not tried)")
     ]
     assert [row[2] for row in block.rows[:4]] == pytest.approx([0.5, 0.5, 0.7, 0.5])
     assert [line.holds for line in lines] == [True, False]
