@@ -44,10 +44,7 @@ class Scores:
 def verdict_of(exploration: Exploration) -> str:
     """Whether an exploration says that its rows are several groups; "" where it is not asked to say it."""
     structure = exploration.structure
-    if structure is None:
-        return ""
-    # While the verdict is on its way: what is not clear has no word of its own.
-    return str(getattr(structure, "verdict", CLEAR if structure.clear else NONE))
+    return "" if structure is None else str(structure.verdict)
 
 
 def to_its_end(table: Any, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
