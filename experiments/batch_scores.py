@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from experiments import rivals
 from experiments.judging import judged, told_rows
+from experiments.rival_graphs import leiden
 
 Array = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ def scores(space: Array, looked_for: Any, batch: Any) -> dict[str, float]:
     """
     found = judged(space, looked_for, batch)
     if rivals.is_installed(LEIDEN):
-        labels = rivals.leiden(space, 0, 0)
+        labels = leiden(space, 0, 0)
         found["Leiden ARI"] = float(adjusted_rand_score(looked_for, labels))
         found["Leiden NMI"] = float(normalized_mutual_info_score(looked_for, labels))
     return found
@@ -52,7 +53,7 @@ def apart(space: Array, looked_for: Any, one: str) -> dict[str, float]:
     is_one = np.asarray(looked_for) == one
     found = {"told": float(told_rows(space, looked_for)[is_one].mean())}
     if rivals.is_installed(LEIDEN):
-        labels = rivals.leiden(space, 0, 0)
+        labels = leiden(space, 0, 0)
         both = [2 * np.sum(is_one & (labels == c)) / (is_one.sum() + np.sum(labels == c)) for c in np.unique(labels)]
         found["F1"] = float(max(both))
     return found

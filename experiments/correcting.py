@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.rivals import MOST_AXES, principal_axes
+from experiments.plain_rows import MOST_AXES, principal_axes
 
 Array = NDArray[np.float64]
 

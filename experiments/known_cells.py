@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics import normalized_mutual_info_score as nmi
 
-from experiments import correcting, rivals, table_suite
+from experiments import correcting, made_tables, table_suite
 from experiments.judging import accuracy, judged
+from experiments.rival_mixtures import mixture_by_bic
 from experiments.running import Run
 from experiments.stories import Story
 from experiments.table_views import CODE, JUDGED, fitted
@@ -68,7 +69,7 @@ def harmony_clusters(run: Run, story: Story) -> Ints:
         space = correcting.corrected(correcting.HARMONY, story.X, story.known).space
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return {"labels": rivals.mixture_by_bic(space, 0, 0).astype(np.int32)}
+            return {"labels": mixture_by_bic(space, 0, 0).astype(np.int32)}
 
     return np.asarray(run.cells.recall({**story.settings, "what": "Harmony + mixture"}, PLAIN_CODE, compute)["labels"])
 
@@ -92,7 +93,7 @@ def doors(run: Run, table: table_suite.Table, category: str) -> dict[str, float]
 
     def compute() -> dict[str, Any]:
         told = {**table.known, "class": table.classes}[category]
-        beside = table_suite.as_arrow(table.X, {category: told.tolist()})
+        beside = made_tables.as_arrow(table.X, {category: told.tolist()})
         column, label = fitted(beside, 0, Attributes([category])), fitted(table.X, 0, Labels(told))
         n_features = table.X.shape[1]
         angle = subspace_angles(column.components_[:, :n_features].T, label.components_.T).max()

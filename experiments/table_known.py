@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments import rivals, table_suite
+from experiments import made_tables, table_suite
 from experiments.judging import accuracy, largest_share
+from experiments.plain_rows import pca_plane, plain_matrix
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, mean
 from experiments.table_views import CODE, JUDGED, fitted
@@ -97,7 +98,7 @@ def _adult_scores(n_rows: int | None) -> dict[str, Any]:
     texts = {name: np.asarray(values)[chosen].astype(str) for name, values in data.labels.items()}
     income = texts.pop("income")
     numbers = np.asarray(data.X, dtype=np.float64)[chosen]
-    X = table_suite.as_arrow(numbers, {name: values.tolist() for name, values in texts.items()})
+    X = made_tables.as_arrow(numbers, {name: values.tolist() for name, values in texts.items()})
     model = fitted(X, 0, Attributes(["race"]))
     view = model.transform(X)
     weights = np.sum(model.components_**2, axis=0) / len(model.components_)
@@ -112,7 +113,7 @@ def _adult_scores(n_rows: int | None) -> dict[str, Any]:
         "columns": len(carrying),
         "names": ", ".join(f"{name} {shares[name]:.2f}" for name in carrying),
         "income": accuracy(view, income),
-        "PCA": accuracy(rivals.pca_plane(rivals.plain_matrix(X)), income),
+        "PCA": accuracy(pca_plane(plain_matrix(X)), income),
         "race": readers["knn"],
         "chance": readers["chance"],
     }

@@ -1,27 +1,26 @@
-"""Where there is nothing, nothing should be found; where three clusters stand apart, three; and both in wide tables."""
+"""Where there is nothing, nothing should be called clear: verdicts on 17 kinds of noise, and on noise that is wide."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 
-from experiments import rivals, table_suite
+from experiments import made_tables, noise_tables
 from experiments.cells import fingerprint
 from experiments.judging import accuracy
+from experiments.plain_rows import pca_plane
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, mean
+from experiments.table_cells import CLEAR, PERHAPS, VERDICTS, drawn, n_clusters
 from imapce.estimators.imapce import IMAPCE
-from imapce.exploration import Exploration
 
-Array = NDArray[np.float64]
-
-SHAPES = ((200, 6), (1_000, 10), (2_000, 30))
-NEARLY_ALL = 0.95
+RUNS, QUICK_RUNS = 20, 3
+# Shares of the tables of noise: called clear, called clear or perhaps, the latter in the worst kind.
+MOST_CLEAR, MOST_TOLD, MOST_OF_A_KIND = 0.01, 0.07, 0.20
 
 
 def is_empty(labels: Any) -> bool:
@@ -36,65 +35,58 @@ def is_empty(labels: Any) -> bool:
 
 
 def measure(run: Run) -> tuple[list[Block], list[Wanted]]:
-    """How often noise stays whole and three Gaussians come out as three; 20 runs each, quickly 3 and no large ones."""
-    runs = 3 if run.quick else 20
-    enough = float(np.floor(NEARLY_ALL * runs))
-    shapes = SHAPES[:-1] if run.quick else SHAPES
+    """The verdicts on every kind of noise, 20 tables each, quickly 3; and tables of 5,000 columns."""
+    runs = QUICK_RUNS if run.quick else RUNS
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for kind in noise_tables.KINDS:
+        found[kind] = [_explored(run, kind, seed) for seed in range(runs)]
+        run.note(f"noise, {kind}: " + ", ".join(f"{verdict} {_count(found[kind], verdict)}" for verdict in VERDICTS))
+    wide, of_wide = _wide_blocks(run, 1 if run.quick else 3)
+    return [verdicts_block(found), wide], [*wanted(found), *of_wide]
+
+
+def verdicts_block(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Block:
+    """How many tables of each kind are called what, and how many clusters are taken."""
     rows: list[list[Cell]] = []
-    lines = []
-    for kind in table_suite.NOISE:
-        for shape in shapes:
-            taken = [_noise(run, kind, shape, seed) for seed in range(runs)]
-            none = sum(one["none"] for one in taken)
-            data = f"{kind}, {shape[0]:,}×{shape[1]}"
-            rows.append([data, f"{none:.0f} of {runs}", mean([one["clusters"] for one in taken])])
-            lines.append(Wanted(f"noise, {data}: no cluster, of {runs}", enough, float(none)))
-            run.note(f"noise, {data}: no cluster in {none:.0f} of {runs}")
-    apart = [_three(run, seed) for seed in range(runs)]
-    three = sum(one["clusters"] == 3 and one["ari"] >= 0.99 for one in apart)
-    rows.append(["three Gaussians 8 sd apart", f"{three} of {runs}", mean([one["clusters"] for one in apart])])
-    lines.append(Wanted(f"three Gaussians 8 sd apart: three, ARI ≥ 0.99, of {runs}", enough, float(three)))
-    wide, more = _wide_blocks(run, 1 if run.quick else 3)
-    head = ("data", "as it should be", "mean clusters")
-    return [Block("Noise: no cluster taken; three Gaussians: exactly three", head, rows), wide], [*lines, *more]
+    every = [one for cells in found.values() for one in cells]
+    for kind, cells in [*found.items(), ("all", every)]:
+        taken = mean([n_clusters(one["labels"]) for one in cells])
+        rows.append([kind, *(_count(cells, verdict) for verdict in VERDICTS), taken])
+    shape = "100 to 2,000 rows, 3 to 80 columns"
+    return Block(f"Noise: what it is called, {shape}", ("kind", *VERDICTS, "mean clusters"), rows)
 
 
-def _noise(run: Run, kind: str, shape: tuple[int, int], seed: int) -> dict[str, float]:
-    settings = {"suite": "noise", "kind": kind, "shape": shape, "seed": seed}
-    return _taken(_labels(run, settings, lambda: table_suite.noise(kind, shape, seed), seed))
+def wanted(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Wanted]:
+    """The acceptance of noise: seldom clear, not often perhaps, and no kind that fails."""
+    every = [one for cells in found.values() for one in cells]
+    told = {kind: (_count(cells, CLEAR) + _count(cells, PERHAPS)) / len(cells) for kind, cells in found.items()}
+    called = [kind for kind, cells in found.items() if _count(cells, CLEAR)]
+    worst = max(told, key=lambda one: told[one])
+    what = f"noise, {len(every)} tables: share called"
+    return [
+        Wanted(f"{what} clear", MOST_CLEAR, _count(every, CLEAR) / len(every), True, ", ".join(called)),
+        Wanted(f"{what} clear or perhaps", MOST_TOLD, mean([told[kind] for kind in found]), True),
+        Wanted(f"{what} clear or perhaps, worst kind", MOST_OF_A_KIND, told[worst], True, worst),
+    ]
 
 
-def _three(run: Run, seed: int) -> dict[str, float]:
-    X, classes = table_suite.planted(seed, distance=8.0)
-    labels = _labels(run, {"suite": "three Gaussians", "seed": seed}, lambda: X, seed)
-    return {**_taken(labels), "ari": float(adjusted_rand_score(classes, labels))}
+def _count(cells: Sequence[Mapping[str, Any]], verdict: str) -> int:
+    return sum(str(one["verdict"]) == verdict for one in cells)
 
 
-def _labels(run: Run, settings: dict[str, Any], draw: Callable[[], Array], seed: int) -> NDArray[np.int32]:
-    """The cell of an exploration of rows that are drawn, to its end."""
-
-    def compute() -> dict[str, Any]:
-        with warnings.catch_warnings():
-            # What a session says about such rows is for its user; here it is counted what it takes.
-            warnings.simplefilter("ignore")
-            labels = Exploration(draw(), random_state=seed).run().labels_
-        return {"labels": np.asarray(labels, dtype=np.int32)}
-
-    # By hand, not by this module: twenty runs of everything are not made anew for a line of a table.
-    settings = {**settings, "made": fingerprint("experiments.table_suite")}
-    return np.asarray(run.cells.recall(settings, "imapce.exploration", compute)["labels"])
-
-
-def _taken(labels: NDArray[np.int32]) -> dict[str, float]:
-    return {"none": float(is_empty(labels)), "clusters": float(len(np.unique(labels[labels >= 0])))}
+def _explored(run: Run, kind: str, seed: int) -> dict[str, Any]:
+    settings = {"suite": "noise", "kind": kind}
+    return drawn(run, settings, noise_tables.__name__, partial(noise_tables.noise, kind, seed), seed)
 
 
 def _wide_blocks(run: Run, seeds: int) -> tuple[Block, list[Wanted]]:
     found = []
     for seed in range(seeds):
-        settings = {"suite": "wide", "shape": table_suite.WIDE, "seed": seed}
-        scores = run.cells.recall(settings, __name__, lambda seed=seed: _wide_scores(seed))
-        found.append({**scores, **_noise(run, "Gaussian", table_suite.WIDE, seed)})
+        made = {"suite": "wide", "shape": made_tables.WIDE, "seed": seed, "made": fingerprint(made_tables.__name__)}
+        scores = run.cells.recall(made, "imapce.estimators.imapce", partial(_wide_scores, seed))
+        draw = partial(made_tables.wide_noise, seed)
+        labels = drawn(run, {"suite": "wide noise"}, made_tables.__name__, draw, seed)["labels"]
+        found.append({**scores, "none": float(is_empty(labels)), "clusters": float(n_clusters(labels))})
     means = {key: mean([one[key] for one in found]) for key in ("view", "PCA", "none", "clusters")}
     rows: list[list[Cell]] = [
         ["planted: 15-NN of the view", means["view"]],
@@ -112,16 +104,12 @@ def _wide_blocks(run: Run, seeds: int) -> tuple[Block, list[Wanted]]:
 
 
 def _wide_scores(seed: int) -> dict[str, Any]:
-    X, classes = table_suite.wide_planted(seed)
+    X, classes = made_tables.wide_planted(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         view = IMAPCE(random_state=seed).fit_transform(X)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        model = IMAPCE(random_state=seed).fit(table_suite.noise("Gaussian", table_suite.WIDE, seed))
+        model = IMAPCE(random_state=seed).fit(made_tables.wide_noise(seed))
     said = [model.stop_reason_, *(str(one.message) for one in heard)]
-    return {
-        "view": accuracy(view, classes),
-        "PCA": accuracy(rivals.pca_plane(X), classes),
-        "said": " ".join(said),
-    }
+    return {"view": accuracy(view, classes), "PCA": accuracy(pca_plane(X), classes), "said": " ".join(said)}

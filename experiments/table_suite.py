@@ -1,8 +1,9 @@
-"""The 27 labelled tables of the suite, tables made from them (with columns that say nothing), planted ones and noise.
+"""The 33 labelled tables of the suite: 14 development tables, 13 added later, 6 mixed ones.
 
-14 development tables, which rules were settled on: nine lie as CSV in the folder `tables` of IMAPCE_DATA (the README
-there says what they are), four come with scikit-learn, one is the paper's Image Segmentation. 13 were added later and
-lie in the same folder. `Table.X` is always numeric; a mixed table is made by `as_arrow`.
+Rules were settled on the development tables: nine lie as CSV in the folder `tables` of IMAPCE_DATA (the README there
+says what they are), four come with scikit-learn, one is the paper's Image Segmentation. The others lie in that folder.
+Mixed tables hold numbers, categories, true/false and holes: what imapce gets is `Table.as_given`, while `Table.X` is
+always numeric.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,13 @@ import pyarrow.csv
 from numpy.typing import NDArray
 from sklearn import datasets as bundled
 
+from experiments.plain_rows import plain_matrix
 from imapce.datasets import fetch_image_segmentation
 from imapce.datasets.downloads import find
 from imapce.errors import DataNotFoundError
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.str_]
-Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
 
 FILES = ("ecoli", "ionosphere", "optdigits", "page_blocks", "vehicle", "vertebral", "vowel", "waveform", "zoo")
 BUNDLED: dict[str, Callable[..., Any]] = {
@@ -38,37 +40,53 @@ ADDED = (
     *("olive", "flea", "crabs", "penguins", "glass", "biopsy", "yeast_genes", "thyroid", "dermatology"),
     *("pendigits", "mouse", "pbmc68k", "cell_lines"),
 )
-NAMES = (*DEVELOPMENT, *ADDED)
-GROUPS = {"development": DEVELOPMENT, "added": ADDED}
+# By the names of their files: one of scikit-learn's tables is of breast cancer too.
+MIXED = (
+    *("mixed_audiology", "mixed_flags", "mixed_heart_h", "mixed_breast_cancer", "mixed_primary_tumor"),
+    "mixed_hypothyroid",
+)
+NUMERIC = (*DEVELOPMENT, *ADDED)
+NAMES = (*NUMERIC, *MIXED)
+GROUPS = {"development": DEVELOPMENT, "added": ADDED, "mixed": MIXED}
 # What one knows about a row before one looks, and never a feature: in vowel by these names, elsewhere by a prefix.
 KNOWN_COLUMNS = ("speaker", "sex")
 KNOWN_PREFIX = "known_"
-MISSING_SHARE = 0.05
-NOISE: dict[str, Draw] = {
-    "Gaussian": lambda rng, shape: rng.standard_normal(shape),
-    "lognormal": lambda rng, shape: rng.lognormal(size=shape),
-    "uniform": lambda rng, shape: rng.random(shape),
-    "t(3)": lambda rng, shape: rng.standard_t(3, size=shape),
-}
-WIDE = (200, 5_000)
-# Of 5,000 columns a cluster has so many of its own, each so far from the others that PCA still tells 0.99 of the rows.
-OWN_COLUMNS, OWN_SHIFT = 50, 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Features, the class of every row, and further columns (`known`) that are not features."""
+    """Features, the class of every row, and further columns (`known`) that are not features.
+
+    Of a `mixed` table, `X` is what it usually is made into: dummies, and means for holes.
+    """
 
     name: str
     X: Array
     classes: Labels
     known: Mapping[str, Labels] = field(default_factory=dict)
+    mixed: pa.Table | None = None
+
+    @property
+    def as_given(self) -> Any:
+        """What imapce gets: the numbers, or the mixed table with its categories and holes."""
+        return self.X if self.mixed is None else self.mixed
+
+    def rows(self, places: NDArray[np.intp]) -> Any:
+        """What imapce gets of some rows; columns and levels that none of them has are left out, as no file has them."""
+        if self.mixed is None:
+            return self.X[places]
+        some = self.mixed.take(pa.array(places))
+        columns = {name: some[name] for name in some.column_names if some[name].null_count < len(some)}
+        return pa.table({name: _with_its_levels(column) for name, column in columns.items()})
 
     @property
     def digest(self) -> str:
         """A hash of the data, so that a finished cell belongs to the table it was made of."""
         together = hashlib.sha256(np.ascontiguousarray(self.X).tobytes())
         together.update("\n".join(self.classes.tolist()).encode())
+        if self.mixed is not None:
+            # The matrix does not tell a hole from the mean that fills it.
+            together.update(repr(self.mixed.to_pydict()).encode())
         return together.hexdigest()[:16]
 
     @property
@@ -94,87 +112,45 @@ def read(name: str) -> Table:
     if name == "image segmentation":
         images = fetch_image_segmentation()
         return Table(name, np.asarray(images.X, dtype=np.float64), np.asarray(images.labels["class_name"]).astype(str))
-    path = find((f"tables/{name}.csv.gz",))
-    if path is None:
-        raise DataNotFoundError(f"tables/{name}.csv.gz must be in the folder named by IMAPCE_DATA; it is not there.")
-    columns = pyarrow.csv.read_csv(path)
+    if name in MIXED:
+        return _mixed(name)
+    columns = pyarrow.csv.read_csv(_path(name))
     told = [one for one in columns.column_names if one in KNOWN_COLUMNS or one.startswith(KNOWN_PREFIX)]
     known = {one.removeprefix(KNOWN_PREFIX): _texts(columns[one]) for one in told}
     features = [columns[one].to_numpy() for one in columns.column_names if one not in ("class", *told)]
     return Table(name, np.column_stack(features).astype(np.float64), _texts(columns["class"]), known)
 
 
+def _mixed(name: str) -> Table:
+    """Numbers as numbers, t and f as true and false, other texts as categories; an empty cell is a hole.
+
+    Codes written as numbers (a landmass, a language) stay numbers: the file does not say that they are none.
+    """
+    # Only an empty cell is a hole, so that no level of a name such as NA is taken for one.
+    reading = pyarrow.csv.ConvertOptions(
+        null_values=[""],
+        strings_can_be_null=True,
+        true_values=["t"],
+        false_values=["f"],
+        auto_dict_encode=True,
+        column_types={"class": pa.string()},
+    )
+    columns = pyarrow.csv.read_csv(_path(name), convert_options=reading)
+    table = columns.drop_columns(["class"]).combine_chunks()
+    return Table(name, plain_matrix(table), _texts(columns["class"]), mixed=table)
+
+
+def _path(name: str) -> Path:
+    path = find((f"tables/{name}.csv.gz",))
+    if path is None:
+        raise DataNotFoundError(f"tables/{name}.csv.gz must be in the folder named by IMAPCE_DATA; it is not there.")
+    return path
+
+
+def _with_its_levels(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same column; a category has the levels that are in it."""
+    return column.cast(pa.string()).dictionary_encode() if pa.types.is_dictionary(column.type) else column
+
+
 def _texts(column: pa.ChunkedArray) -> Labels:
     return np.asarray(column.to_pylist()).astype(str)
-
-
-def as_arrow(
-    X: Array, further: Mapping[str, Any] | None = None, *, missing: NDArray[np.bool_] | None = None
-) -> pa.Table:
-    """Numbers as columns x0, x1, ... (no value where `missing`), and further columns; texts become categories."""
-    columns: dict[str, pa.Array] = {
-        f"x{j}": pa.array(column, mask=None if missing is None else missing[:, j]) for j, column in enumerate(X.T)
-    }
-    for name, values in (further or {}).items():
-        column = pa.array(values)
-        columns[name] = column.dictionary_encode() if pa.types.is_string(column.type) else column
-    return pa.table(columns)
-
-
-def random_booleans(rng: np.random.Generator, n_rows: int, count: int) -> dict[str, Any]:
-    return {f"yes{j}": rng.random(n_rows) < 0.5 for j in range(count)}
-
-
-def random_categories(rng: np.random.Generator, n_rows: int, count: int) -> dict[str, Any]:
-    """Categories of ten levels."""
-    return {f"kind{j}": [f"level {level}" for level in rng.integers(0, 10, n_rows)] for j in range(count)}
-
-
-def with_nuisance(X: Array, seed: int) -> pa.Table:
-    """The table as it might come: two random booleans, a category, an id, a heavy tail, 5 % of the features missing.
-
-    The id is shuffled: many of the files are sorted by class, and their row number would tell it.
-    """
-    rng = np.random.default_rng(seed)
-    n = len(X)
-    further = random_booleans(rng, n, 2) | random_categories(rng, n, 1)
-    further |= {"id": 100_000 + rng.permutation(n), "amount": np.exp(2 * rng.standard_normal(n))}
-    return as_arrow(X, further, missing=rng.random(X.shape) < MISSING_SHARE)
-
-
-def planted(seed: int, n_rows: int = 600, n_columns: int = 10, distance: float = 5.0) -> tuple[Array, Labels]:
-    """Three Gaussian clusters of unit variance, `distance` standard deviations apart each from each."""
-    rng = np.random.default_rng(seed)
-    classes = rng.integers(0, 3, n_rows)
-    directions = np.linalg.qr(rng.standard_normal((n_columns, 3)))[0].T
-    return rng.standard_normal((n_rows, n_columns)) + distance / np.sqrt(2) * directions[classes], classes.astype(str)
-
-
-def nuisances(seed: int) -> dict[str, tuple[Any, Labels]]:
-    """The planted table plain and with one kind of column that says nothing about its clusters, each at a time."""
-    X, classes = planted(seed)
-    rng = np.random.default_rng([seed, 1])
-    n = len(X)
-    made: dict[str, tuple[Any, Labels]] = {"plain": (as_arrow(X), classes)}
-    for count in (1, 2, 5):
-        title = f"{count} random boolean{'s' * (count > 1)}"
-        made[title] = (as_arrow(X, random_booleans(rng, n, count)), classes)
-    made["two categories of ten levels"] = (as_arrow(X, random_categories(rng, n, 2)), classes)
-    made["an id"] = (as_arrow(X, {"id": np.arange(n)}), classes)
-    bimodal = rng.standard_normal(n) + 8 * (rng.random(n) < 0.5)
-    made["a bimodal column"] = (as_arrow(X, {"two humps": bimodal}), classes)
-    return made
-
-
-def wide_planted(seed: int) -> tuple[Array, Labels]:
-    """200 rows of 5,000 columns, three clusters."""
-    rng = np.random.default_rng(seed)
-    classes = rng.integers(0, 3, WIDE[0])
-    X = rng.standard_normal(WIDE)
-    for one in range(3):
-        X[np.ix_(classes == one, range(one * OWN_COLUMNS, (one + 1) * OWN_COLUMNS))] += OWN_SHIFT
-    return X, classes.astype(str)
-
-
-def noise(kind: str, shape: tuple[int, int], seed: int) -> Array:
-    return NOISE[kind](np.random.default_rng([seed, *shape]), shape)

@@ -17,15 +17,22 @@ from experiments import (
     judging,
     known,
     known_cells,
+    made_tables,
+    noise_tables,
     paper,
+    plain_rows,
+    planted_tables,
+    rival_graphs,
+    rival_mixtures,
+    rival_prototypes,
     rivals,
     stories,
     table_blocks,
-    table_explorations,
-    table_known,
+    table_cells,
+    table_constants,
     table_noise,
+    table_stability,
     table_suite,
-    table_views,
 )
 from experiments import cells as cells_module
 from experiments.__main__ import EXPERIMENTS, experiment
@@ -34,7 +41,6 @@ from experiments.methods import IMAPCE_PAPER, view
 from experiments.problems import ADULT_PRIORS, TABLE_1, Problem
 from experiments.results import Row, show
 from experiments.running import Run
-from experiments.table_blocks import Block, Wanted, leave_one_out, rules_block, wanted_block
 from experiments.tuning import ctsne_grid, fair_nerv_draws
 from rich.console import Console
 
@@ -167,7 +173,8 @@ def test_hyper_parameters_come_from_the_papers_ranges() -> None:
 
 DOCUMENTED = (
     *(batch_cases, batch_scores, batches, correcting, judging, known, rivals, stories),
-    *(table_blocks, table_noise, table_suite),
+    *(made_tables, noise_tables, plain_rows, planted_tables, rival_graphs, rival_mixtures, rival_prototypes),
+    *(table_blocks, table_cells, table_constants, table_noise, table_stability, table_suite),
 )
 
 
@@ -176,104 +183,6 @@ def test_examples_of_the_suite_run(module: object) -> None:
     failed, tried = doctest.testmod(module, extraglobs={"np": np})
     assert tried > 0
     assert failed == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "shape", "n_classes"),
-    [
-        pytest.param("vowel", (990, 10), 11, marks=pytest.mark.data("tables/vowel.csv.gz")),
-        pytest.param("zoo", (101, 16), 7, marks=pytest.mark.data("tables/zoo.csv.gz")),
-        pytest.param("ionosphere", (351, 34), 2, marks=pytest.mark.data("tables/ionosphere.csv.gz")),
-        pytest.param("penguins", (333, 4), 3, marks=pytest.mark.data("tables/penguins.csv.gz")),
-        pytest.param("mouse", (1080, 28), 8, marks=pytest.mark.data("tables/mouse.csv.gz")),
-        ("wine", (178, 13), 3),
-    ],
-)
-def test_a_table_is_its_features_and_its_classes(name: str, shape: tuple[int, int], n_classes: int) -> None:
-    table = table_suite.read(name)
-    assert table.X.shape == shape
-    assert table.n_classes == n_classes
-    assert np.isfinite(table.X).all()
-    assert table.most_frequent.sum() == max(np.unique(table.classes, return_counts=True)[1])
-    assert table.digest == table_suite.read(name).digest != table_suite.read("iris").digest
-
-
-@pytest.mark.data("tables/vowel.csv.gz")
-def test_who_speaks_is_known_about_a_vowel_and_no_feature() -> None:
-    known = table_suite.read("vowel").known
-    assert {name: len(np.unique(values)) for name, values in known.items()} == {"speaker": 15, "sex": 2}
-
-
-@pytest.mark.data("tables/mouse.csv.gz")
-def test_what_begins_with_known_is_known_and_no_feature() -> None:
-    known_of = {name: len(np.unique(values)) for name, values in table_suite.read("mouse").known.items()}
-    assert known_of == {"genotype": 2, "treatment": 2, "behaviour": 2}
-
-
-def test_the_suite_is_of_27_tables_in_two_groups() -> None:
-    assert [len(names) for names in table_suite.GROUPS.values()] == [14, 13]
-    assert len(set(table_suite.NAMES)) == 27
-    assert set(table_known.HIDDEN) < set(table_known.CLASS_KNOWN) < set(table_suite.NAMES)
-    assert len(table_known.CLASS_KNOWN) == 13
-
-
-def test_nuisance_columns_come_beside_the_features_and_some_values_are_gone() -> None:
-    X = table_suite.read("iris").X
-    table = table_suite.with_nuisance(X, 0)
-    assert table.column_names[4:] == ["yes0", "yes1", "kind0", "id", "amount"]
-    assert 0.02 < sum(table[f"x{j}"].null_count for j in range(4)) / X.size < 0.08
-    matrix = rivals.plain_matrix(table)
-    assert matrix.shape == (150, 4 + 2 + 10 + 2)
-    assert np.isfinite(matrix).all()
-    assert set(table_suite.nuisances(0)) >= {"plain", "5 random booleans", "an id", "a bimodal column"}
-
-
-@pytest.mark.parametrize("rival", rivals.CLUSTERERS)
-def test_every_rival_gives_a_label_to_every_row(rival: str) -> None:
-    if not rivals.is_installed(rival):
-        pytest.skip(f"{' and '.join(rivals.NEEDS[rival])} are not installed")
-    X, classes = table_suite.planted(0, n_rows=150, n_columns=4, distance=12.0)
-    labels = rivals.clustered(rival, X, 3, 0)
-    assert labels.shape == (150,)
-    assert labels.dtype.kind == "i"
-    if rival == rivals.TOLD:
-        assert len(set(zip(labels.tolist(), classes.tolist(), strict=True))) == 3
-
-
-def test_many_columns_are_shown_to_rivals_in_their_first_axes() -> None:
-    X = np.random.default_rng(0).standard_normal((50, 40))
-    assert rivals.standard_axes(X).shape == (50, 30)
-    assert rivals.pca_plane(X).shape == (50, 2)
-
-
-def test_the_best_optimum_is_at_least_the_view_itself() -> None:
-    table = table_suite.read("iris")
-    scores = table_views.our_scores(table.X, table.classes, np.ones(150, dtype=bool), None, "error")
-    assert scores[table_views.BEST] >= scores[table_views.OURS] > 0.8
-
-
-def test_a_rule_that_wins_by_one_table_loses_where_that_table_is_left_out() -> None:
-    lucky = {"a": 1.0, "b": 0.1, "c": 0.1}
-    steady = {"a": 0.3, "b": 0.3, "c": 0.3}
-    # Without a, steady is chosen for a; with it, lucky is chosen for b and c.
-    assert leave_one_out({"lucky": lucky, "steady": steady}) == pytest.approx((0.3 + 0.1 + 0.1) / 3)
-    assert leave_one_out({"steady": steady}) == pytest.approx(0.3)
-    assert np.isnan(leave_one_out({"one table": {"a": 1.0}}))
-    assert rules_block("rules", {"steady": steady}).rows[-1][1] == pytest.approx(0.3)
-
-
-def test_what_is_wanted_stands_beside_what_is_seen(tmp_path: Path) -> None:
-    lines = [Wanted("more", 0.9, 0.95), Wanted("less", 0.1, 0.2, at_most=True), Wanted("unknown", 0.9, float("nan"))]
-    block = wanted_block(lines)
-    assert [row[3] for row in block.rows] == ["yes", "no", "not measured"]
-    table_blocks.write(
-        "tables", "Everyday tables", [Block("Views", ("table", "ours"), [["iris", 0.95]]), block], tmp_path
-    )
-    text = (tmp_path / "tables.md").read_text()
-    assert "| iris | 0.950 |" in text
-    assert "| less | ≤ 0.1 | 0.200 | no |  |" in text
-    with open(tmp_path / "tables.csv", newline="") as stream:
-        assert next(csv.DictReader(stream)) == {"block": "Views", "row": "iris", "column": "ours", "value": "0.95"}
 
 
 def test_every_experiment_is_there_by_its_name() -> None:
@@ -393,32 +302,9 @@ def test_random_labels_are_tried_on_ten_tables() -> None:
 
 
 def test_a_category_by_two_doors_is_one_answer(tmp_path: Path) -> None:
-    X, classes = table_suite.planted(0, n_rows=240, n_columns=4, distance=9.0)
+    X, classes = planted_tables.three_gaussians(0, n_rows=240, n_columns=4, distance=9.0)
     batch = (np.random.default_rng(0).random(240) < 0.5).astype(int)
     table = table_suite.Table("small", X + 3 * batch[:, None], classes, {"batch": batch.astype(str)})
     cell = known_cells.doors(Run(Cells(tmp_path), tmp_path, Console(file=io.StringIO())), table, "batch")
     assert cell["angle"] < 1e-3
     assert cell["agreement"] == 1.0
-
-
-def test_explorations_are_summed_up_by_group() -> None:
-    scores = table_explorations.Scores(0.5, 0.4, 3.0, 1.0, 0.1)
-    found = {
-        method: dict.fromkeys(table_suite.NAMES, scores)
-        for method in (table_explorations.OURS, table_explorations.PAPER, *rivals.CLUSTERERS)
-    }
-    groups = [table_explorations.of_group(found, group) for group in table_suite.GROUPS]
-    assert [len(one[table_explorations.OURS]) for one in groups] == [14, 13]
-    assert [line.what.split(":")[0] for line in table_explorations.wanted(found)] == ["development"] * 6 + ["added"] * 6
-
-
-def test_views_far_below_pca_are_counted_and_named() -> None:
-    plain = {
-        method: dict.fromkeys(table_suite.NAMES, 0.9)
-        for method in (table_views.OURS, table_views.PCA, table_views.PAPER, table_views.BEST)
-    }
-    plain[table_views.OURS] |= {"iris": 0.8, "wine": 0.87}
-    lines = {line.what: line for line in table_views.wanted({table_views.PLAIN: plain})}
-    far = lines["tables more than 0.03 below PCA, of 27"]
-    assert (far.seen, far.holds, far.where) == (1.0, True, "iris -0.100")
-    assert lines["views, mean of 14 development tables"].holds
