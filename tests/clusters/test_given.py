@@ -22,7 +22,7 @@ def two_types(n: int = 600, *, confounded: bool = False) -> tuple[np.ndarray, np
     if confounded:
         kind = (rng.random(n) < np.array([0.3, 0.7, 0.5])[run]).astype(int)
     shift = 2.0 * rng.standard_normal((3, 8))
-    return rng.standard_normal((n, 8)) + 6 * kind[:, None] * np.eye(1, 8) + shift[run], run, kind
+    return rng.standard_normal((n, 8)) + 5 * kind[:, None] * np.repeat([1, 0], [2, 6]) + shift[run], run, kind
 
 
 @pytest.mark.parametrize("confounded", [False, True])

@@ -241,7 +241,7 @@ def test_the_same_knowledge_gives_the_same_clusters_by_every_door(erase: bool) -
     rng = np.random.default_rng(3)
     make = np.array(["audi", "ford", "seat"])[rng.integers(0, 3, 300)]
     kind = np.repeat([0, 1], [180, 120])
-    data = rng.standard_normal((300, 4)) + 6 * kind[:, None] * np.eye(1, 4) + 5 * (make == "ford")[:, None]
+    data = rng.standard_normal((300, 4)) + 5 * kind[:, None] * [1, 1, 0, 0] + 5 * (make == "ford")[:, None]
     table = pd.DataFrame(data, columns=list("abcd"))
     as_label = session(table, prior=Labels(pd.Series(make, name="make"), erase=erase)).run()
     as_column = session(table.assign(make=pd.Categorical(make)), prior=Attributes(["make"], erase=erase)).run()

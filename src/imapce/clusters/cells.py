@@ -1,9 +1,9 @@
 """Rows as a mixture reads them: axes of the numbers, numbers with many holes, and the levels of categories.
 
-    axes (n, q)   sphered numbers, of which components have covariances
-    loose (n, h)  numbers that many rows lack, NaN there; independent within a component
-    flags (n, L)  1 where a row has a level, the levels of category b at `blocks` = b; all 0 where it lacks one
-    tilt (n, L)   P(level | known) / P(level), what the known does to a category; None where nothing is known
+axes (n, q)   sphered numbers, of which components have covariances
+loose (n, h)  numbers that many rows lack, NaN there; independent within a component
+flags (n, L)  1 where a row has a level, the levels of category b at `blocks` = b; all 0 where it lacks one
+tilt (n, L)   P(level | known) / P(level), what the known does to a category; None where nothing is known
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Cells:
     def __len__(self) -> int:
         return len(self.axes)
 
-    def some(self, rows: NDArray) -> Cells:
-        """Some of the rows, by mask or position."""
+    def some(self, rows: NDArray | slice) -> Cells:
+        """Some of the rows, by mask, position or slice."""
         tilt = None if self.tilt is None else self.tilt[rows]
         return replace(self, axes=self.axes[rows], loose=self.loose[rows], flags=self.flags[rows], tilt=tilt)
 

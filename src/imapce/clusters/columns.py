@@ -60,30 +60,29 @@ class Columns(Comparable):
             counts = 1 + ((np.diff(ordered, axis=0) > 1e-12) & np.isfinite(ordered[1:])).sum(axis=0)
         levels: list[tuple[int, float, float, int]] = []
         category = np.zeros(c, dtype=bool)
-        for block, source in enumerate([] if sources is None else np.unique(sources)):
-            own = np.flatnonzero(sources == source)
+        for source in [] if sources is None else np.unique(sources):
+            own = [int(j) for j in np.flatnonzero(sources == source)]
+            block = levels[-1][3] + 1 if levels else 0
+            # The lowest and highest value of a column for a level are 0 and 1; its mean stands for a hole.
+            ends = [(ordered[0, j], ordered[np.isfinite(ordered[:, j]), j][-1]) for j in own]
             if len(own) == 1 and counts[own[0]] == 2:
-                low, high = ordered[0, own[0]], ordered[np.isfinite(ordered[:, own[0]]), own[0]][-1]
-                levels += [(own[0], low, low - high, block), (own[0], high, high - low, block)]
+                (low, high), j = ends[0], own[0]
+                levels += [(j, low, low - high, block), (j, high, high - low, block)]
             elif len(own) > 1:
-                # Zero is what most rows read, or where a level is that common, the lower of two.
-                levels += [(j, ordered[np.isfinite(ordered[:, j]), j][-1], 0.0, block) for j in own]
-            else:
-                continue
-            category[own] = True
-        places, values, steps, blocks = (np.array(part) for part in zip(*levels, strict=True)) if levels else [np.zeros(0)] * 4
-        places, blocks = places.astype(np.intp), np.unique(blocks.astype(np.intp), return_inverse=True)[1]
-        steps = np.where(steps == 0, values - (ordered[0, places] if levels else 0.0), steps)
+                levels += [(j, high, high - low, block) for j, (low, high) in zip(own, ends, strict=True)]
+            category[own] = len(own) > 1 or counts[own[0]] == 2
+        places, values, steps, blocks = np.array(levels, dtype=np.float64).reshape(-1, 4).T
+        had = (np.abs(rounded[:, places.astype(np.intp)] - values) < SAME).sum(axis=0)
         loose = ~category & (hole.mean(axis=0) > HOLES)
-        had = (np.abs(rounded[:, places] - values) < SAME).sum(axis=0)
+
         return cls(
             ~category & ~loose,
             loose,
             gaps[loose],
-            places=places,
-            values=values.astype(np.float64),
-            steps=steps.astype(np.float64),
-            blocks=blocks,
+            places=places.astype(np.intp),
+            values=values,
+            steps=steps,
+            blocks=blocks.astype(np.intp),
             shares=np.maximum(had, 0.5) / max(n, 1),
             counts=np.where(category, 2, counts),
         )

@@ -56,10 +56,13 @@ class Asked:
         return choose(space.cells, space.points, watch, settings=self.settings, share=self.share, size=self.n_clusters)
 
 
+ASKED = Asked()
+
+
 def groups_of(
     space: Space,
     labels: Labels,
-    asked: Asked = Asked(),
+    asked: Asked = ASKED,
     *,
     rows: Mask | None = None,
     draws: int = DRAWS,
@@ -76,7 +79,7 @@ def groups_of(
     return merged(sphered(points), labels, draws=draws, settings=asked.settings, watch=watch)
 
 
-def explained(space: Space, asked: Asked = Asked(), watch: Watch = UNWATCHED) -> tuple[Space, Choice]:
+def explained(space: Space, asked: Asked = ASKED, watch: Watch = UNWATCHED) -> tuple[Space, Choice]:
     """The mixture of the rows given the known, and the space of them less its effect.
 
     >>> from imapce.priors.kinds import Labels

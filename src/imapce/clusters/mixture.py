@@ -4,7 +4,7 @@
 
 z are the sphered numbers of a row and v_b its level of category b; a cell that is missing has no factor. Few rows of a
 cluster cannot tell its q(q + 1)/2 covariances; W, what the clusters have in common, lends them κ = q rows, or all there
-are (κ = ∞, one covariance for all: overlapping pairs that no other mixture sees). Levels lean on the shares of all rows.
+are (κ = ∞, one covariance for all: overlapping pairs that no other mixture sees). Levels lean on those of all rows.
 
 The size is the fewest components with SHARE of the best gain over one component on rows left out of five folds, the
 extreme tenth of the rows at either end left out: a few far rows decide the plain mean.
@@ -30,6 +30,8 @@ Labels = NDArray[np.intp]
 
 SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20)
 FOLDS = 5
+# Standard errors by which several components must explain rows left out better than one.
+SURE = 2.0
 # Sizes in a row that gain less than the best before no larger one is tried.
 PATIENCE = 4
 ITERATIONS, FOLD_ITERATIONS = 30, 10
@@ -37,7 +39,6 @@ FEWEST = 3.0  # rows below which a component gives way
 RIDGE = 1e-3  # of the variance of all rows in every direction
 NO_SHARE = 1e-9
 BLOCK = 10_000
-LEAST_TILT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +136,7 @@ def choose(
     logs = left_out(cells, alone, 1.0, fold, range(FOLDS))
     alone_there = logs[fold == 0], logs[fold > 0]
     gains: dict[tuple[int, int, float], float] = {}
+    errors: dict[tuple[int, int, float], float] = {}
     for done, count in enumerate(sizes):
         watch.tell("looking for clusters in all directions", done / len(sizes))
         starts = [cut(tree, count) for tree in trees]
@@ -145,21 +147,23 @@ def choose(
         }
         best = max(tried, key=lambda one: trimmed(tried[one], settings.trim))
         others = left_out(cells, starts[best[1]], best[2], fold, range(1, FOLDS))[fold > 0] - alone_there[1]
-        gains[best] = trimmed(np.append(tried[best], others), settings.trim)
+        gained = np.append(tried[best], others)
+        gains[best], errors[best] = trimmed(gained, settings.trim), float(gained.std()) / np.sqrt(n)
         if max(list(gains.values())[-PATIENCE:]) < max(gains.values()):
             break
-    highest = max(gains.values())
-    if highest <= 0 and size is None:
+    most = max(gains, key=lambda one: gains[one])
+    highest = gains[most]
+    if highest <= SURE * errors[most] and size is None:
         return Choice(*_labelled(fit_mixture(cells, alone, kappa=1.0)))
-    enough = (settings.share if share is None else share) * highest
+    enough = min((settings.share if share is None else share) * highest, highest)
     simplest = min((one for one, gain in gains.items() if gain >= enough), key=lambda one: one[0])
     return _chosen(cells, trees, simplest, gains[simplest])
 
 
 def trees_of(points: Array, only: int | None = None) -> list[Array]:
     """Of the rows as they lie, and sphered by their neighbourhoods; or `only` one of them, by its place."""
-    plain, local = lambda: tree_of(points), lambda: tree_of(locally_sphered(sphered(points)))
-    return [tree() for tree in (plain, local)[slice(None) if only is None else slice(only, only + 1)]]
+    places = (0, 1) if only is None else (only,)
+    return [tree_of(locally_sphered(sphered(points)) if place else points) for place in places]
 
 
 def leanings(cells: Cells) -> tuple[float, ...]:
@@ -278,7 +282,7 @@ def _levels(cells: Cells, shares: Array, before: Array | None) -> Array:
     counts = shares.T @ flags + LEANING * overall
     if cells.tilt is not None and before is not None:
         per_row = _of_tilts(cells, before)[1]
-        expected = np.stack([shares[:, c] @ (cells.tilt * (per_row[:, c] @ in_block.T)) for c in range(shares.shape[1])])
+        expected = np.stack([own @ (cells.tilt * (per_row[:, c] @ in_block.T)) for c, own in enumerate(shares.T)])
         counts = counts / np.maximum(expected + LEANING, 1e-12)
     totals = counts @ in_block @ in_block.T
     return np.maximum(counts / np.maximum(totals, 1e-300), 1e-6)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """The numbers that decide which clusters are found; `python -m experiments tables` judges each by leaving tables out.
+    """The numbers that decide which clusters are found; `experiments tables` judges each by leaving one table out.
 
     >>> Settings().share
     0.95

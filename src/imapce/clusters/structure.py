@@ -20,7 +20,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import norm, rankdata, t as t_distribution
+from scipy.stats import norm, rankdata
+from scipy.stats import t as t_distribution
 
 from imapce.clusters.cells import Cells
 from imapce.clusters.mixture import Choice, folds_of, left_out, trees_of, trimmed
@@ -37,9 +38,10 @@ Verdict = Literal["clear", "perhaps", "none"]
 
 # z from which a valley is no chance: those of 370 tables of noise reached 2.8.
 CLEAR_VALLEY, LIKELY_VALLEY = 3.5, 2.5
-# p-values of the gain among drawn tables: up to LIKELY there is perhaps structure, up to CLEAR it is clear where
-# categories or heaps of one value leave no valley to tell; every kind of drawn table must be refuted by POSSIBLE.
-CLEAR, LIKELY, POSSIBLE = 0.001, 0.05, 0.1
+# p-values of the gain among drawn tables. Where categories or heaps of one value leave no valley to tell, structure is
+# clear up to CLEAR and perhaps there up to LIKELY; that no valley is where one could be is evidence against it, and it
+# is perhaps there up to UNSEEN. Every kind of drawn table must be refuted by POSSIBLE.
+CLEAR, UNSEEN, LIKELY, POSSIBLE = 0.001, 0.01, 0.05, 0.1
 DRAWS, FEWEST_DRAWS = 9, 4
 FOLDS, MIDDLE = 3, 0.25
 # The share of rows with one value from which a column is a heap and something beside it: its valley is no evidence.
@@ -119,7 +121,8 @@ def judged(space: Space, found: Choice, labels: Labels, watch: Watch = UNWATCHED
     >>> from imapce.priors.problem import pose
     >>> from imapce.rows.open import open_rows
     >>> from imapce.tables.reader import Reader
-    >>> reader, matrix = Reader.learn(np.random.default_rng(0).standard_normal((200, 3)) + 9 * (np.arange(200) < 99)[:, None])
+    >>> rows = np.random.default_rng(0).standard_normal((200, 3)) + 9 * (np.arange(200) < 99)[:, None]
+    >>> reader, matrix = Reader.learn(rows)
     >>> space = Space.of(pose(open_rows(matrix), [], reader, n_components=2), np.ones(200, dtype=bool))
     >>> found = choose(space.cells, space.points)
     >>> judged(space, found, found.labels).verdict
@@ -134,8 +137,8 @@ def judged(space: Space, found: Choice, labels: Labels, watch: Watch = UNWATCHED
         return Structure("none", f"no valley separates any two groups (z = {valley:.1f})", tuple(told))
     if valley >= CLEAR_VALLEY and _valley_tells(space):
         return Structure("clear", f"a valley separates groups (z = {valley:.1f})", tuple(told))
-    refuted = True
-    for null, needed in ((SameScores, LIKELY), (SameColumns, POSSIBLE), (SameDistances, POSSIBLE)):
+    refuted, likely = True, UNSEEN if _valley_tells(space) else LIKELY
+    for null, needed in ((SameScores, likely), (SameColumns, POSSIBLE), (SameDistances, POSSIBLE)):
         z, p_value = _beyond(space, found, null, needed, watch)
         told.append(Evidence(null.words, z, p_value))
         # Columns with two peaks have them in drawn tables too; a valley that is likely tells more.

@@ -101,9 +101,7 @@ class _Groups:
         self.sums[a] = (n, s, p)
 
 
-def _discriminants(
-    a: tuple[Array, Array, Array], b: tuple[Array, Array, Array], common: Array
-) -> tuple[Array, Array]:
+def _discriminants(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array], common: Array) -> tuple[Array, Array]:
     """w (F, q) and the middle between the means along it (F,), by the counts, sums and products outside each fold."""
     (na, sa, pa), (nb, sb, pb) = a, b
     ma, mb = sa / np.maximum(na, 1)[:, None], sb / np.maximum(nb, 1)[:, None]
@@ -113,7 +111,7 @@ def _discriminants(
     w = np.linalg.solve(W, (mb - ma)[..., None])[..., 0]
     half = np.einsum("fi,fi->f", w, mb - ma) / 2
     w /= np.where(half > 0, half, 1.0)[:, None]
-    return w, np.einsum("fi,fi->f", w, (ma + mb) / 2)
+    return np.asarray(w), np.einsum("fi,fi->f", w, (ma + mb) / 2)
 
 
 def valley_between(a: Array, b: Array) -> float:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import adjusted_rand_score
-
 from imapce.clusters.merging import merged, separation
+from sklearn.metrics import adjusted_rand_score
 
 
 def blobs(n: int, apart: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
