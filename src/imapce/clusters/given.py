@@ -13,15 +13,17 @@ the other label at a 15-NN accuracy of 0.81, and with turns 0.83.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from imapce.clusters.mixture import Choice, choose, fit_mixture
 from imapce.clusters.settings import SETTINGS, Settings
 from imapce.clusters.space import Space, effect_of
-from imapce.clusters.trees import sphered
+from imapce.clusters.trees import sphered, sphering
 from imapce.clusters.valleys import DRAWS, merged
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.priors.effect import Effect
@@ -39,6 +41,8 @@ CHOICES = 2
 TURNS = 10
 # Mean change of X°, in its spread, below which it rests.
 RESTED = 1e-3
+# Classes of the known up to which clusters are compared by them, and the share of a cluster from which it holds a class.
+MOST_CLASSES, HOLDS = 20, 0.1
 # Rows that B is learned from, a sample of more: a class of 1 % of them has its mean to 0.07 standard deviations.
 LEARNED_ROWS = 20_000
 
@@ -75,8 +79,43 @@ def groups_of(
     """
     if space.columns.n_categories or asked.n_clusters is not None:
         return np.unique(labels, return_inverse=True)[1]
-    points = space.points if rows is None else space.points[rows]
-    return merged(sphered(points), labels, draws=draws, settings=asked.settings, watch=watch)
+    chosen = slice(None) if rows is None else rows
+    points = space.points[chosen]
+    found = merged(sphered(points), labels, draws=draws, settings=asked.settings, watch=watch)
+    return held_together(found, space.known[chosen], (points, (space.values @ space.turn)[chosen]))
+
+
+def held_together(labels: Labels, known: Array, views: Sequence[Array]) -> Labels:
+    """Clusters 0, 1, ... after those of classes of the known (n, q) that no cluster has in common were made one.
+
+    Given clusters of one class each, any effect of the classes explains the rows as well. What the known can explain is
+    the known's, so some cluster is to hold the classes together: the two that are nearest to each other in all `views`
+    of the rows (n, ·), less the effect of the known and with it. The two sexes of two species of crabs are four
+    clusters; with the species known males of both hold these together.
+
+    >>> rows, species = np.array([[0.0], [9.0], [0.1], [9.5]]), np.array([[0.0], [0.0], [1.0], [1.0]])
+    >>> held_together(np.arange(4), species, [rows])
+    array([0, 1, 0, 2])
+    """
+    classes = np.unique(known.round(6), axis=0, return_inverse=True)[1].ravel()
+    n_classes = int(classes.max(initial=0)) + 1
+    while 1 < n_classes <= MOST_CLASSES and labels.any():
+        k = int(labels.max()) + 1
+        counts = np.zeros((k, n_classes))
+        np.add.at(counts, (labels, classes), 1.0)
+        holds = (counts >= HOLDS * counts.sum(axis=1, keepdims=True)).astype(np.float64)
+        part = connected_components(holds @ holds.T)[1]
+        if not part.any():
+            break
+        apart = np.zeros((k, k))
+        for view in views:
+            means = np.stack([view[labels == c].mean(axis=0) for c in range(k)])
+            means = means @ sphering(view - means[labels])
+            apart += np.sum((means[:, None] - means) ** 2, axis=2)
+        apart[part[:, None] == part] = np.inf
+        a, b = sorted(int(place) for place in np.unravel_index(apart.argmin(), apart.shape))
+        labels = np.unique(np.where(labels == b, a, labels), return_inverse=True)[1]
+    return labels
 
 
 def explained(space: Space, asked: Asked = ASKED, watch: Watch = UNWATCHED) -> tuple[Space, Choice]:

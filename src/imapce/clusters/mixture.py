@@ -148,7 +148,7 @@ def choose(
         best = max(tried, key=lambda one: trimmed(tried[one], settings.trim))
         others = left_out(cells, starts[best[1]], best[2], fold, range(1, FOLDS))[fold > 0] - alone_there[1]
         gained = np.append(tried[best], others)
-        gains[best], errors[best] = trimmed(gained, settings.trim), float(gained.std()) / np.sqrt(n)
+        gains[best], errors[best] = trimmed(gained, settings.trim), standard_error(gained, settings.trim)
         if max(list(gains.values())[-PATIENCE:]) < max(gains.values()):
             break
     most = max(gains, key=lambda one: gains[one])
@@ -201,6 +201,16 @@ def trimmed(values: Array, share: float) -> float:
     values = np.sort(values)
     off = int(share * len(values))
     return float(values[off : len(values) - off].mean())
+
+
+def standard_error(values: Array, share: float) -> float:
+    """That of the trimmed mean, by the values that it leaves at the ends where they are cut off.
+
+    >>> round(standard_error(np.arange(100.0), 0.0), 2)
+    2.89
+    """
+    low, high = np.quantile(values, [share, 1 - share])
+    return float(np.clip(values, low, high).std()) / ((1 - 2 * share) * np.sqrt(len(values)))
 
 
 def fit_mixture(cells: Cells, shares: Array, *, kappa: float, iterations: int = ITERATIONS) -> tuple[Mixture, Array]:
