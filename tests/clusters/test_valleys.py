@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from imapce.clusters.merging import merged, separation
 from sklearn.metrics import adjusted_rand_score
+
+from imapce.clusters.valleys import merged, valley_between
 
 
 def blobs(n: int, apart: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -36,8 +37,8 @@ def test_numbers_run_from_zero_and_one_cluster_stays_as_it_is() -> None:
 
 def test_clusters_farther_apart_have_a_deeper_valley() -> None:
     rng = np.random.default_rng(0)
-    assert separation(np.full(20, -1.0), np.full(20, 1.0)) > 3
-    depths = [separation(rng.normal(-1, s, 2000), rng.normal(1, s, 2000)) for s in (2.0, 0.7, 0.4, 0.2)]
+    assert valley_between(np.full(20, -1.0), np.full(20, 1.0)) > 3
+    depths = [valley_between(rng.normal(-1, s, 2000), rng.normal(1, s, 2000)) for s in (2.0, 0.7, 0.4, 0.2)]
     assert depths == sorted(depths)
     assert depths[0] < 0.5
     assert depths[-1] > 3.5

@@ -41,7 +41,7 @@ CHOICES = 2
 TURNS = 10
 # Mean change of X°, in its spread, below which it rests.
 RESTED = 1e-3
-# Classes of the known up to which clusters are compared by them, and the share of a cluster from which it holds a class.
+# Classes of the known up to which clusters are to hold them together, and the share from which a cluster holds one.
 MOST_CLASSES, HOLDS = 20, 0.1
 # Rows that B is learned from, a sample of more: a class of 1 % of them has its mean to 0.07 standard deviations.
 LEARNED_ROWS = 20_000

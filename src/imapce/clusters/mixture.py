@@ -128,7 +128,7 @@ def choose(
     """
     n = len(cells)
     alone = np.ones((n, 1))
-    sizes = [one for one in SIZES if one <= n // settings.rows_per_component] if size is None else [size]
+    sizes = [one for one in SIZES if 2 * FEWEST * one <= n] if size is None else [size]
     if not sizes or not (cells.axes.shape[1] or not cells.are_numbers):
         return Choice(*_labelled(fit_mixture(cells, alone, kappa=1.0)))
     trees = trees_of(points)

@@ -146,6 +146,8 @@ def judged(space: Space, found: Choice, labels: Labels, watch: Watch = UNWATCHED
         if not refuted:
             break
     evidence, chance = tuple(told), f"p = {told[1].p_value:.2g}"
+    if not refuted and not space.shared and valley >= CLEAR_VALLEY:
+        return Structure("none", "one column alone tells groups apart, and no other column agrees with it", evidence)
     if not refuted:
         return Structure("none", f"{told[-1].against} show as much (p = {told[-1].p_value:.2g})", evidence)
     words = f"columns agree on groups more than in {SameScores.words} ({chance})"
