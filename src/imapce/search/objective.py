@@ -85,6 +85,19 @@ class Objective:
             return np.matmul(self._range, V)
         return V if self.Z.informative.all() else V * self.Z.informative[:, None]
 
+    def starts_in_range(self, V: Array) -> Array:
+        """Where a search from the frames V (R, d, k) begins: within range, and without κ at its closed form there.
+
+        Projected on the range the leading axes of M lead it no longer, and hundreds of iterations went on the way back.
+        """
+        if self._range is None or self._eigen is None or self.M.matrix is None or self.mu != 0.0:
+            return self.within_range(V)
+        basis = self._eigen[1][:, self._eigen[0] > self._flat]
+        if basis.shape[1] < V.shape[2]:
+            return self.within_range(V)
+        axes = np.linalg.eigh(basis.T @ self.M.matrix @ basis)[1]
+        return (basis @ axes[:, ::-1][:, : V.shape[2]])[None]
+
     def evaluate(self, V: Array) -> Evaluation:
         """Value and gradient at a stack of frames (R, d, k) in one pass over Z; a flat view has the value ∞."""
         self.n_evaluations += 1
