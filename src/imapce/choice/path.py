@@ -25,12 +25,14 @@ from imapce.choice.point import Callback, optima_at, solve_at
 from imapce.choice.score import LARGEST_MINORITY, Leakage, distinct, separation, shown_by_some
 from imapce.choice.seen import Onlooker, Sight, clearest
 from imapce.clusters.partition import Candidate
+from imapce.common.threads import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm
 from imapce.search.closed_form import contrastive_axes
 from imapce.search.objective import Objective, paper_mu, reconstruction_error
 from imapce.search.solution import Optimum, Solution, Trace
 from imapce.search.starts import starting_frames
+from imapce.search.together import sketched
 
 Array = NDArray[np.float64]
 
@@ -150,8 +152,9 @@ class PathSearch:
         alpha = np.inf if not self.problem.Y.any_known else self._weights((1.0,))[0]
         best: list[Found] = []
         rest: list[Found] = []
-        for mu in self._mus(candidate):
-            here = [replace(one, sight=onlooker.look(one.optimum.V)) for one in self._walk(alpha, mu)]
+        mus = self._mus(candidate)
+        for walked in (self._walk(alpha, mu) for mu in mus) if self.before is None else self._side_by_side(alpha, mus):
+            here = [replace(one, sight=onlooker.look(one.optimum.V)) for one in walked]
             chosen = clearest([one.sight for one in here if one.sight is not None])
             best.append(here.pop(chosen))
             rest += here
@@ -224,15 +227,36 @@ class PathSearch:
         """The optima found at one point, best objective first; so far that they can be compared."""
         starts = self._starts(alpha)
         solution = self._minimize(alpha, mu, starts[:1] if mu == 0 else starts, sketch=True)
-        if not np.isfinite(solution.optima[0].kurtosis):
-            raise FlatRowsError.of_views(self.k)
         crowded = self.candidate is None and self.mu != "auto" and mu >= 0
         optima = distinct(solution.optima, apart=APART) if crowded else solution.optima
-        kept = 1 if self._lowest_alone(mu) else KEPT
+        return self._found(alpha, optima, solution.trace)
+
+    def _found(self, alpha: float, optima: list[Optimum], trace: Trace) -> list[Found]:
+        """Those of the optima of a point, best objective first, that are compared."""
+        if not np.isfinite(optima[0].kurtosis):
+            raise FlatRowsError.of_views(self.k)
+        kept = 1 if self._lowest_alone(optima[0].mu) else KEPT
         return [
-            Found(replace(one, components=self.domain.lift(one.V).T.copy(), alpha=alpha), one.V, solution.trace)
+            Found(replace(one, components=self.domain.lift(one.V).T.copy(), alpha=alpha), one.V, trace)
             for one in optima[:kept]
         ]
+
+    def _side_by_side(self, alpha: float, mus: list[float]) -> list[list[Found]]:
+        """`_walk` at several μ at once."""
+        curved = [Objective(self._contrast(alpha), self.domain.Z, mu) for mu in mus if mu != 0]
+        walked = [self._walk(alpha, 0.0)] if 0.0 in mus else []
+        if not curved:
+            return walked
+        with one_thread() if self.domain.Z.rows.folded else threads_for(self.domain.Z.n_rows, self.domain.Z.n_features):
+            found, trace = sketched(
+                curved,
+                self._starts(alpha),
+                tol=max(self.tol, SKETCH),
+                max_iter=min(self.max_iter, SKETCH_ITERATIONS),
+                callback=self.callback,
+            )
+        self.n_evaluations += sum(one.n_evaluations for one in curved)
+        return walked + [self._found(alpha, optima, trace) for optima in found]
 
     def _starts(self, alpha: float) -> Array:
         """Where the search of every μ begins: a μ that is given again is to have the starts it had."""
