@@ -103,7 +103,7 @@ class Race(Descent):
 
 
 def hopeless(field: Field, best: float | Array) -> NDArray[np.bool_]:
-    """Which starts cannot reach the best objective at their present pace; the pace of the next ones counts from here."""
+    """Which starts cannot reach the best objective at their present pace; from here on a new one is measured."""
     due = (field.iterations > 0) & (field.iterations % PATIENCE < REVIEW) & (field.mark > field.value)
     behind = due & (field.value - best > HOPELESS * (field.mark - field.value))
     field.mark[due] = field.value[due]
