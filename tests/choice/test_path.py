@@ -15,9 +15,14 @@ from helpers import angle_between, literal_objective, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset, datasets, load_model, metrics
 from imapce.choice import domain
 from imapce.choice import path as search
+from imapce.clusters.partition import candidate_of
 from imapce.common import archive as storage
 from imapce.errors import InvalidValueError
 from imapce.estimators.model_file import MODEL_VERSION
+from imapce.priors.problem import pose
+from imapce.rows.open import open_rows
+from imapce.search.solution import Solution
+from imapce.tables.reader import Reader
 
 PAPER_FILE = "synthetic_dataset.csv"
 RNG = np.random.default_rng(0)
@@ -274,3 +279,39 @@ def test_as_many_columns_left_as_axes_have_one_view(k: int) -> None:
     assert {one.mu for one in model.path_} == {0.0}
     bound = IMAPCE(k).fit(X, prior=Attributes([0], erase=True))
     assert np.abs(np.corrcoef(np.column_stack([bound.transform(X), X[:, 0]]).T)[:k, k]).max() < 1e-6
+
+
+def later_step(before: np.ndarray | None) -> tuple[search.PathSearch, Solution]:
+    """Three groups, a fifth of the rows known, a minority among the others."""
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], [200, 60, 140])
+    X = rng.standard_normal((400, 6)) + 6 * np.eye(3, 6)[group]
+    known = np.arange(400) < 80
+    reader, matrix = Reader.learn(X)
+    problem = pose(open_rows(matrix), [Subset(known)], reader, n_components=2, explain=True)
+    walk = search.PathSearch(problem, candidate=candidate_of(problem, ~known), before=before)
+    return walk, walk.run()
+
+
+def test_a_later_step_tries_less_and_shows_as_much() -> None:
+    whole, first = later_step(None)
+    walk, later = later_step(first.optima[0].components)
+    assert walk.n_evaluations < whole.n_evaluations / 3
+    assert any(one.mu < 0 for one in first.path)
+    assert all(one.mu >= 0 for one in later.path)
+    assert later.optima[0].seen >= first.optima[0].seen - 0.01
+    assert all(one.converged and one.relative_gradient <= walk.tol for one in later.optima)
+    assert len(later.optima) <= search.LATER_LISTED
+
+
+def test_a_later_step_begins_at_the_view_before_too() -> None:
+    before = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 2)))[0].T
+    walk, solution = later_step(before)
+    starts = walk._starts(solution.optima[0].alpha)
+    assert len(starts) == search.LATER_STARTS + 1
+    assert np.array_equal(starts[-1].T, before)
+
+
+def test_a_view_before_of_other_axes_is_no_start() -> None:
+    walk, solution = later_step(np.eye(3, 6))
+    assert len(walk._starts(solution.optima[0].alpha)) == search.LATER_STARTS

@@ -57,6 +57,7 @@ def optima_at(
     tol: float,
     max_iter: int,
     polish: bool = True,
+    newton: bool = False,
     callback: Callback = None,
 ) -> Solution:
     """The optima of tr M − tr(VᵀMV) + μ·κ(ZV) that the `starts` (R, d, k) end in, each with its κ."""
@@ -65,11 +66,11 @@ def optima_at(
     with one_thread() if Z.rows.folded or Z.rows.xp is not np else threads_for(Z.n_rows, Z.n_features):
         solution = minimize(
             objective,
-            objective.within_range(starts),
+            objective.starts_in_range(starts),
             tol=tol,
             max_iter=max_iter,
             preconditioner=objective.preconditioner(starts.shape[2]),
-            newton=Z.rows.folded,
+            newton=newton or Z.rows.folded,
             polish=polish,
             callback=callback,
         )

@@ -198,12 +198,14 @@ class IMAPCE(HalvedFits, LinearView):
         problem: Problem,
         *,
         candidate: Candidate | None = None,
+        before: Array | None = None,
         callback: Callable[[Progress], None] | None = None,
     ) -> None:
         """Fit to a problem that is posed already, as every step of an `Exploration` does; `fit` ends here too.
 
-        A `candidate` are the clusters of its rows, and what the known does to them, where they were found before.
-        `callback` is called after every round of the search instead of `verbose` and may raise to cancel.
+        A `candidate` are the clusters of its rows, and what the known does to them, where they were found before, and
+        `before` the axes of the view of the step before. `callback` is called after every round of the search instead
+        of `verbose` and may raise to cancel.
         """
         if int(problem.Z.informative.sum()) < self.n_components:
             raise FlatRowsError.of_views(self.n_components)
@@ -219,7 +221,7 @@ class IMAPCE(HalvedFits, LinearView):
             if problem.directions_left().size < self.n_components:
                 raise FlatRowsError.of_views(self.n_components)
         self._require_range_of_weights(problem)
-        solution = self._solution(problem, candidate, callback or self._callback())
+        solution = self._solution(problem, candidate, before, callback or self._callback())
         self._keep(solution, problem, candidate)
         if problem.remarks and self.verbose and not callable(self.verbose):
             print(*problem.remarks)
@@ -236,7 +238,11 @@ class IMAPCE(HalvedFits, LinearView):
             )
 
     def _solution(
-        self, problem: Problem, candidate: Candidate | None, callback: Callable[[Progress], None] | None
+        self,
+        problem: Problem,
+        candidate: Candidate | None,
+        before: Array | None,
+        callback: Callable[[Progress], None] | None,
     ) -> Solution:
         """The search at the settings given, or along the path where one of them is to be chosen."""
         alpha, remark = self.alpha, ""
@@ -248,6 +254,7 @@ class IMAPCE(HalvedFits, LinearView):
                 problem,
                 # A background tells what else could split the rows, and clusters of all directions know nothing of it.
                 candidate=None if problem.Y.is_background else candidate,
+                before=before,
                 alpha=alpha,
                 mu=self.mu,
                 n_starts=self.n_starts,

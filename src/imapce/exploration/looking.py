@@ -161,6 +161,7 @@ class Looking(Results):
                 seed=seed,
                 watch=watch,
                 start=self._found_at_start(model, watch),
+                before=self.steps[-1].components if self.steps else None,
                 granularity=self.granularity,
                 n_clusters=self.n_clusters,
             )

@@ -247,13 +247,15 @@ class Look:
         seed: int,
         watch: Watch,
         start: tuple[Candidate, Rows] | None = None,
+        before: Array | None = None,
         granularity: str = "auto",
         n_clusters: int | None = None,
     ) -> tuple[Look, Step]:
         """Fit `model` to the rows given what is known; the look and the step with its views, none looked at yet.
 
         `start` are the clusters of an earlier look, which go on to be those of the rows left, and all rows with the
-        labels beside them that these are told by. `granularity` and `n_clusters` are what is asked of them otherwise.
+        labels beside them that these are told by; `before` are the axes of the view of the step before. `granularity`
+        and `n_clusters` are what is asked of the clusters otherwise.
         """
         model.set_params(random_state=seed)
 
@@ -269,7 +271,7 @@ class Look:
                 )
             else:
                 candidate = start[0].among(problem, ~known, start[1])
-            model.solve(problem, candidate=candidate, callback=None if model.verbose else tell)
+            model.solve(problem, candidate=candidate, before=before, callback=None if model.verbose else tell)
             if problem.told is not None:
                 assert candidate is not None
                 assert candidate.effect is not None
@@ -374,10 +376,10 @@ def features_apart(
     >>> features_apart(rows, first, ~first, names=["a", "b"])[0]
     Feature(name='a', difference=-2.0, loading=0.0)
     """
-    here = rows.subset(inside).moments().mean
-    if outside.any():
-        there = rows.subset(outside).moments().mean
-    else:
+    # Means alone: the moments of rows hold d×d numbers.
+    sides = np.column_stack([inside, outside]).astype(np.float64)
+    here, there = (rows.unfolded.cross(sides) / np.maximum(sides.sum(axis=0), 1.0)).T
+    if not outside.any():
         there = rows.moments().mean if mean is None else mean - rows.origin
     gap = here - there
     if explained is not None and outside.any():

@@ -63,14 +63,20 @@ class Descent:
     objective: ObjectiveLike
     preconditioner: Array | None
 
-    def _scaled(self, G: Array) -> Array:
+    def _evaluated(self, V: Array, start: NDArray[np.intp]) -> Evaluated:
+        """The frames V (R, d, k) of some starts."""
+        return self.objective.evaluate(V)
+
+    def _scaled(self, G: Array, start: NDArray[np.intp]) -> Array:
+        """Gradients (R, d, k) of some starts, preconditioned."""
         return G if self.preconditioner is None else np.matmul(self.preconditioner, G)
 
     def line_up(self, V: Array) -> Field:
         """The starts at their first points."""
-        state = self.objective.evaluate(V)
+        start = np.arange(len(V))
+        state = self._evaluated(V, start)
         iterations = np.zeros(len(V), dtype=np.intp)
-        return self._standing(np.arange(len(V)), V, state.value, tangent(V, state.gradient), state.scale, iterations)
+        return self._standing(start, V, state.value, tangent(V, state.gradient), state.scale, iterations)
 
     def at_rest(self, field: Field) -> Field:
         """The same points without a past: directions and pairs from before a Newton step do not fit where it led."""
@@ -86,7 +92,7 @@ class Descent:
         iterations: NDArray[np.intp],
     ) -> Field:
         n, d, k = V.shape
-        direction = -tangent(V, self._scaled(gradient))
+        direction = -tangent(V, self._scaled(gradient, start))
         norm = np.sqrt(np.einsum("rdk,rdk->r", direction, direction))
         return Field(
             start=start,
@@ -110,7 +116,7 @@ class Descent:
         """One batched evaluation: each start either takes its trial step or shortens it."""
         move = field.step[:, None, None] * field.direction
         V = orthonormalize(field.V + move)
-        trial = self.objective.evaluate(V)
+        trial = self._evaluated(V, field.start)
         gradient = tangent(V, trial.gradient)
         taken = trial.value <= field.value + SUFFICIENT_DECREASE * field.step * field.slope
         if not taken.all():
@@ -141,7 +147,7 @@ class Descent:
         slope = np.einsum("rdk,rdk->r", direction, gradient)
         uphill = slope >= 0
         if uphill.any():
-            direction[uphill] = -tangent(V[uphill], self._scaled(gradient[uphill]))
+            direction[uphill] = -tangent(V[uphill], self._scaled(gradient[uphill], field.start[rows][uphill]))
             slope[uphill] = np.einsum("rdk,rdk->r", direction[uphill], gradient[uphill])
             for memory in (field.S, field.Y, field.PY):
                 memory[np.arange(len(field.start))[rows][uphill]] = 0.0
@@ -156,7 +162,7 @@ class Descent:
         s = tangent(V, move).reshape(n, d * k)
         change = gradient - tangent(V, field.gradient[rows])
         y = change.reshape(n, d * k)
-        Py = y if self.preconditioner is None else tangent(V, self._scaled(change)).reshape(n, d * k)
+        Py = y if self.preconditioner is None else tangent(V, self._scaled(change, field.start[rows])).reshape(n, d * k)
         sy = np.einsum("rn,rn->r", s, y)
         # A pair of negative curvature would make the model indefinite; it is left out, the others stay.
         usable = sy > 1e-10 * np.sqrt(np.einsum("rn,rn->r", s, s) * np.einsum("rn,rn->r", y, y))
@@ -185,6 +191,6 @@ class Descent:
             np.matmul(Y, np.matmul(PY.transpose(0, 2, 1), w)) - np.matmul(PY, g)
         )
         v = np.matmul(R_inverse.transpose(0, 2, 1), inner)
-        base = self._scaled(gradient).reshape(g.shape)
+        base = self._scaled(gradient, field.start[rows]).reshape(g.shape)
         result = gamma * base + np.matmul(S.transpose(0, 2, 1), v) - gamma * np.matmul(PY.transpose(0, 2, 1), w)
         return -result.reshape(shape)

@@ -85,21 +85,38 @@ class Objective:
             return np.matmul(self._range, V)
         return V if self.Z.informative.all() else V * self.Z.informative[:, None]
 
-    def evaluate(self, V: Array) -> Evaluation:
-        """Value and gradient at a stack of frames (R, d, k) in one pass over Z; a flat view has the value ∞."""
+    def starts_in_range(self, V: Array) -> Array:
+        """Where a search from the frames V (R, d, k) begins: within range, and without κ at its closed form there.
+
+        Projected on the range the leading axes of M lead it no longer, and hundreds of iterations went on the way back.
+        """
+        if self._range is None or self._eigen is None or self.M.matrix is None or self.mu != 0.0:
+            return self.within_range(V)
+        basis = self._eigen[1][:, self._eigen[0] > self._flat]
+        if basis.shape[1] < V.shape[2]:
+            return self.within_range(V)
+        axes = np.linalg.eigh(basis.T @ self.M.matrix @ basis)[1]
+        return (basis @ axes[:, ::-1][:, : V.shape[2]])[None]
+
+    def evaluate(self, V: Array, mus: Array | None = None) -> Evaluation:
+        """Value and gradient at a stack of frames (R, d, k) in one pass over Z; a flat view has the value ∞.
+
+        `mus` (R,), none of them 0, take the place of μ where every frame has its own.
+        """
         self.n_evaluations += 1
         MV = stacked_product(self.M, V)
         value = self.M.trace - np.einsum("rdk,rdk->r", V, MV)
         gradient = -2.0 * MV
         scale = 2.0 * np.sqrt(np.einsum("rdk,rdk->r", MV, MV))
-        if self.mu == 0.0:
+        if self.mu == 0.0 and mus is None:
             return Evaluation(value, self.within_range(gradient), self.kurtosis(V), scale)
         # Without a prior M is ZᵀZ itself, and where that is not formed a product with it is a pass over the rows.
         CV = MV if self.M is self.Z.second_moment else stacked_product(self.Z.second_moment, V)
         kurtosis, slope, pull = self._kurtosis_terms(V, CV)
-        gradient = self.within_range(gradient + self.mu * slope)
-        value = np.where(np.isinf(kurtosis), np.inf, value + self.mu * kurtosis)
-        return Evaluation(value, gradient, kurtosis, scale + abs(self.mu) * pull)
+        mu = np.asarray(self.mu if mus is None else mus)
+        gradient = self.within_range(gradient + mu[..., None, None] * slope)
+        value = np.where(np.isinf(kurtosis), np.inf, value + mu * kurtosis)
+        return Evaluation(value, gradient, kurtosis, scale + np.abs(mu) * pull)
 
     def kurtosis(self, V: Array) -> Array:
         """κ(V) of each frame."""

@@ -70,7 +70,7 @@ class Race(Descent):
             leave(field.iterations >= self.max_iter, "stopped")
             if compete and self.rounds % REVIEW == 0 and len(field.start):
                 leave(self._joined(field, [one for outcome, one in left if outcome == "converged"]), "joined")
-                leave(self._hopeless(field, self.best), "gave up")
+                leave(hopeless(field, self._best_of(field)), "gave up")
         return left
 
     def finish(self, ones: list[Field], tol: float, *, newton: bool) -> list[Field]:
@@ -97,12 +97,17 @@ class Race(Descent):
             joined |= np.any(squared_distances(field.V, np.concatenate([one.V for one in arrived])) < self.near, axis=1)
         return joined
 
-    @staticmethod
-    def _hopeless(field: Field, best: float) -> NDArray[np.bool_]:
-        due = (field.iterations > 0) & (field.iterations % PATIENCE < REVIEW) & (field.mark > field.value)
-        hopeless = due & (field.value - best > HOPELESS * (field.mark - field.value))
-        field.mark[due] = field.value[due]
-        return hopeless
+    def _best_of(self, field: Field) -> float | Array:
+        """The lowest objective that the starts of a field run against."""
+        return self.best
+
+
+def hopeless(field: Field, best: float | Array) -> NDArray[np.bool_]:
+    """Which starts cannot reach the best objective at their present pace; from here on a new one is measured."""
+    due = (field.iterations > 0) & (field.iterations % PATIENCE < REVIEW) & (field.mark > field.value)
+    behind = due & (field.value - best > HOPELESS * (field.mark - field.value))
+    field.mark[due] = field.value[due]
+    return behind
 
 
 def minimize(
@@ -137,17 +142,17 @@ def minimize(
     # Where every start is flat there is nothing to refine; the caller is told by an infinite objective.
     if np.isfinite(arrived[0].value[0]):
         if newton:
-            arrived = race.finish(_apart(arrived, SAME_SKETCH), tol, newton=True)
+            arrived = race.finish(apart(arrived, SAME_SKETCH), tol, newton=True)
         if polish:
             arrived[:1] = race.finish(arrived[:1], max(tol * POLISH, objective.noise), newton=False)
     reached = [one for one in everyone if outcomes[one.start[0]] != "gave up"] or arrived
-    optima = _optima(_apart(arrived, race.near), reached, tol, race.near if newton else 10 * JOINED)
+    optima = optima_of(apart(arrived, race.near), reached, tol, race.near if newton else 10 * JOINED)
     iterations = int(arrived[0].iterations[0])
     reason = reason_to_stop(optima[0], outcomes, iterations=iterations, tol=tol)
     return Solution(optima, iterations, race.rounds + 1, reason, Trace.of_rounds(race.history, outcomes))
 
 
-def _apart(ranked: list[Field], distance: float) -> list[Field]:
+def apart(ranked: list[Field], distance: float) -> list[Field]:
     """The first of every group of subspaces that lie within `distance` of each other."""
     kept: list[Field] = []
     for one in ranked:
@@ -156,7 +161,7 @@ def _apart(ranked: list[Field], distance: float) -> list[Field]:
     return kept
 
 
-def _optima(distinct: list[Field], reached: list[Field], tol: float, near: float) -> list[Optimum]:
+def optima_of(distinct: list[Field], reached: list[Field], tol: float, near: float) -> list[Optimum]:
     """The distinct optima; every start that did not give up counts for the one nearest to where it ended."""
     distances = squared_distances(
         np.concatenate([one.V for one in reached]), np.concatenate([one.V for one in distinct])
