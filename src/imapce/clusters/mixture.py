@@ -137,15 +137,19 @@ def choose(
     alone_there = logs[fold == 0], logs[fold > 0]
     gains: dict[tuple[int, int, float], float] = {}
     errors: dict[tuple[int, int, float], float] = {}
+    begun = [(place, kappa) for place in range(len(trees)) for kappa in leanings(cells)]
     for done, count in enumerate(sizes):
         watch.tell("looking for clusters in all directions", done / len(sizes))
         starts = [cut(tree, count) for tree in trees]
         tried = {
-            (count, place, kappa): left_out(cells, start, kappa, fold, [0])[fold == 0] - alone_there[0]
-            for place, start in enumerate(starts)
-            for kappa in leanings(cells)
+            (count, place, kappa): left_out(cells, starts[place], kappa, fold, [0])[fold == 0] - alone_there[0]
+            for place, kappa in begun
         }
-        best = max(tried, key=lambda one: trimmed(tried[one], settings.trim))
+        ranked = sorted(tried, key=lambda one: -trimmed(tried[one], settings.trim))
+        best = ranked[0]
+        if done >= PATIENCE:
+            # What began badly so often will not be the best of many.
+            begun = [one[1:] for one in ranked[:2]]
         others = left_out(cells, starts[best[1]], best[2], fold, range(1, FOLDS))[fold > 0] - alone_there[1]
         gained = np.append(tried[best], others)
         gains[best], errors[best] = trimmed(gained, settings.trim), standard_error(gained, settings.trim)
