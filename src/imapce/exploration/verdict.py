@@ -45,6 +45,21 @@ def best_split_in_words(structure: Structure | None) -> str:
     return f"The best split would be {structure.candidate.words}"
 
 
+def evidence_in_words(structure: Structure | None) -> str:
+    """What a verdict was tested against, a sentence; empty where nothing was.
+
+    >>> evidence_in_words(Structure("none", "no", (Evidence("tables of one group", 1.26, 0.104),)))
+    'Tested against tables of one group (z = 1.3, p = 0.1).'
+    """
+    if structure is None or not structure.evidence:
+        return ""
+    told = (
+        f"{one.against} (z = {one.z:.1f}, p {'< 0.0001' if one.p_value < 1e-4 else f'= {one.p_value:.2g}'})"
+        for one in structure.evidence
+    )
+    return f"Tested against {'; '.join(told)}."
+
+
 def caveat(structure: Structure | None) -> str:
     """What is to be said wherever clusters are shown that are not clearly structure, without a full stop; else empty.
 

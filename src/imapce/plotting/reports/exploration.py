@@ -19,7 +19,13 @@ from numpy.typing import ArrayLike
 from imapce.errors import InvalidTypeError
 from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.naming import distinctness_in_words, p_value_in_words, percent
-from imapce.exploration.verdict import DRAWS, best_split_in_words, stability_in_words, without_way_out
+from imapce.exploration.verdict import (
+    DRAWS,
+    best_split_in_words,
+    evidence_in_words,
+    stability_in_words,
+    without_way_out,
+)
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.heat_map import plot_profiles
 from imapce.plotting.key import column_name
@@ -154,7 +160,10 @@ def _summary(exploration: Exploration) -> dict[str, object]:
 def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: str) -> Section:
     left = int((~exploration.known).sum())
     end = without_way_out(exploration.stop_reason or f"The exploration is not finished: {_rows(left)} are unexplored.")
-    known = " ".join(exploration.known_in_words) or "Nothing was known at the start."
+    tested = _unbroken(evidence_in_words(exploration.structure))
+    known = "\n\n".join(
+        filter(None, [tested, " ".join(exploration.known_in_words) or "Nothing was known at the start."])
+    )
     if exploration.steps and exploration.steps[0].read_back is not None:
         told = read_back_in_words(exploration.steps[0].read_back, exploration.known_names)
         known += f" At step 0 {told[:1].lower()}{told[1:]}"
@@ -189,9 +198,14 @@ def _is_there_structure(exploration: Exploration) -> str:
         "perhaps": "Perhaps",
         "none": "None beyond chance, and the best split was taken all the same",
     }
-    # A number and what it is the value of stay on one line.
-    words = found.words.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
-    return f" Is there structure at all? {answers[found.verdict]}: {words}."
+    return f" Is there structure at all? {answers[found.verdict]}: {_unbroken(found.words)}."
+
+
+def _unbroken(words: str) -> str:
+    """The same words, in which a number and what it is the value of stay on one line."""
+    for sign in "=<":
+        words = words.replace(f" {sign} ", f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}")
+    return words
 
 
 def _not_taken(exploration: Exploration) -> list[Picture | Grid]:
