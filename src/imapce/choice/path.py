@@ -126,7 +126,7 @@ class PathSearch:
         listed = distinct(arrived, apart=APART)[:most]
         chosen, *others = (one for one in found if any(one.optimum is other for other in listed))
         solution, shown = self._shown(chosen)
-        optima = [shown, *(now for one in others if (now := self._polished(one, best=False)[1]).converged)]
+        optima = [shown, *(now for one in others if (now := self._polished(one, newton=True)[1]).converged)]
         if not self.domain.is_whole:
             optima = self._on_all_rows(optima)
         reason = f"Converged: of {len(path)} optima {words}; mu {shown.mu:.4g}"
@@ -304,9 +304,10 @@ class PathSearch:
         """
         return self.problem.Y.any_known and self.domain.is_whole and mu >= 0
 
-    def _polished(self, one: Found, *, best: bool = True) -> tuple[Solution, Optimum]:
-        """An optimum brought to the tolerance, with the scores it had; the `best` one well beyond."""
-        solution = self._minimize(one.optimum.alpha, one.optimum.mu, one.W[None], polish=best)
+    def _polished(self, one: Found, *, newton: bool = False) -> tuple[Solution, Optimum]:
+        """An optimum brought to the tolerance, with the scores it had; by Newton's method where that is quicker."""
+        newton = newton and one.W.size - self.k**2 <= QUICK_NEWTON
+        solution = self._minimize(one.optimum.alpha, one.optimum.mu, one.W[None], newton=newton)
         now = solution.optima[0]
         return solution, replace(
             one.optimum,
@@ -318,11 +319,11 @@ class PathSearch:
         )
 
     def _minimize(
-        self, alpha: float, mu: float, starts: Array, *, sketch: bool = False, polish: bool = True
+        self, alpha: float, mu: float, starts: Array, *, sketch: bool = False, newton: bool = False
     ) -> Solution:
-        tol = max(self.tol, SKETCH) if sketch else self.tol
-        # Who takes longer is no neighbour of where he began.
-        max_iter = self.max_iter if polish and not sketch else min(self.max_iter, SKETCH_ITERATIONS)
+        tol, max_iter = self.tol, self.max_iter
+        if sketch:
+            tol, max_iter = max(tol, SKETCH), min(max_iter, SKETCH_ITERATIONS)
         solution = optima_at(
             self._contrast(alpha),
             self.domain.Z,
@@ -330,8 +331,8 @@ class PathSearch:
             starts,
             tol=tol,
             max_iter=max_iter,
-            polish=polish and not sketch,
-            newton=not polish and (starts.shape[1] - self.k) * self.k <= QUICK_NEWTON,
+            polish=not sketch,
+            newton=newton,
             callback=self.callback,
         )
         self.n_evaluations += solution.n_evaluations
