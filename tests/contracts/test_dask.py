@@ -170,7 +170,9 @@ def assert_same(mine: Any, theirs: Any, name: str) -> None:
         # What is told of the gradient is rounding where a start converged to the last digit.
         assert re.sub(r"gradient \S+", "", mine) == re.sub(r"gradient \S+", "", theirs), name
     elif (isinstance(mine, np.ndarray) and mine.dtype.kind == "f") or isinstance(mine, float):
-        assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6, err_msg=name, equal_nan=True)
+        # What a view keeps counts neighbours; one of a few hundred thousand changes places where two are as far.
+        atol = 1e-5 if name.endswith(".kept") else 1e-6
+        assert_allclose(mine, theirs, rtol=1e-6, atol=atol, err_msg=name, equal_nan=True)
     else:
         assert_array_equal(mine, theirs, err_msg=name)
 

@@ -414,7 +414,7 @@ def test_a_killed_exploration_loses_at_most_the_step_at_hand(tmp_path: Path) -> 
 
 def test_a_new_exploration_does_not_overwrite_a_saved_one(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(60, 4))
-    X[:30, 0] += 8
+    X[:30, :2] += 8
     path = tmp_path / "session.imapce"
     first = Exploration(X, estimator=IMAPCE(n_starts=2), random_state=0, path=path)
     first.accept()

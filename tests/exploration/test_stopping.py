@@ -240,7 +240,7 @@ def test_a_level_outside_zero_and_one_is_refused(bad: Any) -> None:
 @pytest.fixture
 def tested() -> Exploration:
     X = blob()
-    X[:100, 0] += 8
+    X[:100, :2] += 8
     exploration = quick(X)
     assert exploration.test() == 0.01
     exploration.accept()
@@ -249,7 +249,7 @@ def tested() -> Exploration:
 
 def test_a_saved_session_keeps_it_and_older_files_have_none(tested: Exploration, tmp_path: Path) -> None:
     X = blob()
-    X[:100, 0] += 8
+    X[:100, :2] += 8
     tested.save(tmp_path / "new")
     assert Exploration.load(tmp_path / "new", X).steps[0].p_value == 0.01
     header, arrays = unpacked(tmp_path / "new")
@@ -265,7 +265,7 @@ def test_the_report_says_it_where_it_is_known(tested: Exploration, tmp_path: Pat
     tested.report(tmp_path / "tested.html")
     assert p_value_in_words(0.01)[1:] in html.unescape((tmp_path / "tested.html").read_text())
     X = blob()
-    X[:100, 0] += 8
+    X[:100, :2] += 8
     quick(X).run(1).report(tmp_path / "plain.html")
     assert "for one Gaussian" not in (tmp_path / "plain.html").read_text()
 
@@ -278,10 +278,10 @@ def test_the_command_stops_by_it_and_prints_it(tmp_path: Path) -> None:
     stopped = " ".join(succeed(*quickly, "--clusterer", "dpgmm", "--significance", 0.05).split())
     assert "No structure is left that one Gaussian would not show (p =" in stopped
     assert "0 rows in 0 clusters" in stopped
-    X[:100, 0] += 8
+    X[:100, :2] += 8
     write_table({f"c{j}": column for j, column in enumerate(X.T)}, tmp_path / "two.csv")
     words = ("explore", tmp_path / "two.csv", "--starts", 3, "--max-steps", 1)
-    assert re.search(r"distinctness\s+p\s", succeed(*words, "--significance", 0.05))
-    assert not re.search(r"distinctness\s+p\s", succeed(*words))
+    assert re.search(r"distinctness\s+stability\s+p\s", succeed(*words, "--significance", 0.05))
+    assert not re.search(r"distinctness\s+stability\s+p\s", succeed(*words))
     assert "significance must lie between 0 and 1" in refusal("explore", tmp_path / "blob.csv", "--significance", 2)
     assert "significance must be at least 0.01" in refusal("explore", tmp_path / "blob.csv", "--significance", 0.001)

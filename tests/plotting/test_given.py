@@ -82,7 +82,7 @@ def test_a_tooltip_tells_the_columns_that_make_the_view(cars: pd.DataFrame, mode
 
 def test_the_figure_of_a_step_says_given_what() -> None:
     rng, run = np.random.default_rng(0), np.arange(120) % 2
-    X = rng.normal(size=(120, 4)) + 8 * (np.arange(120) // 60)[:, None] * np.eye(1, 4) + run[:, None]
+    X = rng.normal(size=(120, 4)) + 8 * (np.arange(120) // 60)[:, None] * [1, 1, 0, 0] + run[:, None]
     exploration = Exploration(X, prior=Labels(pd.Series(run, name="run")), random_state=0)
     exploration.accept()
     assert exploration.explained_away == ["run"]

@@ -214,7 +214,7 @@ def standard_error(values: Array, share: float) -> float:
     2.89
     """
     low, high = np.quantile(values, [share, 1 - share])
-    return float(np.clip(values, low, high).std()) / ((1 - 2 * share) * np.sqrt(len(values)))
+    return float(np.clip(values, low, high).std() / ((1 - 2 * share) * np.sqrt(len(values))))
 
 
 def fit_mixture(cells: Cells, shares: Array, *, kappa: float, iterations: int = ITERATIONS) -> tuple[Mixture, Array]:

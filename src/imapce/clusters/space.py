@@ -133,8 +133,8 @@ class Space:
 
     @cached_property
     def points(self) -> Array:
-        """The rows of the sample (m, p), categories as their levels."""
-        return self.given_values @ self.turn
+        """The rows of the sample (m, p), categories as their levels; rounded, or last digits decide who is near."""
+        return np.round(self.given_values @ self.turn, ROUNDED)
 
     @cached_property
     def axes(self) -> Array:
