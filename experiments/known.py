@@ -124,8 +124,8 @@ def _explorations(run: Run, stories: list[Story]) -> tuple[list[Block], list[Wan
     )
     note = "Free: ours with nothing known. Rows never taken are one more cluster."
     lines = [
-        Wanted("explorations: NMI with what is looked for, mean", 0.46, means[0]),
-        Wanted("explorations: NMI with the known, mean", 0.12, means[3], True),
+        Wanted("explorations: NMI with what is looked for, mean", 0.62, means[0]),
+        Wanted("explorations: NMI with the known, mean", 0.13, means[3], True),
     ]
     return [
         Block("A label known, explorations: NMI of the clusters", (*head, "clusters: ours"), rows, note),

@@ -1,7 +1,7 @@
-"""Rows as a mixture reads them: axes of the numbers, numbers with many holes, and the levels of categories.
+"""Rows as a mixture reads them: axes of the numbers, numbers with holes, and the levels of categories.
 
 axes (n, q)   sphered numbers, of which components have covariances
-loose (n, h)  numbers that many rows lack, NaN there; independent within a component
+loose (n, h)  numbers that some rows lack, NaN there; independent within a component
 flags (n, L)  1 where a row has a level, the levels of category b at `blocks` = b; all 0 where it lacks one
 tilt (n, L)   P(level | known) / P(level), what the known does to a category; None where nothing is known
 """

@@ -2,7 +2,7 @@
 
 A category of a table comes as a column for each of its levels; a column of two values is a category too. A level is had
 where the column reads as it does for 1; a cell that was missing reads as the mean, so no level is had. A number that
-many rows lack is `loose`: its holes, told by the value that filled them, are left out.
+some rows lack is `loose`: its holes, told by the value that filled them, are left out.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 SAME = 1e-6
-# Share of holes from which a number is loose.
-HOLES = 0.0
+# A class of the known that never has a level would forbid it to every component.
 LEAST_TILT = 0.05
 
 
@@ -73,8 +72,7 @@ class Columns(Comparable):
             category[own] = len(own) > 1 or counts[own[0]] == 2
         places, values, steps, blocks = np.array(levels, dtype=np.float64).reshape(-1, 4).T
         had = (np.abs(rounded[:, places.astype(np.intp)] - values) < SAME).sum(axis=0)
-        loose = ~category & (hole.mean(axis=0) > HOLES)
-
+        loose = ~category & hole.any(axis=0)
         return cls(
             ~category & ~loose,
             loose,

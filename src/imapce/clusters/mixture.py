@@ -37,6 +37,9 @@ PATIENCE = 4
 ITERATIONS, FOLD_ITERATIONS = 30, 10
 FEWEST = 3.0  # rows below which a component gives way
 RIDGE = 1e-3  # of the variance of all rows in every direction
+# Rows' worth of the shares of all rows that the levels of a component lean on. With 0.5 or 3 the mean NMI of six mixed
+# tables differs by 0.01.
+LEANING = 1.0
 NO_SHARE = 1e-9
 BLOCK = 10_000
 
@@ -300,9 +303,6 @@ def _levels(cells: Cells, shares: Array, before: Array | None) -> Array:
         counts = counts / np.maximum(expected + LEANING, 1e-12)
     totals = counts @ in_block @ in_block.T
     return np.maximum(counts / np.maximum(totals, 1e-300), 1e-6)
-
-
-LEANING = 1.0
 
 
 def _of_tilts(cells: Cells, levels: Array) -> tuple[Array, Array]:

@@ -33,6 +33,8 @@ Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 OUTLIER = -1
+# The setting that each granularity is.
+SHARES = {"coarser": "coarser", "auto": "share", "finer": "finer"}
 # Numbers held at once while rows are given to clusters.
 HELD = 8_000_000
 
@@ -113,9 +115,6 @@ def candidate_of(
         if effect is None and problem.told is not None:
             effect = effect_on_columns(problem, space, found, final)
     return Candidate(space, found, final, effect)
-
-
-SHARES = {"coarser": "coarser", "auto": "share", "finer": "finer"}
 
 
 @dataclass(frozen=True, eq=False)

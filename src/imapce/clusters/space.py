@@ -138,7 +138,7 @@ class Space:
 
     @cached_property
     def axes(self) -> Array:
-        """(c, q): from columns to sphered axes of the numbers, those with many holes left out."""
+        """(c, q): from columns to sphered axes of the numbers, those with holes left out."""
         return self.axes_of(self.given_values)
 
     def axes_of(self, given: Array) -> Array:

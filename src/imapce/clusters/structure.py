@@ -170,13 +170,13 @@ def _beyond(space: Space, found: Choice, kind: type[SameColumns], needed: float,
     n = len(space.points)
     if n > 2 * FEW_ROWS:
         few = np.random.default_rng(9).permutation(n)[:FEW_ROWS]
-        z, p_value = _among_drawn(kind(space, few), space, found, needed, watch)
+        z, p_value = _among_drawn(kind(space, few), space, found, watch)
         if p_value <= needed:
             return z, p_value
-    return _among_drawn(kind(space), space, found, needed, watch)
+    return _among_drawn(kind(space), space, found, watch)
 
 
-def _among_drawn(null: SameColumns, space: Space, found: Choice, needed: float, watch: Watch) -> tuple[float, float]:
+def _among_drawn(null: SameColumns, space: Space, found: Choice, watch: Watch) -> tuple[float, float]:
     gain, drawn, z, p_value = gain_of(*space.like(*null.given), found), [], 0.0, 1.0
     for number in range(DRAWS):
         watch.tell("asking whether it is structure", number / DRAWS)
