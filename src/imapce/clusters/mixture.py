@@ -123,7 +123,8 @@ def choose(
     """The mixture of fewest components that explains most of what can be explained of rows left out.
 
     `points` (n, p) are the same rows, for trees; `share` is that of the best gain to be reached, and `size` a number of
-    components that is asked for. Every size is tried with both trees and leanings on one fold, the best on the others.
+    components that is asked for. Every size is tried with both trees and leanings on one fold, larger ones with the two
+    that were best before; the best is tried on the other folds.
 
     >>> rows = np.random.default_rng(0).standard_normal((150, 3)) + 9 * np.eye(3)[np.arange(150) % 3]
     >>> choose(Cells.of(rows), rows).mixture.means.shape

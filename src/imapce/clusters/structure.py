@@ -36,7 +36,8 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Verdict = Literal["clear", "perhaps", "none"]
 
-# z from which a valley is no chance: those of 370 tables of noise reached 2.8.
+# z from which a valley is no chance, and from which it is likely none: those of 48 tables of noise without categories
+# and heaps reached 2.6.
 CLEAR_VALLEY, LIKELY_VALLEY = 3.5, 2.5
 # p-values of the gain among drawn tables. Where categories or heaps of one value leave no valley to tell, structure is
 # clear up to CLEAR and perhaps there up to LIKELY; that no valley is where one could be is evidence against it, and it

@@ -2,7 +2,7 @@
 
 Gaps between clusters open where every row is moved to the mean of its neighbours, and Ward's tree of those finds them.
 Thin parallel sheets (crabs: size hides species and sex) are seen only in units of how rows differ from their
-neighbours: 27 labelled tables have an NMI of 0.62 with the first tree alone, 0.66 with the second, 0.70 with both.
+neighbours: 27 labelled tables have an NMI of 0.68 with the first tree alone, 0.64 with the second, 0.70 with both.
 """
 
 from __future__ import annotations
