@@ -12,8 +12,8 @@ from imapce.choice.read_back import ReadBack
 from imapce.common.words import listing
 from imapce.exploration.placing import Placeable
 from imapce.priors.kinds import Attributes, Labels, Samples, known_columns, known_labels
+from imapce.tables.columns import Column
 from imapce.tables.reader import Reader
-from imapce.tables.source import Column
 
 MOST_NAMES, MOST_GIVEN = 8, 3
 # What labels are called that came without a title.
