@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.common.checks import random_generator
-from imapce.common.clusters import require_in_memory
+from imapce.common.dask_arrays import require_in_memory
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import TableEstimator
 from imapce.priors.classes import Codes, prior_codes

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.common.checks import require_flag, require_number
-from imapce.common.clusters import require_in_memory
+from imapce.common.dask_arrays import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView

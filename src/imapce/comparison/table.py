@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from imapce.common.clusters import require_in_memory
+from imapce.common.dask_arrays import require_in_memory
 from imapce.rows.standardized import column_scales
 from imapce.tables.encode import is_table
 from imapce.tables.named import NamedMatrix

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.cards import put_beside
-from imapce.common.clusters import is_dask, shifted
+from imapce.common.dask_arrays import is_dask, shifted
+from imapce.common.gpu_arrays import put_beside
 from imapce.errors import InvalidValueError
 from imapce.estimators.linear_rows import LinearRows
 from imapce.priors.effect import Effect

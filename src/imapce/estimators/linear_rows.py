@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.cards import in_kind_of, is_on_card, on_host
-from imapce.common.clusters import as_array, is_dask
+from imapce.common.dask_arrays import as_array, is_dask
+from imapce.common.gpu_arrays import in_kind_of, is_on_card, on_host
 from imapce.common.threads import one_thread, threads_for
 from imapce.common.words import axis_names
 from imapce.errors import InvalidTypeError, InvalidValueError

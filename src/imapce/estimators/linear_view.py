@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.cards import on_host
 from imapce.common.checks import random_generator
+from imapce.common.gpu_arrays import on_host
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.estimators.linear_rows import LinearRows

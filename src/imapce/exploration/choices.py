@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.checks import is_whole, require_count
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
 from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.exploration.steps import View

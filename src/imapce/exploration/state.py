@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from imapce.clusters.partition import Candidate, Partition
 from imapce.clusters.structure import Structure
 from imapce.common.checks import require_count, require_seed
-from imapce.common.clusters import require_in_memory
+from imapce.common.dask_arrays import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.common.words import counted
 from imapce.errors import InvalidValueError

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.checks import is_missing
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
 from imapce.common.records import Comparable
 from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError
