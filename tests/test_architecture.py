@@ -19,7 +19,7 @@ from imapce import metrics
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "imapce"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-LONGEST_MODULE = 400
+LONGEST_MODULE = 500
 MOST_LAYERS = 9
 
 
@@ -194,6 +194,49 @@ class Mine:
 """
     expected = ["imapce.rows.dense._chosen", "model._encoding", "self._model._open"]
     assert sorted(private_names_of_others(broken)) == expected
+
+
+KINDS_OF_PRIORS = {"Attributes", "Labels", "Samples", "Subset"}
+
+
+def questions_of_kind(source: str) -> Iterator[str]:
+    """Where a module asks which kind of prior it has: by isinstance, type(...) is, match, or the word for the kind."""
+    words = {kind.lower() for kind in KINDS_OF_PRIORS}
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
+            asked = node.args[1]
+        elif isinstance(node, ast.MatchClass):
+            asked = node.cls
+        elif isinstance(node, ast.Compare) and ast.unparse(node.left).startswith("type("):
+            asked = ast.Tuple(node.comparators)
+        elif isinstance(node, ast.Compare) and ast.unparse(node.left).endswith(".kind"):
+            if {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)} & words:
+                yield ast.unparse(node)
+            continue
+        else:
+            continue
+        names = {name.id for name in ast.walk(asked) if isinstance(name, ast.Name)}
+        names |= {name.attr for name in ast.walk(asked) if isinstance(name, ast.Attribute)}
+        if names & KINDS_OF_PRIORS:
+            yield ast.unparse(node)
+
+
+def test_no_other_room_asks_which_kind_of_prior_it_has() -> None:
+    others = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] != "priors"]
+    assert {str(path): found for path in others if (found := list(questions_of_kind(path.read_text())))} == {}
+
+
+def test_the_rule_of_kinds_finds_what_breaks_it() -> None:
+    broken = """
+if isinstance(one, (str, Labels)) or type(one) is kinds.Subset or one.kind == "samples" or isinstance(one, ReadLabels):
+    match one:
+        case Attributes(columns): pass
+"""
+    assert len(list(questions_of_kind(broken))) == 4
 
 
 def test_only_the_command_line_draws_on_a_terminal() -> None:

@@ -235,7 +235,7 @@ class Session(Stage):
         if "columns" in message:
             priors = self.study.knowing([str(name) for name in message["columns"]])
         if "rows" in message:
-            others: list[Prior] = [one for one in priors if not isinstance(one, Subset)]
+            others: list[Prior] = [prior for prior in priors if not prior.names_rows]
             rows = self.selected & (self.exploration.labels_ < 0)
             priors = [*others, Subset(rows)] if message["rows"] == "selection" and rows.any() else others
         return priors

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.checks import random_generator, require_count, require_truth
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
 from imapce.common.streams import is_scan
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Unknown

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,7 +17,7 @@ from imapce.choice.point import solve_at
 from imapce.choice.read_back import read_back
 from imapce.choice.trace_ratio import weight_by_ratio
 from imapce.clusters.partition import Candidate, candidate_of
-from imapce.common.cards import on_host
+from imapce.common.arrays import Array, Mask
 from imapce.common.checks import (
     is_whole,
     require_choice,
@@ -27,7 +26,8 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
+from imapce.common.gpu_arrays import on_host
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import listing
 from imapce.errors import InvalidValueError
@@ -41,9 +41,6 @@ from imapce.search.solution import Optimum, Progress, Solution, Trace, Views
 from imapce.search.stiefel import canonical_frame
 from imapce.tables.columns import Unknown
 from imapce.tables.reader import Reader
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 OUTLIERS = ("auto", "keep", "trim")
 LARGEST_TERM = 1e150

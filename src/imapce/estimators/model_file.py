@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.archive import in_json, read_archive, write_archive
+from imapce.common.arrays import Array
 from imapce.common.checks import is_whole
 from imapce.errors import FileFormatError
 from imapce.estimators.imapce import IMAPCE
@@ -17,8 +18,6 @@ from imapce.priors.labels import LabelCode
 from imapce.search.solution import Optimum, Trace, Views
 from imapce.tables.encoding import Encoding
 from imapce.tables.reader import Reader
-
-Array = NDArray[np.float64]
 
 MODEL_VERSION = 1
 # What a file tells of an optimum besides its axes; files written before a name was known lack it.

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.checks import is_whole, require_count
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
 from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
 from imapce.exploration.steps import View
-from imapce.priors.kinds import Subset, known_rows, require_same_index
+from imapce.priors.kinds import Subset
 from imapce.tables.encode import is_table
 
 # As long as a line of a legend or of a table may be.
@@ -64,8 +64,8 @@ def named_rows(chosen: Any, table: Any, n_rows: int, *, argument: str) -> NDArra
     array([ True, False,  True])
     """
     try:
-        require_same_index(Subset(chosen), table)
-        return known_rows(Subset(chosen), n_rows)
+        Subset(chosen).require_same_index(table)
+        return Subset(chosen).row_mask(n_rows)
     except ImapceError as error:
         # The sentence must name the argument that was given.
         raise type(error)(

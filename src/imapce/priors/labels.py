@@ -21,16 +21,14 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Mask
 from imapce.common.checks import is_missing
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
 from imapce.common.records import Comparable
 from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.tables.encode import is_table
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # Numbers of more different values are measurements; the same bound decides how the known is read back from a view.
 MOST_CLASSES_OF_NUMBERS = 20
@@ -153,6 +151,34 @@ class ReadLabels(Comparable):
         digest = hashlib.blake2b(repr(self.names).encode(), digest_size=16)
         digest.update(np.ascontiguousarray(self.values, dtype="<f8").tobytes())
         return digest.hexdigest()
+
+    def to_json(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """The entry of a file, held to a fingerprint; the values go to `arrays` under a name."""
+        arrays[name] = np.where(self.stated, self.values, 0)
+        arrays[f"{name}_stated"] = self.stated
+        names = None if self.names is None else list(self.names)
+        return {"names": names, "title": self.title, "fingerprint": self.digest}
+
+    @classmethod
+    def from_json(
+        cls, stored: Mapping[str, Any], name: str, arrays: Mapping[str, NDArray[Any]], n_rows: int
+    ) -> ReadLabels:
+        """The labels that `to_json` wrote; a ValueError where they are not those of n rows."""
+        values, stated = arrays[name], arrays[f"{name}_stated"]
+        names = None if stored["names"] is None else tuple(map(str, stored["names"]))
+        if values.shape != (n_rows,) or stated.shape != (n_rows,) or stated.dtype != bool:
+            raise ValueError("the labels do not fit the rows")
+        if names is None:
+            values = np.where(stated, values.astype(np.float64), np.nan)
+        else:
+            values = np.where(stated, values.astype(np.intp), MISSING)
+            if not MISSING <= values.min(initial=MISSING) <= values.max(initial=MISSING) < len(names):
+                raise ValueError("the labels are of classes that have no name")
+        title = stored["title"]
+        labels = cls(names, values, None if title is None else str(title))
+        if labels.digest != stored["fingerprint"]:
+            raise ValueError("the labels are not those of their fingerprint")
+        return labels
 
     def as_numbers(self) -> ReadLabels:
         """Classes that are written as numbers, as numbers again: few rows may repeat what many do not."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from imapce.common.cards import as_cupy, is_on_card, on_host
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
+from imapce.common.gpu_arrays import as_cupy, is_on_card, on_host
 from imapce.common.streams import is_scan
 from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
