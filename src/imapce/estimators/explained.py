@@ -87,15 +87,16 @@ class ExplainedRows(LinearRows):
             return super()._read_labels(labels, n_rows)
         if labels is None:
             raise InvalidValueError(
-                f"labels must be given for the rows of X: the fit was given {names}, whose effect is taken from every "
+                "labels",
+                f"must be given for the rows of X: the fit was given {names}, whose effect is taken from every "
                 "row. Pass labels=..., None for a row whose label is not known; a view fitted with Labels(y, "
-                "erase=True) needs none."
+                "erase=True) needs none.",
             )
         count = len(self._codes)
         many = isinstance(labels, (list, tuple)) and all(isinstance(one, (Labels, ReadLabels)) for one in labels)
         listed = list(labels) if many or (isinstance(labels, (list, tuple)) and len(labels) == count > 1) else [labels]
         if len(listed) != count:
-            raise InvalidValueError(f"labels must be a list of {count}, for {names}; got {len(listed)}.")
+            raise InvalidValueError("labels", f"must be a list of {count}, for {names}; got {len(listed)}.")
         return [
             ReadLabels.of_new_rows(one.y if isinstance(one, Labels) else one, n_rows, numbers=code.names is None)
             for one, code in zip(listed, self._codes, strict=True)

@@ -94,7 +94,8 @@ def _codes_of(labels: Labels, n_rows: int) -> Codes:
     codes = as_codes("Labels(y)", known_labels(labels, n_rows).entries, n_rows)
     if codes.max() + 1 > max(2, MOST_CLASSES * n_rows):
         raise InvalidValueError(
-            f"Labels(y) must be classes for this method, and it takes {codes.max() + 1} values in {n_rows} rows; "
-            "cut the numbers into classes."
+            "Labels(y)",
+            f"must be classes for this method, and it takes {codes.max() + 1} values in {n_rows} rows; "
+            "cut the numbers into classes.",
         )
     return codes

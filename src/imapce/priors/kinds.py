@@ -16,12 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.checks import require_truth, require_weight
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.priors.labels import ReadLabels
 from imapce.tables.reader import Reader
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+# Of rows or columns that were named: how, and the way out where they are none.
+AS_A_MASK = Phrase("as a mask", "as a mask ")
+LEAVE_OUT_OR = Phrase("leave out or", "pass prior=None or ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,33 +154,36 @@ def known_rows(subset: Subset, n_rows: int) -> Mask:
     values = np.asarray(subset.rows)
     if values.ndim != 1:
         raise InvalidValueError(
-            f"Subset(rows) must be one-dimensional, a mask or positions; got an array of shape {values.shape}."
+            "Subset(rows)", f"must be one-dimensional, a mask or positions; got an array of shape {values.shape}."
         )
     if values.dtype == bool:
         if len(values) != n_rows:
             raise InvalidValueError(
-                f"Subset(rows) as a mask must have one entry per row of X ({n_rows}); got {len(values)}."
+                "Subset(rows)", Sentence(AS_A_MASK, f"must have one entry per row of X ({n_rows})"), str(len(values))
             )
         mask = values.copy()
     elif np.issubdtype(values.dtype, np.integer) or values.size == 0:
         if len(values) == n_rows > 2 and np.isin(values, (0, 1)).all():
             raise InvalidValueError(
-                f"Subset(rows) has {n_rows} entries that are all 0 or 1, which reads as the positions 0 and 1; a mask "
-                "must be boolean, pass it as .astype(bool)."
+                "Subset(rows)",
+                f"has {n_rows} entries that are all 0 or 1, which reads as the positions 0 and 1; a mask "
+                "must be boolean, pass it as .astype(bool).",
             )
         outside = values[(values < -n_rows) | (values >= n_rows)]
         if outside.size:
             raise InvalidValueError(
-                f"Subset(rows) as positions must lie within the {n_rows} rows of X; got {int(outside[0])}."
+                "Subset(rows)", f"as positions must lie within the {n_rows} rows of X", str(int(outside[0]))
             )
         mask = np.zeros(n_rows, dtype=bool)
         mask[values.astype(np.intp)] = True
     else:
         raise InvalidTypeError(
-            f"Subset(rows) must be a boolean mask or integer positions; got values of type {values.dtype}."
+            "Subset(rows)", f"must be a boolean mask or integer positions; got values of type {values.dtype}."
         )
     if not mask.any():
-        raise InvalidValueError("Subset(rows) is empty, so nothing is known; pass prior=None or name some rows.")
+        raise InvalidValueError(
+            "Subset(rows)", Sentence("is empty, so nothing is known; ", LEAVE_OUT_OR, "name some rows.")
+        )
     return mask
 
 
@@ -191,10 +198,12 @@ def require_same_index(prior: Prior, X: Any) -> None:
         return
     by_row = isinstance(prior, Labels) or getattr(getattr(values, "dtype", None), "kind", None) == "b"
     if by_row and len(index) == len(table_index) and not index.equals(table_index):
-        what, name = ("Subset(rows) is a mask", "mask") if isinstance(prior, Subset) else ("Labels(y) has labels", "y")
+        is_subset = isinstance(prior, Subset)
+        argument, what, name = ("Subset(rows)", "is a mask", "mask") if is_subset else ("Labels(y)", "has labels", "y")
         raise InvalidValueError(
+            argument,
             f"{what} with another index than X, so it is not clear which rows it means; reindex it with "
-            f"{name}.reindex(X.index), or pass {name}.to_numpy() to go by position."
+            f"{name}.reindex(X.index), or pass {name}.to_numpy() to go by position.",
         )
 
 
@@ -209,12 +218,12 @@ def known_columns(attributes: Attributes, reader: Reader) -> Mask:
     if isinstance(listed, (str, int, np.integer)) and not isinstance(listed, bool):
         listed = [listed]
     if isinstance(listed, bool) or not isinstance(listed, Iterable):
-        raise InvalidTypeError(f"Attributes(columns) must be names, positions or a mask; got {listed!r}.")
+        raise InvalidTypeError("Attributes(columns)", f"must be names, positions or a mask; got {listed!r}.")
     values = np.asarray(listed)
     if values.ndim == 1 and values.dtype == bool:
         if len(values) != n_features:
             raise InvalidValueError(
-                f"Attributes(columns) as a mask must have one entry per column ({n_features}); got {len(values)}."
+                "Attributes(columns)", f"as a mask must have one entry per column ({n_features}); got {len(values)}."
             )
         listed = np.flatnonzero(values).tolist()
     mask = np.zeros(n_features, dtype=bool)
@@ -222,11 +231,11 @@ def known_columns(attributes: Attributes, reader: Reader) -> Mask:
         mask[reader.columns_of(column)] = True
     if not mask.any():
         raise InvalidValueError(
-            "Attributes(columns) is empty, so nothing is known; pass prior=None or name some columns."
+            "Attributes(columns)", Sentence("is empty, so nothing is known; ", LEAVE_OUT_OR, "name some columns.")
         )
     if mask.all():
         raise InvalidValueError(
-            f"Attributes(columns) names all {n_features} columns, so nothing is left to show; leave some out."
+            "Attributes(columns)", f"names all {n_features} columns, so nothing is left to show; leave some out."
         )
     return mask
 
