@@ -207,6 +207,17 @@ class Session(ShownExploration):
         return known_names(self._other_priors, self._reader)
 
     @property
+    def priors(self) -> list[Prior]:
+        """What is known besides what was taken: columns, labels and a background, then known rows as one Subset."""
+        rows = [Subset(self._known_at_start, weight=self._subset_weight)] if self._known_at_start.any() else []
+        return [*self._other_priors, *rows]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The settings of the estimator that looks for views, alpha and mu among them."""
+        return plain_parameters(self._model)
+
+    @property
     def done(self) -> bool:
         """Whether the exploration is over, as far as it is known: nothing is computed to tell."""
         return self.stop_reason is not None
