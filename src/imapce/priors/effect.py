@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from imapce.common.records import Comparable
 from imapce.priors.labels import LabelCode, ReadLabels
 from imapce.rows.base import Rows
-from imapce.rows.beside import RowsBeside
+from imapce.rows.given import RowsBeside
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
