@@ -114,7 +114,7 @@ class RowsGiven(MappedRows):
     """
 
     def __init__(self, beside: StandardizedRows, places: Places, effect: Array, *, n_features: int):
-        self.beside, self.places, self.effect = beside, places, effect
+        self.beside, self.places, self.effect, self.n_features = beside, places, effect, n_features
         self.mean, self.scale = beside.mean[:n_features], beside.scale[:n_features]
         varies = beside.informative[:n_features].copy()
         varies[places[places < n_features]] = False
@@ -131,8 +131,9 @@ class RowsGiven(MappedRows):
         self.standardized_effect = B = B * self.informative
         taken = np.einsum("qd,qd->d", B, shared[places] @ B - 2 * with_own.T) / beside.n_rows
         self.variance = np.where(self.informative, own + taken, 0.0)
-        formed = beside.second_moment.matrix is not None
-        super().__init__(beside, n_features, None if formed else float(beside.n_rows * self.variance.sum()))
+        C = beside.second_moment
+        trace = float(beside.n_rows * self.variance.sum()) if C.matrix is None else None
+        super().__init__(beside, C.mapped(n_features, self.forward, self.back, trace))
 
     def forward(self, V: Array) -> Array:
         """[V; −BV] (..., d + q, k): the frame of the rows with the known beside them."""

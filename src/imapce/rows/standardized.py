@@ -245,10 +245,10 @@ class StandardizedRows:
 class MappedRows(StandardizedRows):
     """ZA: the standardised rows Z seen through a linear map A, which a subclass gives by its two products."""
 
-    def __init__(self, Z: StandardizedRows, n_features: int, trace: float | None):
+    def __init__(self, Z: StandardizedRows, second_moment: QuadraticForm):
         self._Z, self.rows = Z, Z.rows
-        self.n_rows, self.n_features = Z.n_rows, n_features
-        self.second_moment = Z.second_moment.mapped(n_features, self.forward, self.back, trace)
+        self.n_rows, self.n_features = Z.n_rows, second_moment.size
+        self.second_moment = second_moment
 
     def forward(self, V: Array) -> Array:
         """AV: frames (..., n_features, k) as frames of Z."""

@@ -85,7 +85,7 @@ class RowsWithin(MappedRows):
     def __init__(self, Z: StandardizedRows, inside: Subspace):
         self._inside = inside
         self.informative = np.ones(inside.size, dtype=bool)
-        super().__init__(Z, inside.size, Z.second_moment.trace)
+        super().__init__(Z, inside.form(Z.second_moment))
 
     def forward(self, V: Array) -> Array:
         return self._inside.lift(V)
