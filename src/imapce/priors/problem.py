@@ -22,7 +22,7 @@ from imapce.priors.kinds import Prior, without_rows
 from imapce.priors.labels import LabelTerm
 from imapce.priors.terms import Known, PriorTerms, Told
 from imapce.rows.base import Rows
-from imapce.rows.beside import RowsBeside
+from imapce.rows.given import RowsBeside
 from imapce.rows.moment_tensor import MomentTensorRows, moment_tensor_pays
 from imapce.rows.open import open_rows
 from imapce.rows.outliers import outlying_rows, set_aside
