@@ -74,7 +74,7 @@ def write_view(
         "alpha": float(model.alpha_),
         "mu": float(model.mu_),
         "explained_variance_ratio": np.asarray(model.explained_variance_ratio_, dtype=np.float64),
-        "stop_reason": model.stop_reason_,
+        "stop_reason": str(model.stop_reason_),
         "read_back": set_ones(model.read_back_ or {}),
         "params": {**set_ones(plain_parameters(model)), **chosen},
     }

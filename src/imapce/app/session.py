@@ -18,7 +18,7 @@ from imapce.app.stage import Reply, Send, Stage
 from imapce.app.study import Study
 from imapce.app.summary import state_of
 from imapce.common.checks import is_whole
-from imapce.errors import CancelledError, ImapceError, InvalidValueError
+from imapce.errors import CancelledError, ImapceError, InvalidValueError, Sentence
 from imapce.exploration.verdict import SPLITS_IT, without_way_out
 from imapce.priors.kinds import Prior, Subset
 
@@ -311,9 +311,10 @@ class Session(Stage):
         if isinstance(error, CancelledError):
             self.send({"type": "cancelled", "words": job.words}, [])
         elif error is not None:
-            sentence = str(error) if isinstance(error, ImapceError) else f"{type(error).__name__}: {error}"
+            foreign = f"{type(error).__name__}: {error}"
+            sentence = error.sentence if isinstance(error, ImapceError) else Sentence(foreign)
             told: Content = {"type": "failed", "sentence": without_way_out(sentence)}
-            if SPLITS_IT in sentence:
+            if SPLITS_IT in sentence.parts:
                 told["anyway"] = {**self._asked_to_split, "structure": "ignore"}
             self.send(told, [])
         self.tell_state()

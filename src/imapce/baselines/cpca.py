@@ -31,7 +31,7 @@ from imapce.priors.terms import PriorTerms
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.rows.subspace import Subspace
-from imapce.search.closed_form import leading_eigenvectors
+from imapce.search.starts import leading_eigenvectors
 from imapce.search.stiefel import with_fixed_signs
 
 LEAST_LOG_ALPHA = -1.0

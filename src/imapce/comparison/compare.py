@@ -247,7 +247,7 @@ def _isolated(method: Method) -> Iterator[dict[str, Any]]:
         try:
             yield outcome
         except ImapceError as problem:
-            outcome["reason"] = " ".join(str(problem).split())
+            outcome["reason"] = problem.sentence
         # Whatever a method raises, an hour of the others' work must not be lost with it.
         except Exception as problem:
             outcome["reason"] = (

@@ -152,17 +152,19 @@ def chosen_methods(methods: str | Iterable[str | Method] = "fast") -> list[Metho
         elif isinstance(wanted, Method):
             found = [wanted]
         elif not isinstance(wanted, str):
-            raise InvalidTypeError(f"methods must be names or Method objects, got {wanted!r}: write 'IMAPCE,CTSNE'.")
+            raise InvalidTypeError("methods", f"must be names or Method objects, got {wanted!r}: write 'IMAPCE,CTSNE'.")
         elif plain_name(wanted) in spelled:
             found = [spelled[plain_name(wanted)]]
         else:
             raise InvalidValueError(
-                f"methods must be 'fast', 'all' or names of methods, got {wanted!r}: the methods are "
-                f"{', '.join(METHODS)}."
+                "methods",
+                f"must be 'fast', 'all' or names of methods, got {wanted!r}: the methods are {', '.join(METHODS)}.",
             )
         chosen += [method for method in found if method not in chosen]
     if not chosen:
-        raise InvalidValueError("methods must name at least one method, got none: leave it out to take the fast ones.")
+        raise InvalidValueError(
+            "methods", "must name at least one method, got none: leave it out to take the fast ones."
+        )
     return chosen
 
 

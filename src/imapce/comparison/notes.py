@@ -16,6 +16,7 @@ from imapce.common.words import listing, roughly
 from imapce.comparison import methods
 from imapce.comparison.scores import QUANTILE_BINS, class_labels, is_numeric, stated
 from imapce.comparison.table import Table
+from imapce.errors import Argument, Sentence
 from imapce.priors.effect import explained_away
 from imapce.priors.kinds import Prior
 
@@ -95,4 +96,5 @@ def note_on_slow(priors: list[Prior], n_rows: int, max_rows: int | None) -> list
         return []
     seconds = sum(method.seconds(n_rows, max_rows) for method in slow)
     names = listing(method.title for method in slow)
-    return [f'The fast methods were compared: methods="all" adds {names}, and would take {roughly(seconds)} more.']
+    time = f" adds {names}, and would take {roughly(seconds)} more."
+    return [Sentence("The fast methods were compared: ", Argument("methods", "all"), time)]

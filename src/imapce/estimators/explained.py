@@ -84,9 +84,10 @@ class ExplainedRows(LinearRows):
             return super()._read_labels(labels, n_rows)
         if labels is None:
             raise InvalidValueError(
-                f"labels must be given for the rows of X: the fit was given {names}, whose effect is taken from every "
+                "labels",
+                f"must be given for the rows of X: the fit was given {names}, whose effect is taken from every "
                 "row. Pass labels=..., None for a row whose label is not known; a view fitted with Labels(y, "
-                "erase=True) needs none."
+                "erase=True) needs none.",
             )
         return labels_of_new_rows(labels, self._codes, n_rows)
 

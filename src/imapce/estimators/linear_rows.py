@@ -162,7 +162,9 @@ class LinearRows(TableEstimator):
     def _read_labels(self, labels: Any, n_rows: int | None = None) -> list[ReadLabels] | None:
         """Labels of the rows to place, one for each that takes part; None where none does."""
         if labels is not None:
-            raise InvalidValueError("labels must be None: no labels were known in fit, so none take part in the view.")
+            raise InvalidValueError(
+                "labels", "must be None: no labels were known in fit, so none take part in the view."
+            )
         return None
 
     def _with_labels(self, view: Any, components: Array, labels: Any) -> Any:
@@ -201,9 +203,9 @@ class LinearRows(TableEstimator):
         try:
             rows = as_array(X) if is_dask(X) else np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InvalidTypeError(f"X must hold numbers, one {one_for}; {error}.") from error
+            raise InvalidTypeError("X", f"must hold numbers, one {one_for}; {error}.") from error
         if rows.ndim != 2 or rows.shape[1] != width:
-            raise InvalidValueError(f"X must have {columns} ({width}); got an array of shape {rows.shape}.")
+            raise InvalidValueError("X", f"must have {columns} ({width}); got an array of shape {rows.shape}.")
         return rows
 
     def _axes_of_columns(self, components: Array) -> Array:

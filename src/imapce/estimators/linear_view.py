@@ -45,8 +45,9 @@ class LinearView(LinearRows):
             return form.matrix
         if form.size > MOST_COLUMNS:
             raise InvalidValueError(
-                f"X must have at most {MOST_COLUMNS} columns for {type(self).__name__}, which decomposes a matrix of "
-                f"columns by columns; got {form.size}. Reduce it first, for example with PCA."
+                "X",
+                f"must have at most {MOST_COLUMNS} columns for {type(self).__name__}, which decomposes a matrix of "
+                f"columns by columns; got {form.size}. Reduce it first, for example with PCA.",
             )
         return form @ np.eye(form.size)
 

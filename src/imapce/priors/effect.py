@@ -16,7 +16,7 @@ from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.records import Comparable
 from imapce.priors.labels import LabelCode, ReadLabels
 from imapce.rows.base import Rows
-from imapce.rows.beside import RowsBeside
+from imapce.rows.given import RowsBeside
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,17 @@ from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import as_codes, require_truth, require_weight
 from imapce.common.dask_arrays import require_in_memory
 from imapce.common.words import counted, listing
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.priors.base import UNTITLED, Arrays, Prior, Reads, given_names
 from imapce.priors.labels import LabelCode, ReadLabels
 from imapce.tables.reader import Missing, Reader
 
 # A column with more distinct values than this share of the rows is a measurement, not a label.
 MOST_CLASSES = 0.2
+
+# Of rows or columns that were named: how, and the way out where they are none.
+AS_A_MASK = Phrase("as a mask", "as a mask ")
+LEAVE_OUT_OR = Phrase("leave out or", "pass prior=None or ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +63,14 @@ class Attributes(Prior):
         if isinstance(listed, (str, int, np.integer)) and not isinstance(listed, bool):
             listed = [listed]
         if isinstance(listed, bool) or not isinstance(listed, Iterable):
-            raise InvalidTypeError(f"Attributes(columns) must be names, positions or a mask; got {listed!r}.")
+            raise InvalidTypeError("Attributes(columns)", f"must be names, positions or a mask; got {listed!r}.")
         values = np.asarray(listed)
         if values.ndim == 1 and values.dtype == bool:
             if len(values) != n_features:
                 raise InvalidValueError(
-                    f"Attributes(columns) as a mask must have one entry per column ({n_features}); got {len(values)}."
+                    "Attributes(columns)",
+                    f"as a mask must have one entry per column ({n_features})",
+                    str(len(values)),
                 )
             listed = np.flatnonzero(values).tolist()
         mask = np.zeros(n_features, dtype=bool)
@@ -72,11 +78,11 @@ class Attributes(Prior):
             mask[reader.columns_of(column)] = True
         if not mask.any():
             raise InvalidValueError(
-                "Attributes(columns) is empty, so nothing is known; pass prior=None or name some columns."
+                "Attributes(columns)", Sentence("is empty, so nothing is known; ", LEAVE_OUT_OR, "name some columns.")
             )
         if mask.all():
             raise InvalidValueError(
-                f"Attributes(columns) names all {n_features} columns, so nothing is left to show; leave some out."
+                "Attributes(columns)", f"names all {n_features} columns, so nothing is left to show; leave some out."
             )
         return mask
 
@@ -206,38 +212,43 @@ class Subset(Prior):
         values = np.asarray(self.rows)
         if values.ndim != 1:
             raise InvalidValueError(
-                f"Subset(rows) must be one-dimensional, a mask or positions; got an array of shape {values.shape}."
+                "Subset(rows)", f"must be one-dimensional, a mask or positions; got an array of shape {values.shape}."
             )
         if values.dtype == bool:
             if len(values) != n_rows:
                 raise InvalidValueError(
-                    f"Subset(rows) as a mask must have one entry per row of X ({n_rows}); got {len(values)}."
+                    "Subset(rows)",
+                    Sentence(AS_A_MASK, f"must have one entry per row of X ({n_rows})"),
+                    str(len(values)),
                 )
             mask = values.copy()
         elif np.issubdtype(values.dtype, np.integer) or values.size == 0:
             if len(values) == n_rows > 2 and np.isin(values, (0, 1)).all():
                 raise InvalidValueError(
-                    f"Subset(rows) has {n_rows} entries that are all 0 or 1, which reads as the positions 0 and 1; a "
-                    "mask must be boolean, pass it as .astype(bool)."
+                    "Subset(rows)",
+                    f"has {n_rows} entries that are all 0 or 1, which reads as the positions 0 and 1; a "
+                    "mask must be boolean, pass it as .astype(bool).",
                 )
             outside = values[(values < -n_rows) | (values >= n_rows)]
             if outside.size:
                 raise InvalidValueError(
-                    f"Subset(rows) as positions must lie within the {n_rows} rows of X; got {int(outside[0])}."
+                    "Subset(rows)", f"as positions must lie within the {n_rows} rows of X", str(int(outside[0]))
                 )
             mask = np.zeros(n_rows, dtype=bool)
             mask[values.astype(np.intp)] = True
         else:
             raise InvalidTypeError(
-                f"Subset(rows) must be a boolean mask or integer positions; got values of type {values.dtype}."
+                "Subset(rows)", f"must be a boolean mask or integer positions; got values of type {values.dtype}."
             )
         if not mask.any():
-            raise InvalidValueError("Subset(rows) is empty, so nothing is known; pass prior=None or name some rows.")
+            raise InvalidValueError(
+                "Subset(rows)", Sentence("is empty, so nothing is known; ", LEAVE_OUT_OR, "name some rows.")
+            )
         return mask
 
     def require_same_index(self, X: Any) -> None:
         if getattr(getattr(self.rows, "dtype", None), "kind", None) == "b":
-            _require_same_index(self.rows, X, "Subset(rows) is a mask", "mask")
+            _require_same_index(self.rows, X, "Subset(rows)", "is a mask", "mask")
 
     def class_codes(self, matrix: Array, reader: Reader) -> list[Codes]:
         return [self.row_mask(len(matrix)).astype(np.intp)]
@@ -317,15 +328,16 @@ class Labels(Prior):
         return ReadLabels.read(self.y, n_rows)
 
     def require_same_index(self, X: Any) -> None:
-        _require_same_index(self.y, X, "Labels(y) has labels", "y")
+        _require_same_index(self.y, X, "Labels(y)", "has labels", "y")
 
     def class_codes(self, matrix: Array, reader: Reader) -> list[Codes]:
         n_rows = len(matrix)
         codes = as_codes("Labels(y)", self.read_labels(n_rows).entries, n_rows)
         if codes.max() + 1 > max(2, MOST_CLASSES * n_rows):
             raise InvalidValueError(
-                f"Labels(y) must be classes for this method, and it takes {codes.max() + 1} values in {n_rows} rows; "
-                "cut the numbers into classes."
+                "Labels(y)",
+                f"must be classes for this method, and it takes {codes.max() + 1} values in {n_rows} rows; "
+                "cut the numbers into classes.",
             )
         return [codes]
 
@@ -438,7 +450,7 @@ def labels_of_new_rows(labels: Any, codes: Sequence[LabelCode], n_rows: int | No
     listed = list(labels) if many or (isinstance(labels, (list, tuple)) and len(labels) == count > 1) else [labels]
     if len(listed) != count:
         names = ", ".join(code.title or "labels" for code in codes)
-        raise InvalidValueError(f"labels must be a list of {count}, for {names}; got {len(listed)}.")
+        raise InvalidValueError("labels", f"must be a list of {count}, for {names}; got {len(listed)}.")
     return [
         ReadLabels.of_new_rows(one.y if isinstance(one, Labels) else one, n_rows, numbers=code.names is None)
         for one, code in zip(listed, codes, strict=True)
@@ -489,12 +501,13 @@ def rows_in_python(rows: Any) -> str:
     return f"np.r_[{parts}]"
 
 
-def _require_same_index(values: Any, X: Any, what: str, name: str) -> None:
+def _require_same_index(values: Any, X: Any, argument: str, what: str, name: str) -> None:
     index: Any = getattr(values, "index", None)
     own: Any = getattr(X, "index", None)
     comparable = hasattr(index, "equals") and hasattr(own, "equals")
     if comparable and len(index) == len(own) and not index.equals(own):
         raise InvalidValueError(
+            argument,
             f"{what} with another index than X, so it is not clear which rows it means; reindex it with "
-            f"{name}.reindex(X.index), or pass {name}.to_numpy() to go by position."
+            f"{name}.reindex(X.index), or pass {name}.to_numpy() to go by position.",
         )

@@ -22,7 +22,7 @@ from imapce.priors.kinds import Prior, without_rows
 from imapce.priors.labels import LabelTerm
 from imapce.priors.terms import Known, PriorTerms, Told
 from imapce.rows.base import Rows
-from imapce.rows.beside import RowsBeside
+from imapce.rows.given import RowsBeside
 from imapce.rows.moment_tensor import MomentTensorRows, moment_tensor_pays
 from imapce.rows.open import open_rows
 from imapce.rows.outliers import outlying_rows, set_aside
@@ -37,9 +37,10 @@ class FlatRowsError(InvalidValueError):
     @classmethod
     def of_views(cls, n_components: int) -> FlatRowsError:
         return cls(
-            f"X must vary in at least n_components={n_components} directions among the rows to explore, and "
+            "X",
+            f"must vary in at least n_components={n_components} directions among the rows to explore, and "
             "it does not: columns repeat each other (or what is erased), rows are too few, or a few lie so far out "
-            'that nothing varies beside them (outliers="trim" sets these aside); lower n_components or add data.'
+            'that nothing varies beside them (outliers="trim" sets these aside); lower n_components or add data.',
         )
 
 
@@ -132,8 +133,9 @@ class Problem:
         if inside.n_erased and inside.size < self.n_components:
             kind = "Labels(y" if self.Y.erased_columns is None else "Attributes(columns"
             raise InvalidValueError(
-                f"{kind}, erase=True) leaves {inside.size} of {int(self.X.informative.sum())} directions, and a view "
-                f"needs n_components={self.n_components}; erase fewer columns or classes, or lower n_components."
+                f"{kind}, erase=True)",
+                f"leaves {inside.size} of {int(self.X.informative.sum())} directions, and a view "
+                f"needs n_components={self.n_components}; erase fewer columns or classes, or lower n_components.",
             )
         return inside
 
@@ -283,7 +285,7 @@ def require_shape(shape: tuple[int, ...], n_components: int) -> None:
             f"{n_features} feature(s)."
         )
     if n_rows <= n_components:
-        raise InvalidValueError(f"X must have more rows than n_components={n_components}; got {n_rows} sample(s).")
+        raise InvalidValueError("X", f"must have more rows than n_components={n_components}; got {n_rows} sample(s).")
 
 
 def standardized_data(rows: Rows, reader: Reader, *, n_components: int, standardize: bool = True) -> StandardizedRows:
@@ -293,8 +295,9 @@ def standardized_data(rows: Rows, reader: Reader, *, n_components: int, standard
     _require_range(X, reader, "X")
     if int(X.informative.sum()) < n_components:
         raise InvalidValueError(
-            f"X must have at least n_components={n_components} columns that vary; got "
-            f"{int(X.informative.sum())}, the others are constant (or below 1e-150, where squares vanish)."
+            "X",
+            f"must have at least n_components={n_components} columns that vary; got "
+            f"{int(X.informative.sum())}, the others are constant (or below 1e-150, where squares vanish).",
         )
     return X
 
@@ -305,8 +308,9 @@ def _require_range(rows: StandardizedRows, reader: Reader, argument: str) -> Non
         too_large = ~(np.abs(rows.mean) + rows.scale < 1e75) | ~np.isfinite(rows.variance)
     if too_large.any():
         raise InvalidValueError(
-            f"{argument} must have values below about 1e75, or their squares overflow; "
-            f"column {listed(reader.names, too_large)} has larger ones. Rescale it."
+            argument,
+            f"must have values below about 1e75, or their squares overflow; "
+            f"column {listed(reader.names, too_large)} has larger ones. Rescale it.",
         )
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imapce.common.words import listing
+from imapce.errors import Phrase, Sentence, Words
 from imapce.tables.encoding import Category, Kind
 
 Unknown = Literal["error", "ignore"]
@@ -24,23 +25,22 @@ Unknown = Literal["error", "ignore"]
 MOST_TEXT_VALUES = 50
 MISSING, UNKNOWN = -1, -2
 NO_YES = ("no", "yes")
-MIXED_TYPES = ("has categories of more than one type", "make them text")
+MAKE_TEXT = Phrase("drop column", " (make them text)")
+MIXED_TYPES = ("has categories of more than one type", MAKE_TEXT)
+OR_DROP = Phrase("or drop column", ", or drop it")
 _CATEGORIES = (nw.String, nw.Categorical, nw.Enum)
 
 
 class UnusableColumn(Exception):
     """Why a column cannot become numbers, and what to do with it.
 
-    >>> str(UnusableColumn("is constant", "drop it"))
+    >>> UnusableColumn("is constant", Phrase("drop column", " (drop it)")).sentence
     'is constant (drop it)'
     """
 
-    def __init__(self, reason: str, way_out: str):
+    def __init__(self, reason: str, way_out: Words):
         super().__init__(reason, way_out)
-        self.reason, self.way_out = reason, way_out
-
-    def __str__(self) -> str:
-        return f"{self.reason} ({self.way_out})"
+        self.reason, self.sentence = reason, Sentence(reason, way_out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +94,12 @@ def kind_of(series: nw.Series[Any]) -> Kind:
     if dtype in _CATEGORIES:
         return "category"
     if dtype.is_temporal():
-        way_out = "take a number out of it, for example the year or the seconds since a start"
+        number = "take a number out of it, for example the year or the seconds since a start"
+        way_out = Sentence(" (", Phrase("number of a date", number), ")")
     elif dtype.is_nested():
-        way_out = "spread it over columns of its own, or drop it"
+        way_out = Sentence(" (spread it over columns of its own", OR_DROP, ")")
     else:
-        way_out = "convert it to a number, boolean or categorical type, or drop it"
+        way_out = Sentence(" (convert it to a number, boolean or categorical type", OR_DROP, ")")
     raise UnusableColumn(f"is {type_name(series)}", way_out)
 
 
@@ -128,10 +129,10 @@ def read_numbers(series: nw.Series[Any], kind: Kind = "number") -> NDArray[Any]:
         if series.null_count() == len(series):
             # A single new row with a missing value is a column of nulls, whose type says nothing.
             return np.full(len(series), np.nan)
-        raise UnusableColumn(f"was learned as a {kind} and is now {type_name(series)}", "convert it")
+        raise UnusableColumn(f"was learned as a {kind} and is now {type_name(series)}", " (convert it)")
     values = numbers(series)
     if kind == "boolean" and dtype != nw.Boolean and not np.isin(values[~np.isnan(values)], (0, 1)).all():
-        raise UnusableColumn("was learned as a boolean and now has numbers other than 0 and 1", "convert it")
+        raise UnusableColumn("was learned as a boolean and now has numbers other than 0 and 1", " (convert it)")
     return values
 
 
@@ -149,7 +150,7 @@ def read_codes(
     if not (dtype.is_numeric() or dtype == nw.Boolean or dtype in _CATEGORIES):
         if series.null_count() == len(series):
             return np.full(len(series), MISSING), []
-        raise UnusableColumn(f"was learned as a category and is now {type_name(series)}", "convert it")
+        raise UnusableColumn(f"was learned as a category and is now {type_name(series)}", " (convert it)")
     array = as_arrow_values(series)
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
@@ -163,7 +164,11 @@ def read_codes(
     if strange and unknown == "error":
         raise UnusableColumn(
             f"has the unknown category {listing(map(repr, strange), 10)}",
-            f"it was learned with {listing(map(repr, categories), 10)}; drop those rows or learn again",
+            Sentence(
+                f" (it was learned with {listing(map(repr, categories), 10)}; ",
+                Phrase("unknown category", "drop those rows or learn again"),
+                ")",
+            ),
         )
     return codes, strange
 

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from imapce.common.words import counted, listing
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.tables.columns import MISSING, Unknown, UnusableColumn, read_codes, read_numbers
 from imapce.tables.encoding import Encoding
 from imapce.tables.learn import Missing, Summary, encoding_of, refuse_columns
@@ -51,7 +51,7 @@ def is_table(X: Any) -> bool:
     (True, False)
     """
     if nw.dependencies.is_polars_lazyframe(X):
-        raise InvalidTypeError(f"X must be {_ONE_OF}, got a polars LazyFrame: pass X.collect() instead.")
+        raise InvalidTypeError("X", f"must be {_ONE_OF}, got a polars LazyFrame: pass X.collect() instead.")
     return bool(
         isinstance(X, LearnedTable)
         or nw.dependencies.is_pandas_dataframe(X)
@@ -67,14 +67,15 @@ def column_names(X: Any, name: str = "X") -> list[str]:
     ['a', 'b']
     """
     if not is_table(X):
-        raise InvalidTypeError(f"{name} must be {_ONE_OF}, got {type(X).__name__}: convert it to one of these.")
+        raise InvalidTypeError(name, f"must be {_ONE_OF}, got {type(X).__name__}: convert it to one of these.")
     X = native_table(X)
     labels = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
     names = [str(label) for label in labels]
     if repeats := [label for label, count in Counter(names).items() if count > 1]:
         raise InvalidValueError(
-            f"{name} must have a different name for each column, got {listing(map(repr, repeats))} more than "
-            "once: rename or drop the repeats."
+            name,
+            f"must have a different name for each column, got {listing(map(repr, repeats))} more than "
+            "once: rename or drop the repeats.",
         )
     return names
 
@@ -190,13 +191,14 @@ def encode(
     ):
         if value not in choices:
             raise InvalidValueError(
-                f"{argument} must be {choices[0]!r} or {choices[1]!r}, got {value!r}: pass one of the two."
+                argument, f"must be {choices[0]!r} or {choices[1]!r}, got {value!r}: pass one of the two."
             )
     names, rows = column_names(X, name), len(X)
     if not names or rows == 0:
         raise InvalidValueError(
-            f"{name} must have at least one column and one row, got {counted(rows, 'row')} and "
-            f"{counted(len(names), 'column')}: check the step that made it."
+            name,
+            f"must have at least one column and one row, got {counted(rows, 'row')} and "
+            f"{counted(len(names), 'column')}: check the step that made it.",
         )
     if encoding is None:
         learned = X if isinstance(X, LearnedTable) else LearnedTable.learn(X, name)
@@ -234,7 +236,7 @@ def fill_matrix(
     columns = [column_at(X, place) for place in places]
     small = set(encoding.kinds) == {"number"} and all(series.dtype == nw.Float32 for series in columns)
     matrix = np.zeros((len(X), len(encoding.feature_names)), dtype=np.float32 if small else np.float64)
-    refused: dict[str, str] = {}
+    refused: dict[str, UnusableColumn] = {}
     strangers: list[str] = []
     start = 0
     for column, kind, categories, series in zip(
@@ -252,13 +254,15 @@ def fill_matrix(
             else:
                 matrix[:, start] = read_numbers(series, kind)
         except UnusableColumn as problem:
-            refused[column] = str(problem)
+            refused[column] = problem
         start += len(categories) or 1
     refuse_columns(refused, name)
     if strangers:
         warnings.warn(
-            f"{name} has categories that were not learned, and 0 stands in every column of theirs: "
-            f"{listing(strangers)}.",
+            Sentence(
+                Argument(name),
+                f" has categories that were not learned, and 0 stands in every column of theirs: {listing(strangers)}.",
+            ),
             stacklevel=3,
         )
     return matrix
@@ -303,8 +307,16 @@ def _matched(names: list[str], encoding: Encoding, extra: str, name: str) -> lis
         faults = [f"lacks {listing(map(repr, absent))}"] if absent else []
         faults += [f"has the extra {listing(map(repr, unknown))}"] if unknown else []
         raise InvalidValueError(
-            f"{name} must have the columns that the encoding was learned from, and it {' and '.join(faults)}"
-            ': add what is missing and drop the rest, or pass extra="ignore" for extra columns.'
+            name,
+            Sentence(
+                "must have ",
+                Phrase("learned columns", "the columns that the encoding was learned from"),
+                f", and it {' and '.join(faults)}",
+            ),
+            way_out=Sentence(
+                "add what is missing",
+                Phrase("extra columns", ' and drop the rest, or pass extra="ignore" for extra columns'),
+            ),
         )
     return [place[column] for column in encoding.columns]
 

@@ -24,8 +24,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imapce.common.words import listing
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidValueError, Phrase, Sentence, Words
 from imapce.tables.columns import (
+    MAKE_TEXT,
     MIXED_TYPES,
     UnusableColumn,
     as_arrow_values,
@@ -160,7 +161,7 @@ class Summary:
         pairs = [(value, count) for value, count in both if value is not None and value == value]
         types = {type(value) for value, _ in pairs}
         if len(types) > 1 or not types <= set(CATEGORY_TYPES):
-            raise UnusableColumn(f"has categories of type {type_name(series)}", "make them text")
+            raise UnusableColumn(f"has categories of type {type_name(series)}", MAKE_TEXT)
         self.n_missing[place] = len(series) - sum(count for _, count in pairs)
         self.categories[place] = Categories(dict(pairs), is_text, len(pairs))
 
@@ -186,7 +187,7 @@ class Summary:
             if None not in kinds and kinds[0] != kinds[1]:
                 here, there = sorted(map(str, kinds))
                 joined.refused[place] = UnusableColumn(
-                    f"is a {here} in one part and a {there} in another", "convert it"
+                    f"is a {here} in one part and a {there} in another", " (convert it)"
                 )
         return joined
 
@@ -219,34 +220,36 @@ class Summary:
         if place in self.refused:
             return self.refused[place]
         if self.n_missing[place] == self.n_rows:
-            return UnusableColumn("has only missing values", "drop it")
+            return UnusableColumn("has only missing values", Phrase("drop column", " (drop it)"))
         found = self.categories.get(place)
         if found is None or not found.is_text or not is_free_text(found.n_values, self.n_rows):
             return None
         values = f"{found.n_values} distinct values{' or more' if found.at_least else ''} in {self.n_rows} rows"
-        return UnusableColumn(f"is free text with {values}", "drop it, or make it categorical")
+        way_out = Phrase("drop column", " (drop it, or make it categorical)")
+        return UnusableColumn(f"is free text with {values}", way_out)
 
     def require_usable(self, name: str = "X") -> None:
         """Refuse columns that cannot become numbers, all of them in one sentence."""
         problems = ((column, self.problem(place)) for place, column in enumerate(self.names))
-        refuse_columns({column: str(problem) for column, problem in problems if problem is not None}, name)
+        refuse_columns({column: problem for column, problem in problems if problem is not None}, name)
 
     def require_finite(self, name: str = "X") -> None:
         """Refuse infinite values."""
         if self.n_infinite.any():
             endless = {column: count for column, count in zip(self.names, self.n_infinite, strict=True) if count}
+            way_out = Phrase("drop or clip", "drop those rows or clip the values")
             raise InvalidValueError(
-                f"{name} must hold finite values, and inf or -inf is in it ({_listed(endless)}): drop those rows or "
-                "clip the values."
+                name, f"must hold finite values, and inf or -inf is in it ({_listed(endless)})", way_out=way_out
             )
 
     def require_whole(self, name: str = "X", *, can_be_filled: bool = True) -> None:
         """Refuse missing values."""
         if self.n_missing.any():
-            fill = ', or fill them with missing="mean"' if can_be_filled else ""
+            way_out: Words = "drop those rows or columns"
+            if can_be_filled:
+                way_out = Phrase("drop or fill", f'{way_out}, or fill them with missing="mean"')
             raise InvalidValueError(
-                f"{name} must not hold missing values (NaN), and {_listed(self.gaps)}: drop those rows or "
-                f"columns{fill}."
+                name, f"must not hold missing values (NaN), and {_listed(self.gaps)}", way_out=way_out
             )
 
 
@@ -266,8 +269,9 @@ def encoding_of(summary: Summary, *, missing: Missing = "error", name: str = "X"
     encoding = Encoding(summary.names, kinds, categories, fill=tuple(fill), gaps=tuple(summary.gaps))
     if repeats := [feature for feature, count in Counter(encoding.feature_names).items() if count > 1]:
         raise InvalidValueError(
-            f"{name} must give each encoded column a name of its own, got {listing(map(repr, repeats))} "
-            "twice, as a column and as column=category: rename one of the columns."
+            name,
+            f"must give each encoded column a name of its own, got {listing(map(repr, repeats))} "
+            "twice, as a column and as column=category: rename one of the columns.",
         )
     summary.require_finite(name)
     if missing == "error":
@@ -275,14 +279,14 @@ def encoding_of(summary: Summary, *, missing: Missing = "error", name: str = "X"
     return encoding
 
 
-def refuse_columns(reasons: Mapping[str, str], name: str) -> None:
+def refuse_columns(problems: Mapping[str, UnusableColumn], name: str) -> None:
     """Raise one sentence that names every refused column; nothing where there is none.
 
     >>> refuse_columns({}, "X")
     """
-    if reasons:
-        refused = listing(f"{column!r} {reason}" for column, reason in reasons.items())
-        raise InvalidValueError(f"{name} must have columns that can become numbers, but {refused}.")
+    if problems:
+        refused = listing(Sentence(f"{column!r} ", problem.sentence) for column, problem in problems.items())
+        raise InvalidValueError(name, Sentence("must have columns that can become numbers, but ", refused))
 
 
 def _listed(counts: Mapping[str, int]) -> str:
