@@ -29,11 +29,10 @@ from imapce.common.settings import SETTINGS, Settings
 from imapce.common.threads import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
-from imapce.search.closed_form import contrastive_axes
 from imapce.search.objective import Objective, paper_mu, reconstruction_error
+from imapce.search.race import sketch
 from imapce.search.solution import Optimum, Solution, Trace
-from imapce.search.starts import starting_frames
-from imapce.search.together import sketched
+from imapce.search.starts import contrastive_axes, starting_frames
 
 # Tangent dimensions up to which Newton's method brings a view to its last digits sooner than L-BFGS: breast cancer (56)
 # in 8 ms, not 200; digits (124) in 50 ms, not 25.
@@ -256,7 +255,7 @@ class PathSearch:
         if not curved:
             return walked
         with one_thread() if self.domain.Z.rows.folded else threads_for(self.domain.Z.n_rows, self.domain.Z.n_features):
-            found, trace = sketched(
+            found, trace = sketch(
                 curved,
                 self._starts(alpha),
                 tol=max(self.tol, self.choice.sketch),

@@ -22,11 +22,9 @@ from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.rows.given import RowsGiven
-from imapce.rows.ordering import key_directions, order_of_points
-from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.standardized import QuadraticForm, StandardizedRows, key_directions, order_of_points
 from imapce.rows.subspace import Subspace
-from imapce.search.closed_form import leading_eigenvectors
-from imapce.search.starts import WHITENED_AXES
+from imapce.search.starts import WHITENED_AXES, leading_eigenvectors
 from imapce.search.stiefel import with_fixed_signs
 
 DEFAULT = SETTINGS.clusters

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.arrays import Array, Mask
-from imapce.common.cards import array_module, on_host
+from imapce.common.gpu_arrays import array_module, on_host
 from imapce.common.samples import seeded_sample
 from imapce.common.settings import SETTINGS, OutlierSettings
 from imapce.rows.base import Rows
