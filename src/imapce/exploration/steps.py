@@ -27,8 +27,8 @@ from imapce.exploration.placing import explained_by, placed
 from imapce.exploration.record import Feature
 from imapce.exploration.refinement import AXES, REFINED_ROWS, numbered, refined
 from imapce.exploration.shown import ShownStep, clusters_of_view
+from imapce.priors.base import Prior
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Prior
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.search.solution import Optimum, Progress
