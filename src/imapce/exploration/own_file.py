@@ -111,7 +111,7 @@ _written_here: dict[Path, str] = {}
 def claim(path: str | os.PathLike[str], place: Path) -> FileLock:
     """The lock on `place`, or one sentence that names who has it and the file as the user called it."""
     try:
-        return FileLock.of(place)
+        return FileLock(place)
     except HeldElsewhereError as problem:
         raise InvalidValueError(
             "path",
