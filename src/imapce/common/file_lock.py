@@ -1,7 +1,7 @@
 """One process at a time writes a file: whoever holds it is named to the next, and a dead holder holds nothing.
 
-The lock is that of the library `filelock`, on a small file beside the one it guards, since that one is replaced at every
-write. The system drops it with the process, however it ends, so a lock file that was left behind by a kill is nobody's.
+The lock is that of the library `filelock`, on a small file beside the one it guards, since that one is replaced at
+every write. The system drops it with the process, however it ends, so a lock file left behind by a kill is nobody's.
 """
 
 from __future__ import annotations
@@ -14,26 +14,14 @@ from pathlib import Path
 
 import filelock
 
-from imapce.errors import InvalidValueError
-
-
-class HeldElsewhereError(InvalidValueError):
-    """Another process writes this file; `holder` says which, in words."""
-
-    def __init__(self, path: str | os.PathLike[str], holder: str) -> None:
-        super().__init__(
-            "path",
-            f"must be a file that no other process writes, and {str(path)!r} is being written by {holder}",
-            way_out="end that process, or choose another file",
-        )
-        self.holder = holder
+from imapce.errors import InvalidValueError, Phrase
 
 
 class FileLock:
-    """The right of this process to write `path`, held until the last of those who asked for it is gone.
+    """The right of this process to write a session at `place`, held until the last of those who asked for it is gone.
 
-    Those of one process share it; which of them may write is for them to settle. Where the folder cannot be written or
-    its disk knows no locks, nothing is held and nothing is refused.
+    `path` is what the user calls the file. Those of one process share the right; which of them may write is for them to
+    settle. Where the folder cannot be written or its disk knows no locks, nothing is held and nothing is refused.
 
     >>> lock = FileLock("session.imapce")
     >>> lock.holds, sorted(entry.name for entry in Path().iterdir())
@@ -43,8 +31,8 @@ class FileLock:
     []
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        place = Path(path).resolve()
+    def __init__(self, place: str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> None:
+        place = Path(place).resolve()
         beside = place.with_name(f".{place.name}.lock")
         # Whoever drops the last hold may be another thread than took it.
         self._lock = filelock.FileLock(beside, thread_local=False, is_singleton=True, fallback_to_soft=False)
@@ -53,7 +41,14 @@ class FileLock:
             self._lock.acquire(timeout=0.1, poll_interval=0.02)
         except OSError as problem:
             if isinstance(problem, filelock.Timeout) and beside.exists():
-                raise HeldElsewhereError(path, _holder(beside)) from None
+                raise InvalidValueError(
+                    "path",
+                    f"must be a session that no other process writes, and {str(path or place)!r} is being written by "
+                    f"{_holder(beside)}",
+                    way_out=Phrase(
+                        "held session", "end that process, choose another file, or only read it with autosave=False"
+                    ),
+                ) from None
             # Whoever cannot write beside the file cannot write the file either, and is told so when it is tried.
             return
         weakref.finalize(self, _let_go, self._lock, beside)
