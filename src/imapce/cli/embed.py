@@ -140,8 +140,8 @@ def embed(
     print_model(console, model)
     print_written(console, written)
     rows, columns = prepared.features.shape
-    told = {"rows": rows, "features": columns, "known": prepared.words, "model": model_facts(model)}
-    show.result(command="embed", **told, written=written)
+    result = {"rows": rows, "features": columns, "known": prepared.words, "model": model_facts(model)}
+    show.result(command="embed", **result, written=written)
 
 
 def _table_facts(model: IMAPCE, prepared: Prepared) -> dict[str, str]:

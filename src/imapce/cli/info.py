@@ -44,12 +44,12 @@ def _tell_model(file: str, show: ShowOptions) -> None:
     facts = model_facts(fitted)
     columns = "no names, by position" if facts["columns"] is None else listing(facts["columns"], 10)
     console = show.console()
-    told = {
+    lines = {
         "format version": str(facts["format_version"]),
         "features": f"{facts['n_features']:,} ({columns})",
         "parameters": _named_values(facts["parameters"]),
     }
-    console.print(facts_table(told | fit_facts(fitted)))
+    console.print(facts_table(lines | fit_facts(fitted)))
     print_model(console, fitted)
     show.result(command="info", kind="model", **facts)
 

@@ -274,9 +274,9 @@ def print_model(console: Console, model: IMAPCE) -> None:
     for name in ("mu", "objective", "kurtosis", "starts", *([] if by is None else [COMPARED[by]])):
         optima.add_column(name, justify="right", no_wrap=True)
     for optimum in rest[:MOST_OPTIMA]:
-        told = [] if by is None else [f"{getattr(optimum, by):.3f}"]
+        compared = [] if by is None else [f"{getattr(optimum, by):.3f}"]
         numbers = (f"{optimum.mu:.4g}", f"{optimum.objective:.8g}", f"{optimum.kurtosis:.4f}", str(optimum.starts))
-        optima.add_row(*numbers, *told)
+        optima.add_row(*numbers, *compared)
     console.print(optima)
     if len(rest) > MOST_OPTIMA:
         console.print(f"and {len(rest) - MOST_OPTIMA} more")

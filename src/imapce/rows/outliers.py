@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from imapce.common.arrays import Array, Mask
 from imapce.common.gpu_arrays import array_module, on_host
-from imapce.common.samples import seeded_sample
 from imapce.common.settings import SETTINGS, OutlierSettings
+from imapce.common.streams import seeded_sample
 from imapce.rows.base import Rows
 
 # What is farther out than so many units is not squared.

@@ -16,7 +16,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from imapce.common.samples import seeded_sample
+from imapce.common.streams import seeded_sample
 from imapce.rows.base import Array, Mask, Places, Rows
 
 SMALLEST_SPREAD = 1e-150

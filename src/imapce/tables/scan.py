@@ -27,11 +27,9 @@ import pyarrow.csv
 import pyarrow.dataset
 from numpy.typing import NDArray
 
-from imapce.common.memory import size_in_words
-from imapce.common.samples import seeded_sample
-from imapce.common.streams import Array, Places, Portion, Stream, in_order
+from imapce.common.streams import Array, Places, Portion, Stream, in_order, seeded_sample
 from imapce.common.watch import Tell
-from imapce.common.words import close_matches, counted, listing, roughly
+from imapce.common.words import close_matches, counted, listing, roughly, size_in_words
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Unknown, UnusableColumn, kind_of
 from imapce.tables.dialect import Dialect
