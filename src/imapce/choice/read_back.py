@@ -20,6 +20,7 @@ from scipy.spatial import cKDTree
 
 from imapce.choice.seen import VOTERS, jittered
 from imapce.clusters.partition import Candidate
+from imapce.common.checks import MOST_CLASSES_OF_NUMBERS
 from imapce.common.words import listing
 from imapce.errors import Phrase, Sentence
 from imapce.priors.effect import explained_away
@@ -29,7 +30,6 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-MOST_CLASSES = 20
 READ_ROWS = 8_000  # of fewer, the rare classes of a category are noise
 FEWEST_ROWS = 4
 # The phrase of `stop_reason_` on the known, which some tell in a place of its own.
@@ -117,7 +117,7 @@ class KnownReader:
         self.known = known
         classes = np.unique(known.round(9), axis=0, return_inverse=True)[1].ravel()
         self.n_classes = int(classes.max()) + 1
-        self.classes: Ints | None = classes if self.n_classes <= MOST_CLASSES else None
+        self.classes: Ints | None = classes if self.n_classes <= MOST_CLASSES_OF_NUMBERS else None
 
     @property
     def chance(self) -> float:
