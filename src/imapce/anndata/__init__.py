@@ -14,7 +14,7 @@ from imapce.anndata.corrected import correct
 from imapce.anndata.names import known
 from imapce.anndata.views import embed
 from imapce.errors import needs
-from imapce.tables.annotated import EXTRA, features
+from imapce.tables.named import EXTRA, features
 
 with needs("imapce.anndata", EXTRA):
     import anndata  # noqa: F401 - absolute: the library, not this room

@@ -10,7 +10,7 @@ from imapce.anndata.names import known
 from imapce.anndata.views import chosen_matrix, require_key, require_parameters, set_ones
 from imapce.errors import InvalidTypeError
 from imapce.estimators.given import Given
-from imapce.tables.annotated import features
+from imapce.tables.named import features
 
 
 def correct(

@@ -9,7 +9,7 @@ from typing import Any
 
 from imapce.common.whole_files import whole_file
 from imapce.errors import ImapceError, InvalidValueError, needs
-from imapce.tables.annotated import EXTRA
+from imapce.tables.named import EXTRA
 
 
 @contextmanager

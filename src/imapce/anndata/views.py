@@ -12,7 +12,7 @@ from imapce.common.words import listing
 from imapce.errors import InvalidTypeError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import plain_parameters
-from imapce.tables.annotated import features
+from imapce.tables.named import features
 
 
 def embed(

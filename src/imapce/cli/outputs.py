@@ -26,9 +26,9 @@ from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.view_file import beside
 from imapce.exploration.session import Exploration
-from imapce.tables.annotated import h5ad_target, is_h5ad
 from imapce.tables.encode import column_names
 from imapce.tables.files import STREAM, table_target, write_table
+from imapce.tables.named import h5ad_target, is_h5ad
 
 COMPARISON_FILES = (
     "comparison.png",

@@ -27,9 +27,10 @@ from imapce.common.watch import Tell, Watch
 from imapce.common.words import axis_names, counted
 from imapce.comparison.methods import METHODS, SECONDS_OF_SCORES, Method, chosen_methods, plain_name
 from imapce.comparison.notes import note_on_slow, notes_on, remarks_on_known
-from imapce.comparison.scores import SCORES, class_labels, is_numeric, view_scores
+from imapce.comparison.scores import SCORES, class_labels, view_scores
 from imapce.comparison.table import Table
 from imapce.errors import ImapceError, InvalidValueError
+from imapce.metrics.readback import is_measurement
 from imapce.priors.base import Prior
 from imapce.priors.kinds import as_list
 
@@ -288,7 +289,7 @@ def _known_columns(table: Table, priors: list[Prior]) -> dict[str, NDArray[Any]]
                 columns[name] = classes[values.argmax(axis=1)].astype(str)
             else:
                 column = values[:, 0]
-                columns[str(names[places[0]])] = column if is_numeric(column) else _as_text(column)
+                columns[str(names[places[0]])] = column if is_measurement(column) else _as_text(column)
     columns = {name: column.astype(str) if _is_whole_text(column) else column for name, column in columns.items()}
     if len(columns) > 1 and all(column.dtype.kind == "U" for column in columns.values()):
         combined = np.array([" · ".join(row) for row in zip(*columns.values(), strict=True)])

@@ -14,9 +14,10 @@ from imapce.common.arrays import Codes, Mask
 from imapce.common.checks import as_codes
 from imapce.common.words import listing, roughly
 from imapce.comparison import methods
-from imapce.comparison.scores import QUANTILE_BINS, class_labels, is_numeric, stated
+from imapce.comparison.scores import QUANTILE_BINS, class_labels, stated
 from imapce.comparison.table import Table
 from imapce.errors import Argument, Sentence
+from imapce.metrics.readback import is_measurement
 from imapce.priors.base import Prior
 from imapce.priors.effect import explained_away
 
@@ -32,7 +33,7 @@ def notes_on(
 ) -> list[str]:
     """How the scores of this comparison were made, one sentence each."""
     notes = []
-    numeric = [name for name, column in known.items() if is_numeric(column)]
+    numeric = [name for name, column in known.items() if is_measurement(column)]
     if not known:
         why = "a background table has no class for the rows of X" if priors else "no prior was given"
         notes.append(f"Scores of what is known are empty: {why}.")
@@ -43,7 +44,7 @@ def notes_on(
     if numeric:
         many = ", ".join(numeric[:5]) + (", ..." if len(numeric) > 5 else "")
         notes.append(f"Measurements ({many}): NLS on 10 quantile bins, read back as R², whose chance is 0.")
-    classes = (column[scored][stated(column[scored])] for column in known.values() if not is_numeric(column))
+    classes = (column[scored][stated(column[scored])] for column in known.values() if not is_measurement(column))
     bins = [len(scored) // QUANTILE_BINS] if numeric else []
     if min([*(np.bincount(as_codes("known", column, None)).min() for column in classes), *bins], default=101) <= 100:
         notes.append(
