@@ -277,7 +277,6 @@ class Looking(Results):
                 seen,
                 min_cluster_size=self.min_cluster_size,
                 max_clusters=self.max_clusters,
-                clusterer="dpgmm" if self.clusterer == "auto" else self.clusterer,
                 refine=self.refine,
                 watch=watch,
             )
