@@ -75,13 +75,7 @@ class StructureTest:
         return (1 + reached) / (DRAWS + 1)
 
     def of_step(self, Z: StandardizedRows, basis: Array, watch: Watch = UNWATCHED) -> float:
-        """p of the rows that a fitted model was to pull apart, or of a sample of them, in the axes it left.
-
-        >>> from imapce.rows.dense import DenseRows
-        >>> rows = StandardizedRows(DenseRows(np.random.default_rng(0).normal(size=(300, 4))))
-        >>> StructureTest(0).of_step(rows, np.eye(4)) > 0.05
-        True
-        """
+        """p of the rows that a fitted model was to pull apart, or of a sample of them, in the axes it left."""
         sample: NDArray[np.bool_] | None = None
         if Z.n_rows > TESTED_ROWS:
             sample = np.zeros(Z.n_rows, dtype=bool)
@@ -99,12 +93,7 @@ class StructureTest:
 
 
 def clearest_cut(whitened: Array) -> float:
-    """T of whitened rows (n, q).
-
-    >>> halves = np.repeat([[-1.0], [1.0]], 50, axis=0) + 0.01 * np.random.default_rng(0).standard_normal((100, 1))
-    >>> clearest_cut(halves) > 0.9
-    True
-    """
+    """T of whitened rows (n, q)."""
     rows = _with_gaussian_radii(whitened)
     projections = np.sort(rows @ _directions(rows), axis=0)
     gaussian = _gaussian_shares(len(rows))
