@@ -32,9 +32,9 @@ from imapce.common.settings import SETTINGS, Settings
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import listing
 from imapce.errors import InvalidValueError, Phrase, Sentence
-from imapce.estimators.linear_view import LinearView
+from imapce.estimators.linear import LinearView
 from imapce.estimators.stability import HalvedFits
-from imapce.priors.kinds import Prior
+from imapce.priors.base import Prior
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows

@@ -43,7 +43,8 @@ from imapce.exploration.shown import ShownExploration
 from imapce.exploration.steps import Look, Step
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.verdict import require_clusters_as_asked, require_granularity, require_number_of_clusters
-from imapce.priors.kinds import Prior, Subset, as_list
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Subset, as_list
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows

@@ -33,8 +33,8 @@ from imapce.exploration.clustering import (
 from imapce.exploration.placing import explained_by, placed
 from imapce.exploration.record import Feature
 from imapce.exploration.shown import ShownStep, clusters_of_view
+from imapce.priors.base import Prior
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Prior
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.search.solution import Optimum, Progress
