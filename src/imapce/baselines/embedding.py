@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from imapce.common.arrays import Array, Codes
+from imapce.common.arrays import Array, Codes, require_in_memory
 from imapce.common.checks import random_generator
-from imapce.common.dask_arrays import require_in_memory
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import TableEstimator
 from imapce.priors.kinds import prior_codes

@@ -8,8 +8,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from imapce.common.arrays import Array, Codes
-from imapce.common.dask_arrays import require_in_memory
+from imapce.common.arrays import Array, Codes, require_in_memory
 from imapce.rows.standardized import column_scales
 from imapce.tables.encode import is_table, native_table
 from imapce.tables.named import NamedMatrix

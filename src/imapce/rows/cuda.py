@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.gpu_arrays import cupy_module, on_host
+from imapce.common.arrays import Array, Codes, Mask, cupy_module, on_host
 from imapce.common.streams import Stream
 from imapce.errors import InvalidValueError
 from imapce.rows.base import Moments, Quartic, Rows

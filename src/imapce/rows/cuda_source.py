@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.gpu_arrays import is_on_card
+from imapce.common.arrays import Array, Codes, Mask, is_on_card
 from imapce.common.streams import Portion, Stream, in_order, mask_within
 from imapce.rows.base import Moments, scatter_is_affordable
 

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.gpu_arrays import array_module, on_host
+from imapce.common.arrays import Array, Codes, Mask, array_module, on_host
 from imapce.rows.base import Moments, Quartic, Rows
 from imapce.rows.standardized import SMALLEST_SPREAD
 

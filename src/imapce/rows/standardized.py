@@ -16,8 +16,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.samples import seeded_sample
+from imapce.common.arrays import Array, Codes, Mask, seeded_sample
 from imapce.rows.base import Rows
 
 SMALLEST_SPREAD = 1e-150

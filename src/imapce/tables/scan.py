@@ -27,8 +27,8 @@ import pyarrow.csv
 import pyarrow.dataset
 from numpy.typing import NDArray
 
+from imapce.common.arrays import seeded_sample
 from imapce.common.memory import size_in_words
-from imapce.common.samples import seeded_sample
 from imapce.common.streams import Array, Places, Portion, Stream, in_order
 from imapce.common.watch import Tell
 from imapce.common.words import close_matches, counted, listing, roughly
