@@ -17,9 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from imapce.common.arrays import Array, Codes
+from imapce.common.arrays import Array, Codes, require_in_memory
 from imapce.common.checks import as_codes, random_generator, require_count, require_number
-from imapce.common.dask_arrays import require_in_memory
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
 from imapce.estimators.base import TableEstimator
 from imapce.priors.kinds import as_list, is_prior, prior_codes

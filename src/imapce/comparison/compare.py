@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.choice.read_back import told_by
-from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, as_labels, as_matrix, is_whole, random_generator
-from imapce.common.dask_arrays import require_in_memory
 from imapce.common.watch import Tell, Watch
 from imapce.common.words import axis_names, counted, listing, roughly
 from imapce.comparison.methods import METHODS, SECONDS_OF_SCORES, Method, chosen_methods, plain_name

@@ -14,9 +14,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, most_classes, require_truth, require_weight
-from imapce.common.dask_arrays import require_in_memory
 from imapce.common.words import counted, listing
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.priors.base import UNTITLED, Arrays, Prior, Reads, given_names, require_index, rows_in_python

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.search.stiefel import orthonormalize, squared_distances, tangent, transpose
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Chosen = slice | Ints
+Chosen = slice | Codes
 
 MEMORY = 8  # pairs kept by L-BFGS; 5 and 12 take about a tenth longer on Image Segmentation
 SUFFICIENT_DECREASE = 1e-4
@@ -63,7 +61,7 @@ class ObjectiveLike(Protocol):
 class Field:
     """The state of the running starts, one row each; rows leave by `keep`, so every array is always dense."""
 
-    start: Ints
+    start: Codes
     V: Array
     value: Array
     gradient: Array
@@ -72,15 +70,15 @@ class Field:
     direction: Array
     slope: Array
     step: Array
-    iterations: Ints
-    refusals: Ints
+    iterations: Codes
+    refusals: Codes
     mark: Array
     S: Array
     Y: Array
     PY: Array
     gamma: Array
 
-    def keep(self, rows: NDArray[np.bool_]) -> Field:
+    def keep(self, rows: Mask) -> Field:
         return Field(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
     @classmethod
@@ -99,8 +97,8 @@ class Descent:
     `evaluate` and `precondition` are given frames or gradients (R, d, k) and the numbers (R,) of their starts.
     """
 
-    evaluate: Callable[[Array, Ints], Evaluated]
-    precondition: Callable[[Array, Ints], Array] | None
+    evaluate: Callable[[Array, Codes], Evaluated]
+    precondition: Callable[[Array, Codes], Array] | None
     noise: float
 
     def line_up(self, V: Array) -> Field:
@@ -116,7 +114,7 @@ class Descent:
         return self._standing(field.start, field.V, field.value, field.gradient, *past)
 
     def _standing(
-        self, start: Ints, V: Array, value: Array, gradient: Array, scale: Array, kurtosis: Array, iterations: Ints
+        self, start: Codes, V: Array, value: Array, gradient: Array, scale: Array, kurtosis: Array, iterations: Codes
     ) -> Field:
         n, d, k = V.shape
         direction = -tangent(V, self._scaled(gradient, start))
@@ -139,7 +137,7 @@ class Descent:
             gamma=np.ones(n),
         )
 
-    def _scaled(self, G: Array, start: Ints) -> Array:
+    def _scaled(self, G: Array, start: Codes) -> Array:
         return G if self.precondition is None else self.precondition(G, start)
 
     def advance(self, field: Field) -> None:
@@ -226,7 +224,7 @@ class Descent:
         return -result.reshape(shape)
 
 
-def beside_a_better_one(field: Field, distance: float, rivals: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+def beside_a_better_one(field: Field, distance: float, rivals: Mask | None = None) -> Mask:
     """Which starts lie within `distance` of one with a lower objective; only `rivals` (R, R) are compared."""
     near = squared_distances(field.V, field.V) < distance
     if rivals is not None:

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes
 from imapce.common.records import Comparable
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Trace(Comparable):
     outcomes: list[str]
 
     @classmethod
-    def of_rounds(cls, rounds: Sequence[tuple[NDArray[np.intp], Array]], outcomes: list[str]) -> Trace:
+    def of_rounds(cls, rounds: Sequence[tuple[Codes, Array]], outcomes: list[str]) -> Trace:
         """From the starts still running in each round and their values; the first evaluation is where they began."""
         objectives = np.full((len(rounds), len(outcomes)), np.nan)
         for row, (start, value) in enumerate(rounds):
