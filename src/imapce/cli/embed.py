@@ -63,7 +63,7 @@ def embed(
         write_view,
     )
     from imapce.priors.effect import explained_away
-    from imapce.tables.annotated import is_h5ad
+    from imapce.tables.named import is_h5ad
 
     show.require_stdout_free(output)
     check_targets(

@@ -167,13 +167,13 @@ def _write_clusters(exploration: Exploration, carried: pa.Table, output: str, *,
     import numpy as np
 
     from imapce.estimators.view_file import beside
-    from imapce.tables.annotated import is_h5ad
     from imapce.tables.encode import column_names
     from imapce.tables.files import write_table
+    from imapce.tables.named import is_h5ad
 
     if is_h5ad(output):
         from imapce.anndata import write_clusters
-        from imapce.anndata.files import annotated_copy
+        from imapce.anndata.results import annotated_copy
 
         with annotated_copy(source, output) as cells:
             write_clusters(cells, exploration)

@@ -32,8 +32,8 @@ from imapce.estimators.view_file import beside
 from imapce.exploration.record import AcceptedStep, Move, clusters_after, origins_after
 from imapce.exploration.verdict import told_structure
 from imapce.priors.effect import explained_away, strongest
-from imapce.tables.annotated import h5ad_target, is_h5ad
 from imapce.tables.files import STREAM, table_target, write_table
+from imapce.tables.named import h5ad_target, is_h5ad
 
 STRONGEST = 8
 MOST_OPTIMA = 6
@@ -143,8 +143,8 @@ def _write_stream(table: pa.Table) -> None:
 
 def write_annotated_view(source: str, output: str, model: IMAPCE, view: NDArray[np.float64]) -> None:
     """Write a copy of an .h5ad file with the view in it, as `imapce.anndata.embed` keeps it."""
-    from imapce.anndata.files import annotated_copy
-    from imapce.anndata.views import write_view as keep_view
+    from imapce.anndata.results import annotated_copy
+    from imapce.anndata.results import write_view as keep_view
 
     with annotated_copy(source, output) as cells:
         keep_view(cells, model, view)

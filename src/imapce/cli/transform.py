@@ -56,7 +56,7 @@ def transform(
     from imapce.cli.on_disk import DRAWN_ROWS, require_table_file, tell_of_passes, write_view_of_scan
     from imapce.cli.request import listed_names
     from imapce.cli.results import check_targets, facts_table, print_written, write_view
-    from imapce.common.streams import is_scan
+    from imapce.common.arrays import is_scan
     from imapce.common.words import axis_names, counted, given, listing
     from imapce.estimators.model_file import load_model
     from imapce.priors.effect import explained_away

@@ -1,12 +1,11 @@
 """Rows that are larger than memory: a matrix that can only be read from its beginning to its end, again and again.
 
-Beside it the memory there is, and the rows that stand for many.
+Beside it the memory there is.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +14,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,29 +95,6 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
         finally:
             for one in waiting:
                 one.cancel()
-
-
-def is_scan(X: Any) -> bool:
-    """Whether `X` is what `imapce.scan` returns; who never scanned a file need not import what reads them.
-
-    >>> is_scan([[1.0]])
-    False
-    """
-    module = sys.modules.get("imapce.tables.scan")
-    return module is not None and isinstance(X, module.Scan)
-
-
-def seeded_sample(n_rows: int, most: int) -> NDArray[np.bool_]:
-    """A mask of at most `most` rows, the same whenever asked: two fits of the same rows ask the same ones.
-
-    >>> int(seeded_sample(50, 10).sum()), int(seeded_sample(5, 10).sum())
-    (10, 5)
-    """
-    mask = np.ones(n_rows, dtype=bool)
-    if n_rows > most:
-        mask[:] = False
-        mask[np.random.default_rng(0).choice(n_rows, most, replace=False)] = True
-    return mask
 
 
 def memory_bytes() -> int | None:

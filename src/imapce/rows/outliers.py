@@ -24,10 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.arrays import Array, Mask
-from imapce.common.gpu_arrays import array_module, on_host
+from imapce.common.arrays import Array, Mask, array_module, on_host, seeded_sample
 from imapce.common.settings import SETTINGS, OutlierSettings
-from imapce.common.streams import seeded_sample
 from imapce.rows.base import Rows
 
 # What is farther out than so many units is not squared.
