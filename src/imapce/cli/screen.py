@@ -5,7 +5,7 @@ print_model(Console(), model)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from imapce.comparison.compare import Comparison
 from imapce.comparison.scores import Score
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import MODEL_VERSION
-from imapce.exploration.record import AcceptedStep, Move, clusters_after, origins_after
+from imapce.exploration.record import Moves
 from imapce.exploration.session import Exploration
 from imapce.exploration.verdict import told_structure, verdict_in_words
 from imapce.priors.effect import explained_away, strongest
@@ -172,7 +172,7 @@ def print_exploration(console: Console, exploration: Exploration, words: list[st
     console.print(facts_table(facts))
     if not exploration.clusters_:
         return
-    print_clusters(console, exploration.moves)
+    print_clusters(console, exploration.found.record.moves)
 
 
 def exploration_facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def exploration_facts(exploration: Exploration, words: list[str]) -> dict[str, A
         "structure": structure_facts(exploration.structure),
         "stop_reason": None if exploration.stop_reason is None else in_own_words(exploration.stop_reason),
         "steps": len(exploration.steps),
-        "clusters": cluster_facts(exploration.moves),
+        "clusters": cluster_facts(exploration.found.record.moves),
     }
 
 
@@ -205,9 +205,8 @@ def structure_facts(structure: Structure | None) -> dict[str, Any] | None:
     return {**told_structure(structure), "best_split": None if best is None else best.sizes}
 
 
-def cluster_facts(moves: Sequence[Move]) -> list[dict[str, Any]]:
+def cluster_facts(moves: Moves) -> list[dict[str, Any]]:
     """Every cluster as it is after some moves: its step (None: regrouped), size, how distinct and stable it is."""
-    steps = [move for move in moves if isinstance(move, AcceptedStep)]
     return [
         {
             "cluster": cluster.number,
@@ -215,15 +214,15 @@ def cluster_facts(moves: Sequence[Move]) -> list[dict[str, Any]]:
             "rows": cluster.size,
             "distinctness": cluster.distinctness,
             "stability": cluster.stability,
-            "p_value": None if place is None else steps[place].p_value,
+            "p_value": None if place is None else moves.steps[place].p_value,
             "chosen": cluster.chosen,
             "features": [{"feature": one.name, "difference": one.difference} for one in cluster.features],
         }
-        for cluster, place in zip(clusters_after(moves), origins_after(moves), strict=True)
+        for cluster, place in zip(moves.clusters, moves.origins, strict=True)
     ]
 
 
-def print_clusters(console: Console, moves: Sequence[Move]) -> None:
+def print_clusters(console: Console, moves: Moves) -> None:
     """The clusters that were taken, one line each."""
     table = Table(title="clusters", title_justify="left", title_style="bold", box=None, pad_edge=False)
     clusters = cluster_facts(moves)

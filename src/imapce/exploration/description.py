@@ -23,7 +23,9 @@ from scipy.special import erf
 from imapce.common.cards import on_host
 from imapce.exploration.knowledge import one_class_in_words
 from imapce.exploration.naming import NOTHING_APART, name_of_traits, traits_worth_telling
+from imapce.exploration.record import Feature
 from imapce.exploration.traits import Trait, say_the_same, trait_of
+from imapce.priors.effect import Explained
 from imapce.rows.base import Rows
 from imapce.tables.source import Column, Source
 
@@ -32,6 +34,7 @@ Mask = NDArray[np.bool_]
 Groups = NDArray[np.intp]
 
 MOST_TRAITS = 10
+N_FEATURES = 10
 MOST_TYPICAL = 5
 MOST_FEATURES = 24
 
@@ -349,3 +352,45 @@ class Describer:
             TypicalRow(int(row), str(self._ids[row]), tuple(column.text(int(row)) for column in columns))
             for row in np.flatnonzero(inside)[nearest]
         )
+
+
+def features_apart(
+    rows: Rows,
+    inside: Mask,
+    outside: Mask,
+    *,
+    names: Sequence[str],
+    set_aside: Mask | None = None,
+    components: Array | None = None,
+    mean: Array | None = None,
+    explained: Explained | None = None,
+) -> tuple[Feature, ...]:
+    """The features that differ most, in standard deviations of all rows used, between the rows inside and outside.
+
+    Where nobody is outside, `mean` takes their place, or the mean of all rows. Loadings are those of `components`.
+    Where something was `explained` away, it is told what else differs: known columns are left out, and of the others
+    what the known explains.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> first = np.array([True, True, False, False])
+    >>> rows = DenseRows(np.array([[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]))
+    >>> features_apart(rows, first, ~first, names=["a", "b"])[0]
+    Feature(name='a', difference=-2.0, loading=0.0)
+    """
+    # Means alone: the moments of rows hold d×d numbers.
+    sides = np.column_stack([inside, outside]).astype(np.float64)
+    here, there = (rows.unfolded.cross(sides) / np.maximum(sides.sum(axis=0), 1.0)).T
+    if not outside.any():
+        there = rows.moments().mean if mean is None else mean - rows.origin
+    gap = here - there
+    if explained is not None and outside.any():
+        gap = gap - explained.between(rows, inside, outside)
+    used = rows.unfolded.without(set_aside) if set_aside is not None and set_aside.any() else rows
+    spread = np.sqrt(used.moments().variance)
+    difference = np.divide(gap, spread, out=np.zeros_like(spread), where=spread > 0)
+    loading = np.zeros(len(spread)) if components is None else np.sqrt((components**2).sum(axis=0))
+    strongest = np.argsort(-np.abs(difference), kind="stable")
+    if explained is not None:
+        strongest = strongest[~np.isin(strongest, explained.effect.columns)]
+    strongest = strongest[:N_FEATURES]
+    return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)

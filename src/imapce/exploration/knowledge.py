@@ -10,14 +10,46 @@ from numpy.typing import NDArray
 
 from imapce.choice.read_back import ReadBack
 from imapce.common.words import listing
-from imapce.exploration.placing import Placeable
-from imapce.priors.kinds import Attributes, Labels, Samples, known_columns, known_labels
+from imapce.exploration.data import Data
+from imapce.priors.effect import Explained
+from imapce.priors.kinds import (
+    Attributes,
+    Labels,
+    Prior,
+    Samples,
+    Subset,
+    as_list,
+    known_columns,
+    known_labels,
+    known_rows,
+    require_same_index,
+)
 from imapce.tables.reader import Reader
 from imapce.tables.source import Column
 
 MOST_NAMES, MOST_GIVEN = 8, 3
 # What labels are called that came without a title.
 UNTITLED = "the known label"
+EXPLAINED, ERASED, WEIGHED = "explained away", "erased", "weighed"
+
+
+def known_from(prior: Any, data: Data) -> dict[str, Any]:
+    """What a `Record` says of priors: rows of X join those accepted later, the others act on every view.
+
+    Labels are read, and refused, here and not at the first look.
+    """
+    priors: list[Prior] = []
+    known, weights = np.zeros(data.n_rows, dtype=bool), []
+    for one in as_list(prior):
+        require_same_index(one, data.table)
+        if isinstance(one, Subset):
+            known |= known_rows(one, data.n_rows)
+            weights.append(float(one.weight))
+        elif isinstance(one, Labels):
+            priors.append(Labels(known_labels(one, data.n_rows), weight=one.weight, erase=one.erase))
+        else:
+            priors.append(one)
+    return {"known_at_start": known, "priors": tuple(priors), "subset_weight": max(weights, default=1.0)}
 
 
 def knowledge_in_words(priors: Sequence[Any], known_rows: NDArray[np.bool_], reader: Reader) -> list[str]:
@@ -42,6 +74,20 @@ def known_names(priors: Sequence[Any], reader: Reader) -> list[str]:
     return [name for prior in priors for name in _names(prior, reader)]
 
 
+def known_by_name(priors: Sequence[Prior], reader: Reader, *, explains: bool) -> dict[str, str]:
+    """What came of every column and label that was known, by its name; a category is one column.
+
+    >>> known_by_name([Attributes([0]), Attributes([2], erase=True)], Reader(3), explains=True)
+    {'x0': 'explained away', 'x2': 'erased'}
+    """
+    came: dict[str, str] = {}
+    for prior in priors:
+        if isinstance(prior, Attributes | Labels):
+            names = [prior.y.title or "labels"] if isinstance(prior, Labels) else known_names([prior], reader)
+            came |= dict.fromkeys(names, ERASED if prior.erase else EXPLAINED if explains else WEIGHED)
+    return came
+
+
 def knowledge_beside(columns: Sequence[str], priors: Sequence[Any], reader: Reader) -> list[Any]:
     """The priors that are more than these columns and labels explained away."""
     return [
@@ -57,16 +103,16 @@ def known_features(priors: Sequence[Any], reader: Reader) -> NDArray[np.bool_]:
     return np.logical_or.reduce([np.zeros(len(reader.names), dtype=bool), *masks])
 
 
-def given_columns(view: Placeable, priors: Sequence[Any], reader: Reader) -> tuple[NDArray[np.bool_], str]:
+def given_columns(explained: Explained | None, priors: Sequence[Any], reader: Reader) -> tuple[NDArray[np.bool_], str]:
     """(d,), the columns that the axes of a view are to be named by, and in words what they are given.
 
     Where something was explained away, an axis is made of what is left of the other columns; of columns that were
     erased it is free, whatever its weights there.
     """
     told, words = np.ones(len(reader.names), dtype=bool), []
-    if view.explained is not None:
-        told[view.explained.effect.columns] = False
-        titles = [one.title or UNTITLED for one in view.explained.labels]
+    if explained is not None:
+        told[explained.effect.columns] = False
+        titles = [one.title or UNTITLED for one in explained.labels]
         words.append(f"given {listing([*_columns(~told, reader), *titles], MOST_GIVEN)}")
     erasing = [prior for prior in priors if isinstance(prior, (Attributes, Labels)) and prior.erase]
     if erasing:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from imapce.common.archive import in_json
 from imapce.estimators.model_file import parameters_of_file
 
 
@@ -13,7 +16,10 @@ def with_todays_names(parameters: dict[str, Any], version: int) -> dict[str, Any
     >>> with_todays_names({"mu": "auto"}, 1)
     {'outliers': 'keep', 'mu': 'paper'}
     """
-    return parameters if version > 1 else parameters_of_file(parameters)
+    if version == 1:
+        return parameters_of_file(parameters)
+    # A file has no infinity.
+    return {**parameters, "alpha": np.inf} if parameters.get("alpha") == in_json(np.inf) else parameters
 
 
 def with_numbers(steps: list[dict[str, Any]], version: int) -> list[dict[str, Any]]:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from imapce.common.archive import archived, in_json, read_archive
 from imapce.errors import FileFormatError, InvalidValueError
+from imapce.estimators.imapce import IMAPCE
+from imapce.exploration.data import DataPrint
 from imapce.exploration.explained_file import (
     TellsExplained,
     explained_of_file,
@@ -25,9 +27,9 @@ from imapce.exploration.old_file import with_numbers, with_todays_names
 from imapce.exploration.record import (
     KINDS_OF_REGROUPING,
     AcceptedStep,
-    DataPrint,
     Feature,
     Move,
+    Moves,
     Record,
     Regrouping,
     TakenCluster,
@@ -50,13 +52,15 @@ SESSION_VERSION, OLDEST_VERSION = 2, 1
 
 def session_bytes(record: Record) -> bytes:
     """A session as a file holds it; the bytes depend on its state alone."""
+    data = record.data
+    assert data is not None
     arrays: Arrays = {
-        "data_mean": record.data.mean,
-        "data_variance": record.data.variance,
+        "data_mean": data.mean,
+        "data_variance": data.variance,
         "known_at_start": record.known_at_start,
     }
     explained = TellsExplained(arrays)
-    steps = [_told_move(i, move, arrays, explained) for i, move in enumerate(record.steps)]
+    steps = [_told_move(i, move, arrays, explained) for i, move in enumerate(record.moves)]
     priors = [_told_prior(i, prior, arrays) for i, prior in enumerate(record.priors)]
     header = {
         "parameters": record.parameters,
@@ -72,9 +76,9 @@ def session_bytes(record: Record) -> bytes:
         "numbers": None if record.numbers is None else list(record.numbers),
         "subset_weight": record.subset_weight,
         "priors": priors,
-        "columns": list(record.data.columns),
-        "n_rows": record.data.n_rows,
-        "fingerprint": record.data.digest,
+        "columns": list(data.columns),
+        "n_rows": data.n_rows,
+        "fingerprint": data.digest,
         "explained": explained.told,
         "steps": steps,
     }
@@ -182,12 +186,12 @@ def _record(header: dict[str, Any], arrays: Arrays) -> Record:
             seen = of_step(i, stored.get("explained"), explained, arrays)
             moves.append(_step(i, stored, arrays, before, start, (k, len(columns)), seen))
     return Record(
-        data,
-        tuple(moves),
+        Moves(n, tuple(moves)),
         start,
         priors=tuple(_prior(i, stored, arrays, (n, len(columns))) for i, stored in enumerate(header["priors"])),
         subset_weight=header["subset_weight"],
-        parameters=parameters,
+        estimator=IMAPCE(**parameters),
+        data=data,
         min_cluster_size=header["min_cluster_size"],
         max_clusters=header["max_clusters"],
         random_state=header["random_state"],
