@@ -22,7 +22,7 @@ from imapce.plotting import plot_profiles, write_exploration_report, write_repor
 from imapce.plotting.reports.cells import Histogram, Lines, Link, Share, cell_html
 from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Grid, Picture, Section
-from imapce.tables.source import Column
+from imapce.tables.columns import Column
 
 GROUP = np.repeat([0, 1, 2], 60)
 

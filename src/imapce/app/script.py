@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from imapce.app.study import Study
 from imapce.exploration.record import AcceptedStep, Move, TakenCluster, clusters_after
-from imapce.priors.kinds import Attributes, Prior, Samples, Subset
+from imapce.priors.kinds import rows_in_python
 
 HEAD = "# The exploration as it stood on the page of imapce app."
 
@@ -30,7 +28,8 @@ def as_python(study: Study) -> str:
     if study.priors:
         names = sorted({type(prior).__name__ for prior in study.priors})
         lines[3] = f"from imapce import {', '.join(sorted(['Exploration', *names]))}"
-        known = [_prior(prior, study) for prior in study.priors]
+        background = "..." if study.background is None else f"imapce.tables.read_table({study.background!r})"
+        known = [prior.python(background=background, labels=study.labelled) for prior in study.priors]
         arguments.append(f"prior=[{', '.join(known)}]")
     model = exploration.record().parameters
     changed = {key: model[key] for key in ("alpha", "mu", "missing", "n_components") if model[key] != _DEFAULTS[key]}
@@ -97,30 +96,4 @@ def _moves(moves: Sequence[Move], settled_at: int, numbers: tuple[int, int] | No
 
 def _by_hand(cluster: TakenCluster) -> str:
     name = "" if cluster.name is None else f", name={cluster.name!r}"
-    return f"exploration.accept(mask={_rows(cluster.rows)}, number={cluster.number}{name})"
-
-
-def _rows(rows: Any) -> str:
-    """Positions as ranges where they run on, which shortens sorted data to a line."""
-    places = np.sort(np.asarray(rows))
-    starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
-    ends = np.append(starts[1:], len(places))
-    runs = [(int(places[a]), int(places[b - 1]) + 1) for a, b in zip(starts, ends, strict=True)]
-    if len(runs) * 2 > len(places):
-        return f"np.array({places.tolist()})"
-    parts = ", ".join(str(a) if b == a + 1 else f"{a}:{b}" for a, b in runs)
-    return f"np.r_[{parts}]"
-
-
-def _prior(prior: Prior, study: Study) -> str:
-    if isinstance(prior, Attributes):
-        return f"Attributes({prior.columns!r}{', erase=True' if prior.erase else ''})"
-    if isinstance(prior, Subset):
-        rows = np.asarray(prior.rows)
-        return f"Subset({_rows(np.flatnonzero(rows) if rows.dtype == bool else rows)})"
-    if isinstance(prior, Samples):
-        background = study.background
-        return "Samples(...)" if background is None else f"Samples(imapce.tables.read_table({background!r}))"
-    names = prior.y.column_names if hasattr(prior.y, "column_names") else []
-    erase = ", erase=True" if prior.erase else ""
-    return f"Labels({study.labelled.format(names=names)}{erase})" if names else f"Labels(...{erase})"
+    return f"exploration.accept(mask={rows_in_python(cluster.rows)}, number={cluster.number}{name})"

@@ -18,7 +18,7 @@ from imapce.app.stage import Reply, Send, Stage
 from imapce.app.study import Study
 from imapce.app.summary import state_of
 from imapce.common.checks import is_whole
-from imapce.errors import CancelledError, ImapceError, InvalidValueError
+from imapce.errors import CancelledError, ImapceError, InvalidValueError, Sentence
 from imapce.exploration.verdict import SPLITS_IT, without_way_out
 from imapce.priors.kinds import Prior, Subset
 
@@ -235,7 +235,7 @@ class Session(Stage):
         if "columns" in message:
             priors = self.study.knowing([str(name) for name in message["columns"]])
         if "rows" in message:
-            others: list[Prior] = [one for one in priors if not isinstance(one, Subset)]
+            others: list[Prior] = [prior for prior in priors if not prior.names_rows]
             rows = self.selected & (self.exploration.labels_ < 0)
             priors = [*others, Subset(rows)] if message["rows"] == "selection" and rows.any() else others
         return priors
@@ -311,9 +311,10 @@ class Session(Stage):
         if isinstance(error, CancelledError):
             self.send({"type": "cancelled", "words": job.words}, [])
         elif error is not None:
-            sentence = str(error) if isinstance(error, ImapceError) else f"{type(error).__name__}: {error}"
+            foreign = f"{type(error).__name__}: {error}"
+            sentence = error.sentence if isinstance(error, ImapceError) else Sentence(foreign)
             told: Content = {"type": "failed", "sentence": without_way_out(sentence)}
-            if SPLITS_IT in sentence:
+            if SPLITS_IT in sentence.parts:
                 told["anyway"] = {**self._asked_to_split, "structure": "ignore"}
             self.send(told, [])
         self.tell_state()

@@ -91,17 +91,13 @@ class Study:
         """The columns that are known and given up by views."""
         found: list[str] = []
         for prior in self.priors:
-            if isinstance(prior, Attributes) and not prior.erase:
-                listed = [prior.columns] if isinstance(prior.columns, str | int) else list(prior.columns)
-                found += [one if isinstance(one, str) else self.exploration.feature_names[int(one)] for one in listed]
-            elif isinstance(prior, Labels) and isinstance(prior.y, pa.Table) and not prior.erase:
-                found += prior.y.column_names
+            listed = [] if prior.erase else prior.listed
+            found += [name if isinstance(name, str) else self.exploration.feature_names[int(name)] for name in listed]
         return found
 
     def knowing(self, columns: Sequence[str]) -> list[Prior]:
         """What is known with these columns in place of those before: features as attributes, others as labels."""
-        before = self.known_columns
-        others = [prior for prior in self.priors if not _is_of(prior, before)]
+        others = [prior for prior in self.priors if prior.erase or not prior.listed]
         features = [name for name in columns if name in self.feature_columns]
         labels = [name for name in columns if name not in self.feature_columns]
         if labels and (self.table is None or any(name not in self.table.column_names for name in labels)):
@@ -164,10 +160,9 @@ class Study:
 
     def _by_column(self, prior: Prior) -> Prior:
         """Labels that are a column of the table as that column, so that it can be named and forgotten."""
-        title = getattr(prior.y, "title", None) if isinstance(prior, Labels) else None
-        if not isinstance(prior, Labels) or self.table is None or title not in self.table.column_names:
+        if self.table is None or prior.title not in self.table.column_names:
             return prior
-        return Labels(self.table.select([title]), weight=prior.weight, erase=prior.erase)
+        return Labels(self.table.select([prior.title]), weight=prior.weight, erase=prior.erase)
 
     def name_of(self, number: int) -> str:
         """What a cluster that was taken is called."""
@@ -284,10 +279,3 @@ def _with_clusters(scene: Scene, view: View) -> Scene:
         numbers=tuple(view.numbers.tolist()),
         most_distinct=tuple(view.most_distinct),
     )
-
-
-def _is_of(prior: Prior, columns: list[str]) -> bool:
-    """Whether a prior is one of those that stand for known columns, which are replaced together."""
-    if isinstance(prior, Labels):
-        return not prior.erase and isinstance(prior.y, pa.Table) and set(prior.y.column_names) <= set(columns)
-    return isinstance(prior, Attributes) and not prior.erase

@@ -14,7 +14,7 @@ from imapce.app.study import Study
 from imapce.exploration.traits import LevelTrait, NumberTrait, Trait, trait_of
 from imapce.exploration.verdict import stability_in_words
 from imapce.metrics import residual_predictability
-from imapce.tables.source import Column
+from imapce.tables.columns import Column
 
 MOST_LEVELS = 6
 MOST_LABELS = 3

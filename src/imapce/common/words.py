@@ -12,6 +12,17 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.errors import Sentence
+
+
+def uncapitalized(sentence: str) -> str:
+    """A sentence as it goes on after a colon or within another.
+
+    >>> uncapitalized("Clear structure")
+    'clear structure'
+    """
+    return sentence[:1].lower() + sentence[1:]
+
 
 def listing(items: Iterable[str], most: int = 50) -> str:
     """The items with commas between them, the tail beyond ``most`` as a count.
@@ -21,6 +32,8 @@ def listing(items: Iterable[str], most: int = 50) -> str:
     """
     shown = list(items)
     tail = f", and {len(shown) - most} more" if len(shown) > most else ""
+    if any(isinstance(item, Sentence) for item in shown):
+        return Sentence(Sentence.joined(", ", shown[:most]), tail)
     return (", ".join(shown[:most]) or "nothing") + tail
 
 
@@ -45,16 +58,6 @@ def listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
     """
     found = [repr(names[i]) for i in np.flatnonzero(chosen)]
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
-
-
-def columns_with(names: list[str], chosen: NDArray[np.bool_], what: str) -> str:
-    """Which columns have something, in the right number.
-
-    >>> columns_with(["age", "sex", "income"], np.array([True, False, True]), "NaN")
-    "columns 'age', 'income' have NaN"
-    """
-    one = np.count_nonzero(chosen) == 1
-    return f"{'column' if one else 'columns'} {listed(names, chosen)} {'has' if one else 'have'} {what}"
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

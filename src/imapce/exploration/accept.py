@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from imapce.common.checks import is_whole
 from imapce.common.watch import Watch
 from imapce.common.words import counted, listing
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.exploration.look import Found
 from imapce.exploration.record import AcceptedStep, TakenCluster
 from imapce.exploration.steps import View
@@ -102,8 +102,14 @@ def clusters_meant(clusters: int | Sequence[int] | None, view: View) -> list[int
     if clusters is None:
         if not view.most_distinct:
             raise InvalidValueError(
-                "no cluster of this view can be taken: the rows are one group or none is large enough; pass a mask, "
-                'lower min_cluster_size, or take the best split with run(structure="ignore").'
+                Sentence(
+                    "no cluster of this view can be taken: the rows are one group or none is large enough; "
+                    "pass a mask, lower ",
+                    Argument("min_cluster_size"),
+                    ", or take the best split with ",
+                    Phrase("anyway", 'run(structure="ignore")'),
+                    ".",
+                )
             )
         return list(view.most_distinct)
     numbers = list(clusters) if isinstance(clusters, Iterable) else [clusters]

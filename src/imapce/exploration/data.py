@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
 from imapce.common.records import Comparable
 from imapce.common.threads import threads_for
 from imapce.common.words import close_matches, counted
-from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
+from imapce.errors import Argument, ImapceError, InvalidTypeError, InvalidValueError, Reference
 from imapce.estimators.imapce import IMAPCE
-from imapce.priors.kinds import Subset, known_rows, require_same_index
+from imapce.priors.kinds import AS_A_MASK, LEAVE_OUT_OR, Subset
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows
+from imapce.tables.columns import Column
 from imapce.tables.encode import is_table
-from imapce.tables.reader import Reader
-from imapce.tables.source import Column, Source
+from imapce.tables.reader import OriginalColumns, Reader
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -55,35 +55,29 @@ class DataPrint(Comparable):
 
     def require_same(self, other: DataPrint) -> None:
         """Refuse other data than this by the name of what differs."""
-        if other.n_rows != self.n_rows:
-            raise InvalidValueError(
-                f"X must be the data of the session; it has {counted(other.n_rows, 'row')} and the session "
-                f"{self.n_rows:,}."
-            )
-        if len(other.columns) != len(self.columns):
-            raise InvalidValueError(
-                f"X must be the data of the session; it has {counted(len(other.columns), 'column')} and the session "
-                f"{len(self.columns)}."
-            )
-        for here, there in zip(other.columns, self.columns, strict=True):
+        rule = "must be the data of the session"
+        for what, here, there in (
+            ("row", other.n_rows, self.n_rows),
+            ("column", len(other.columns), len(self.columns)),
+        ):
             if here != there:
-                raise InvalidValueError(
-                    f"X must be the data of the session; it has column {here!r} where the session has {there!r}."
-                )
+                raise InvalidValueError("X", f"{rule}; it has {counted(here, what)} and the session {there:,}.")
+        for name, expected in zip(other.columns, self.columns, strict=True):
+            if name != expected:
+                raise InvalidValueError("X", f"{rule}; it has column {name!r} where the session has {expected!r}.")
         if other.digest == self.digest:
             return
         close = np.isclose(other.mean, self.mean, rtol=1e-9, atol=1e-300)
         close &= np.isclose(other.variance, self.variance, rtol=1e-7, atol=1e-300)
         if close.all():
             raise InvalidValueError(
-                "X must be the data of the session, in the same order; its columns have the same means and spreads, so "
-                "the rows are in another order or a few values differ."
+                "X",
+                f"{rule}, in the same order; its columns have the same means and spreads, so the rows are in another "
+                "order or a few values differ.",
             )
         different = [self.columns[i] for i in np.flatnonzero(~close)]
         more = f" and {len(different) - 3} more" if len(different) > 3 else ""
-        raise InvalidValueError(
-            f"X must be the data of the session; the values of {', '.join(map(repr, different[:3]))}{more} differ."
-        )
+        raise InvalidValueError("X", f"{rule}; the values of {', '.join(map(repr, different[:3]))}{more} differ.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +114,13 @@ class Data:
         return DataPrint.of(self.rows, self.reader.names)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> OriginalColumns:
         """The columns as they were given, in their own units."""
 
         def values(places: NDArray[np.intp]) -> Array:
             return np.vstack([block.copy() for block in self.rows.blocks(places)]) + self.rows.origin[places]
 
-        return Source(self.reader, self.table, values)
+        return OriginalColumns(self.reader, self.table, values)
 
     def column(self, name: str) -> Column:
         """One of these columns by its name."""
@@ -140,16 +134,14 @@ class Data:
     def mask_of(self, chosen: Any, argument: str) -> Mask:
         """(n,): a boolean mask or positions as a mask, by the rules of Subset(rows)."""
         try:
-            require_same_index(Subset(chosen), self.table)
-            return known_rows(Subset(chosen), self.n_rows)
+            Subset(chosen).require_same_index(self.table)
+            return Subset(chosen).row_mask(self.n_rows)
         except ImapceError as error:
             # The sentence must name the argument that was given.
-            raise type(error)(
-                str(error)
-                .replace("Subset(rows)", argument)
-                .replace("mask as a mask", "mask")
-                .replace("; pass prior=None or", ";")
-            ) from error
+            words: dict[Reference, str] = {Argument("Subset(rows)"): argument, LEAVE_OUT_OR: ""}
+            if argument == "mask":
+                words[AS_A_MASK] = ""
+            raise type(error)(error.rendered(lambda part: words.get(part, str(part)))) from error
 
     def positions_of(self, rows: Any) -> NDArray[np.intp]:
         """Positions of rows in the order asked for, from the end where they are negative."""

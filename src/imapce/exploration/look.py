@@ -21,21 +21,20 @@ from imapce.clusters.partition import Candidate, Partition, candidate_of, partit
 from imapce.clusters.space import searched_axes
 from imapce.clusters.structure import Structure
 from imapce.common.checks import is_whole
-from imapce.common.clusters import require_in_memory
+from imapce.common.settings import SETTINGS
 from imapce.common.threads import threads_for
 from imapce.common.watch import Watch
 from imapce.errors import InvalidValueError
 from imapce.estimators.base import quiet_about_convergence
 from imapce.estimators.imapce import IMAPCE
-from imapce.exploration.clustering import cluster_view
+from imapce.exploration.clustering import REFINED_ROWS, cluster_view, number_clusters, refine_clusters
 from imapce.exploration.data import Data
 from imapce.exploration.description import features_apart
 from imapce.exploration.record import Feature, Record
-from imapce.exploration.refinement import AXES, REFINED_ROWS, numbered, refined
 from imapce.exploration.steps import Step, View, place_rows
 from imapce.exploration.stopping import StructureTest
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset, known_labels
+from imapce.priors.kinds import Prior, Subset, labels_among
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.search.solution import Optimum, Progress
@@ -74,7 +73,7 @@ class Look:
     @cached_property
     def points(self) -> Array:
         """The unexplored rows along the leading axes; none of very many rows, whose coordinates would outweigh them."""
-        axes = self.axes[:, :AXES] if self.problem.Z.n_rows <= REFINED_ROWS else self.axes[:, :0]
+        axes = self.axes[:, : SETTINGS.clusters.axes] if self.problem.Z.n_rows <= REFINED_ROWS else self.axes[:, :0]
         return self.problem.Z.project(axes)
 
     def place(self, view: View) -> View:
@@ -93,12 +92,11 @@ class Look:
             shown,
             min_cluster_size=record.min_cluster_size,
             max_clusters=record.max_clusters,
-            method="dpgmm" if record.clusterer == "auto" else record.clusterer,
             seed=self.seed,
         )
         if record.refine:
             watch.tell("carrying the clusters into all directions")
-            found = refined(
+            found = refine_clusters(
                 found, shown, self.points, min_cluster_size=record.min_cluster_size, seed=self.seed, watch=watch
             )
         return replace(view, found=found)
@@ -111,7 +109,9 @@ class Look:
         view = self.place(view)
         inside = view.clustered
         sampled = int((sample & inside).sum())
-        found = numbered(labels[inside], view.embedding[inside], min_cluster_size, sampled=sampled, as_they_are=True)
+        found = number_clusters(
+            labels[inside], view.embedding[inside], min_cluster_size, sampled=sampled, as_they_are=True
+        )
         if len(found.numbers) == 2:
             # As in the paper: the last two are told apart by each other.
             found = replace(found, most_distinct=tuple(found.numbers.tolist()))
@@ -195,20 +195,12 @@ class Found:
 
     def plain_record(self) -> Record:
         """The record as it leaves memory: with the print of its data, and backgrounds in the encoding of X."""
-        priors: list[Prior] = []
-        for prior in self.record.priors:
-            if isinstance(prior, Samples):
-                require_in_memory(prior.background, "a session that is kept in a file")
-                matrix = self.data.reader.background(
-                    prior.background, means=self.data.print.mean, missing=self.record.estimator.missing
-                )
-                dense = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
-                prior = Samples(dense, weight=prior.weight)
-            priors.append(prior)
+        means, missing = self.data.print.mean, self.record.estimator.missing
+        priors = tuple(prior.encode(self.data.reader, means=means, missing=missing) for prior in self.record.priors)
         # Where none of the numbers was given yet, the next look finds the same.
         numbers = self.start.numbers
         given = numbers is not None and self.record.moves.next_number > numbers[0]
-        return replace(self.record, priors=tuple(priors), numbers=numbers if given else None, data=self.data.print)
+        return replace(self.record, priors=priors, numbers=numbers if given else None, data=self.data.print)
 
     # --- the proposal -------------------------------------------------------------------------------------------------
 
@@ -333,7 +325,7 @@ class Found:
 
         # After a move the clusters of the first look go on to be those of the rows left, and so does the effect of the
         # known; beside a background of which nothing was explained away each look finds its own.
-        asked = record.is_joint or any(isinstance(prior, Attributes | Labels) for prior in record.priors)
+        asked = record.is_joint or any(prior.has_effect for prior in record.priors)
         start = self.candidate(watch) if len(record.moves) and model.explains and asked else None
         with threads_for(rows.n_rows, rows.n_features), quiet_about_convergence():
             watch.tell(f"step {number}: looking for a view")
@@ -430,8 +422,7 @@ class Found:
         """All rows, with the labels beside them that clusters are found given."""
         if candidate.effect is None:
             return self.data.rows
-        labels = [known_labels(prior, self.data.n_rows) for prior in self.record.priors if isinstance(prior, Labels)]
-        return candidate.effect.joined(self.data.rows, labels)
+        return candidate.effect.joined(self.data.rows, labels_among(self.record.priors, self.data.n_rows))
 
     def _partition(self, watch: Watch) -> Partition:
         """The clusters of the rows that were unexplored at the start."""
@@ -490,6 +481,6 @@ def _explained_by(problem: Problem, priors: Sequence[Prior], n_rows: int) -> Exp
     effect = None if told is None or problem.effect is None else told.shown(problem.effect)
     if told is None or effect is None:
         return None
-    labels = tuple(known_labels(prior, n_rows) for prior in priors if isinstance(prior, Labels) and not prior.erase)
+    labels = tuple(labels_among((prior for prior in priors if not prior.erase), n_rows))
     centre = told.Z.mean[told.places[~told.erased & (told.places >= told.n_features)]]
     return Explained(effect, labels, centre)

@@ -19,14 +19,14 @@ from imapce.clusters.structure import Structure
 from imapce.common.checks import require_count, require_seed
 from imapce.common.records import Comparable
 from imapce.common.words import counted
-from imapce.errors import InvalidValueError
+from imapce.errors import Argument, InvalidValueError, Sentence
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import plain_parameters
+from imapce.exploration.clustering import settings_of
 from imapce.exploration.data import DataPrint
-from imapce.exploration.paper import settings_of
 from imapce.exploration.verdict import require_granularity, require_number_of_clusters
+from imapce.priors.base import Prior
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Prior, Samples
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -330,7 +330,7 @@ class Record(Comparable):
     @property
     def is_joint(self) -> bool:
         """Whether clusters are found once and in all directions; beside a background they are found view by view."""
-        background = any(isinstance(prior, Samples) for prior in self.priors)
+        background = any(prior.is_background for prior in self.priors)
         return self.clusterer == "joint" or (self.clusterer == "auto" and not background)
 
     def shows(self, structure: Structure) -> bool:
@@ -343,12 +343,15 @@ class Record(Comparable):
         for name, value in asked.items():
             if value is not None and not self.is_joint:
                 raise InvalidValueError(
-                    f"{name} is for clusters found in all directions, and here they are found view by view; got "
-                    f'{value!r}: use clusterer="joint", or leave it out.'
+                    name,
+                    f"is for clusters found in all directions, and here they are found view by view; got {value!r}",
+                    way_out=Sentence("use ", Argument("clusterer", "joint"), ", or leave it out"),
                 )
         n_rows, least = int((~self.known_at_start).sum()), self.min_cluster_size
         if self.n_clusters is not None and self.n_clusters * least > n_rows:
+            rest = f" or more of {counted(n_rows, 'row')} for each cluster; got {self.n_clusters}"
             raise InvalidValueError(
-                f"n_clusters must leave min_cluster_size={least} or more of {counted(n_rows, 'row')} for each cluster; "
-                f"got {self.n_clusters}: ask for fewer, or lower min_cluster_size."
+                "n_clusters",
+                Sentence("must leave ", Argument("min_cluster_size", least), rest),
+                way_out=Sentence("ask for fewer, or lower ", Argument("min_cluster_size")),
             )

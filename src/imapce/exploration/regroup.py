@@ -18,17 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.cells import Cells
-from imapce.clusters.mixture import BLOCK, mixture_of
+from imapce.clusters.columns import Cells
+from imapce.clusters.mixture import BLOCK, mixture_of, sphering
 from imapce.clusters.partition import candidate_of, partition_of
-from imapce.clusters.space import SAMPLE, Space
-from imapce.clusters.trees import sphering
-from imapce.clusters.valleys import merged
+from imapce.clusters.space import Space
+from imapce.clusters.valleys import merge_groups
 from imapce.common.checks import is_whole
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
-from imapce.common.words import counted, listing
-from imapce.errors import InvalidValueError
+from imapce.common.words import counted, listing, uncapitalized
+from imapce.errors import InvalidValueError, Sentence
 from imapce.exploration.accept import clusters_meant
 from imapce.exploration.clustering import OUTLIER
 from imapce.exploration.description import features_apart
@@ -146,13 +145,14 @@ def compare_clusters(
     n_clusters = int(labels.max()) + 1
     with one_thread():
         order = space.order_of(labels >= 0, rows)
-        chosen = np.concatenate([_some(order[labels[order] == c], SAMPLE // n_clusters) for c in range(n_clusters)])
+        most = space.settings.rows // n_clusters
+        chosen = np.concatenate([_some(order[labels[order] == c], most) for c in range(n_clusters)])
         taken = np.zeros(len(labels), dtype=bool)
         taken[chosen] = True
         points = space.points_of(taken, rows)[chosen.argsort().argsort()]
         to_axes = sphering(points)
         points = points @ to_axes
-        found = merged(points, labels[chosen], watch=watch)
+        found = merge_groups(points, labels[chosen], watch=watch)
         groups = np.array([found[np.argmax(labels[chosen] == c)] for c in range(n_clusters)])
         # A group is known by the first of its clusters.
         _, firsts = np.unique(groups, return_index=True)
@@ -174,7 +174,7 @@ def _some(rows: Labels, most: int) -> Labels:
 def _belonging(points: Array, groups: Labels, others: Array, sizes: Array) -> Labels:
     """The group of each of the `others` (m, q) that belongs to one, OUTLIER for the rest."""
     shares = np.eye(len(sizes))[groups]
-    mixture = mixture_of(Cells.of(points), shares, kappa=float(max(1, points.shape[1])))
+    mixture = mixture_of(Cells.of(points), shares, float(max(1, points.shape[1])))
     # Of large clusters some rows were compared, and their share in those is not their share.
     shift = np.log(sizes / sizes.sum()) - np.log(mixture.weights)
     own = mixture.log_joint(Cells.of(points))[np.arange(len(points)), groups]
@@ -194,11 +194,11 @@ def _belonging(points: Array, groups: Labels, others: Array, sizes: Array) -> La
 def _require_accepted(number: Any, argument: str, found: Found) -> int:
     there = found.record.moves.by_number
     if not there:
-        raise InvalidValueError(f"{argument} must name accepted clusters, and there are none; accept some first.")
+        raise InvalidValueError(argument, "must name accepted clusters, and there are none; accept some first.")
     if not is_whole(number) or number not in there:
         raise InvalidValueError(
-            f"{argument} must be among the numbers of accepted clusters ({listing(map(str, there), 20)}); got "
-            f"{number!r:.80}."
+            argument,
+            f"must be among the numbers of accepted clusters ({listing(map(str, there), 20)}); got {number!r:.80}.",
         )
     return int(number)
 
@@ -222,10 +222,10 @@ def _pieces_of(rows: Positions, what: str, found: Found, ignore: bool, watch: Wa
             f"{what} does not fall into pieces of at least min_cluster_size={least} rows; it stays as it is, or take "
             "rows of your own by accept(mask=...)."
         )
-    why = _inside_a_sentence(verdict_in_words(parts.structure))
+    why = uncapitalized(verdict_in_words(parts.structure))
     if not (parts.structure.is_taken or ignore):
-        instead = _inside_a_sentence(best_split_in_words(parts.structure))
-        raise InvalidValueError(f"{what} stays whole: {why}; {instead}: {SPLITS_IT}.")
+        instead = uncapitalized(best_split_in_words(parts.structure))
+        raise InvalidValueError(Sentence(f"{what} stays whole: {why}; {instead}", SPLITS_IT, "."))
     order = np.argsort(-counts, kind="stable")
     return [rows[parts.labels[rows] == names[i]] for i in order], why
 
@@ -249,10 +249,6 @@ def _new_cluster(
     )
     name = names.pop() if len(names) == 1 else None
     return TakenCluster(rows, None, features, number=number, chosen=chosen, name=name)
-
-
-def _inside_a_sentence(words: str) -> str:
-    return f"{words[:1].lower()}{words[1:]}"
 
 
 def _consolidation_in_words(n_before: int, changed: list[list[int]], n_given: int, n_left: int) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from imapce.clusters.structure import Structure
 from imapce.common.threads import threads_for
 from imapce.common.words import axis_names, counted
-from imapce.errors import InvalidTypeError
+from imapce.errors import Argument, InvalidTypeError, Sentence
 from imapce.exploration.description import (
     Describer,
     Description,
@@ -37,8 +37,10 @@ from imapce.exploration.look import Found
 from imapce.exploration.record import AcceptedStep, Feature, Move, Regrouping, TakenCluster
 from imapce.exploration.steps import Step, View, place_rows, sizes_in_words
 from imapce.exploration.verdict import TAKES_IT, best_split_in_words, caveat, verdict_in_words
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Subset
+from imapce.tables.columns import Column
 from imapce.tables.encode import frame
-from imapce.tables.source import Column
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -61,15 +63,17 @@ def end_of(found: Found) -> tuple[str, str] | None:
         rows += f" ({aside:,} of them gross outliers, set aside)"
     are_left = f"{rows} {'is' if left == 1 else 'are'} left"
     if left < least or (left == least and not record.is_joint):
-        return f"{are_left}, no more than min_cluster_size={least}; they are outliers.", TOO_FEW
+        size = Argument("min_cluster_size", least)
+        return Sentence(f"{are_left}, no more than ", size, "; they are outliers."), TOO_FEW
     if left <= axes:
         return f"{are_left}, too few for a view of {axes} axes; they are outliers.", TOO_FEW
     if found.is_flat:
         return f"The {rows} left do not vary in {axes} directions; they stay as outliers.", "do not vary"
     if step is not None and step.structure is not None and not record.shows(step.structure):
         best = best_split_in_words(step.structure) if not record.moves.steps else ""
-        way_out = f" {best}: {TAKES_IT}." if best else ""
-        return f"{verdict_in_words(step.structure)}; the {rows} are one group.{way_out}", ONE_GROUP
+        way_out = Sentence(f" {best}", TAKES_IT, ".") if best else ""
+        verdict = f"{verdict_in_words(step.structure)}; the {rows} are one group."
+        return Sentence(verdict, way_out), ONE_GROUP
     if step is not None and step.views[0].looked_at and not step.most_distinct:
         stay = "stays" if left == 1 else "stay"
         return f"No cluster of at least {counted(least, 'row')} is in the view; {rows} {stay} as outliers.", TOO_FEW
@@ -179,6 +183,18 @@ class Results:
         record, reader = self.found.record, self.found.data.reader
         priors = knowledge_beside(columns, record.priors, reader)
         return knowledge_in_words(priors, record.known_at_start, reader)
+
+    @property
+    def priors(self) -> list[Prior]:
+        """What is known besides what was taken: columns, labels and a background, then known rows as one Subset."""
+        record = self.found.record
+        rows = [Subset(record.known_at_start, weight=record.subset_weight)] if record.known_at_start.any() else []
+        return [*record.priors, *rows]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The settings of the estimator that looks for views, alpha and mu among them."""
+        return self.found.record.parameters
 
     @property
     def known_names(self) -> list[str]:

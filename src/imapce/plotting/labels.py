@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import is_missing
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.tables.source import Column
+from imapce.tables.columns import Column
 
 MISSING = -1
 MOST_DISTINCT_NUMBERS = 12

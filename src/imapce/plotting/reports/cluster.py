@@ -12,7 +12,7 @@ from imapce.exploration.traits import LevelTrait, NumberTrait, Trait
 from imapce.plotting.reports.cells import Histogram, Lines, Share
 from imapce.plotting.reports.page import Grid
 from imapce.plotting.style import shorten
-from imapce.tables.source import number_text
+from imapce.tables.columns import number_text
 
 MOST_TRAITS_SHOWN = 8
 _LEVELS_SHOWN, _LABELS_SHOWN = 3, 8
