@@ -20,8 +20,6 @@ from imapce.exploration.description import (
     Description,
     Profile,
     features_apart,
-    rest_question,
-    step_questions,
 )
 from imapce.exploration.knowledge import (
     EXPLAINED,
@@ -398,9 +396,7 @@ class Results:
         together = [[place] for place in range(n_clusters)]
         if not moves.regroupings:
             together = [[place_of[cluster.number] for cluster in step.clusters] for step in moves.steps]
-        left = rest_question(n_clusters) if np.any(groups == n_clusters) else None
-        describer = self._describer(groups, n_clusters + 2, labels)
-        return describer.describe(step_questions(together), left, list(place_of))
+        return self._describer(groups, n_clusters + 2, labels).describe(together, list(place_of))
 
     def _sides(self, rows: Any, against: Any) -> tuple[Mask, Mask]:
         """Rows and those they are compared with (n,): all others unless they are named."""
