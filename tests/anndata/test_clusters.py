@@ -10,7 +10,7 @@ import pytest
 from cells import anndata, made_cells
 from imapce import Exploration, ImapceError
 from imapce.anndata import write_clusters
-from imapce.anndata.files import annotated_copy
+from imapce.anndata.results import annotated_copy
 from imapce.tables.named import h5ad_target
 
 CELLS = made_cells(300, 40)

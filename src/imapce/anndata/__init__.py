@@ -9,10 +9,8 @@ name of a column.
 ((120, 2), (6, 2))
 """
 
-from imapce.anndata.clusters import write_clusters
-from imapce.anndata.corrected import correct
 from imapce.anndata.names import known
-from imapce.anndata.views import embed
+from imapce.anndata.results import correct, embed, write_clusters
 from imapce.errors import needs
 from imapce.tables.named import EXTRA, features
 

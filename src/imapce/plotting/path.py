@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from imapce.choice.score import distinct
+from imapce.choice.point import distinct
 from imapce.plotting.scatter import point_look
 from imapce.plotting.style import (
     BESIDE,

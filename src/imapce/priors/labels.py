@@ -21,9 +21,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.arrays import Array, Mask
+from imapce.common.arrays import Array, Mask, is_dask
 from imapce.common.checks import are_classes, is_missing, most_classes
-from imapce.common.dask_arrays import is_dask
 from imapce.common.records import Comparable
 from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence

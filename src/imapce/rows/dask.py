@@ -20,8 +20,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.threads import one_thread
-from imapce.rows.base import AnyArray, Array, Mask, Moments, Places, Rows
+from imapce.rows.base import AnyArray, Moments, Rows
 from imapce.rows.dense import BlockRows, Blocks, DenseRows, Sums, add_sums
 
 # Rows that may be brought to where the search runs: a sample, as the choice of a view asks for, never the table.
@@ -70,13 +71,6 @@ class DaskRows(BlockRows):
         self.origin = np.zeros(self.n_features) if origin is None else origin
         self._ends = np.cumsum(chunks.lengths)
         self._source = {key: task for part in chunks.parts for key, task in dict(part.dask).items()}
-
-    @classmethod
-    def centred_if_far(cls, chunks: ChunksLike) -> DaskRows:
-        """The rows with their mean as origin where a column lies far from zero, else unchanged."""
-        rows = cls(chunks)
-        moments = rows.moments()
-        return cls(chunks, origin=moments.mean) if moments.is_far_from_zero else rows
 
     # --- one round to the cluster -------------------------------------------------------------------------------------
 
@@ -129,16 +123,16 @@ class DaskRows(BlockRows):
 
     def without(self, mask: Mask) -> Rows:
         if self._is_sample(~mask):
-            return DenseRows.centred_if_far(self._gathered(~mask))
-        return DaskRows.centred_if_far(self._where(~mask))
+            return DenseRows(self._gathered(~mask)).centred_if_far()
+        return DaskRows(self._where(~mask)).centred_if_far()
 
-    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         """Chunk by chunk, for what cannot be done where they lie: a baseline's own loop, never a fit."""
         graph, keys = self._tasks(partial(_each_block, np.copy, columns))
         for key in keys:
             yield np.concatenate(_computed(graph, [key])[0])
 
-    def reduce_blocks(self, reduce: Callable[[Array], Any], columns: Places | None = None) -> Iterator[Any]:
+    def reduce_blocks(self, reduce: Callable[[Array], Any], columns: Codes | None = None) -> Iterator[Any]:
         return chain.from_iterable(self._each(partial(_each_block, reduce, columns)))
 
     def add_blocks(self, reduce: Callable[..., tuple[Any, ...]], *, beside: AnyArray | None = None) -> tuple[Any, ...]:
@@ -215,7 +209,7 @@ def _blocks_reduced(reduce: Callable[[Blocks], Sums], rows: DenseRows) -> Sums:
     return reduce(rows.blocks())
 
 
-def _each_block(reduce: Callable[[Array], Any], columns: Places | None, rows: DenseRows) -> list[Any]:
+def _each_block(reduce: Callable[[Array], Any], columns: Codes | None, rows: DenseRows) -> list[Any]:
     return [reduce(block) for block in rows.blocks(columns)]
 
 

@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.streams import Portion, Stream, in_order, mask_within
 from imapce.common.threads import one_thread
-from imapce.rows.base import Array, Mask, Moments, Places, Rows
+from imapce.rows.base import Moments, Rows
 from imapce.rows.dense import BlockRows, Blocks, DenseRows, Sums, add_sums, moments_of
 
 Result = TypeVar("Result")
@@ -46,38 +47,24 @@ class FileRows(BlockRows):
     because = "rows are larger than memory and are read from disk, pass by pass"
     itemsize = 4
 
-    def __init__(
-        self,
-        stream: Stream,
-        *,
-        origin: Array | None = None,
-        mask: Mask | None = None,
-        moments: Moments | None = None,
-    ):
+    def __init__(self, stream: Stream, *, origin: Array | None = None, mask: Mask | None = None):
         self._stream, self._mask = stream, mask
-        self._kept_moments = moments
         n, self.n_features = stream.shape
         self.n_rows = n if mask is None else int(mask.sum())
         self.origin = np.zeros(self.n_features) if origin is None else origin
         # By what was asked for: the same sample is asked for by every part of a fit.
         self._gathered: OrderedDict[bytes, DenseRows] = OrderedDict()
 
-    @classmethod
-    def centred_if_far(cls, stream: Stream, *, mask: Mask | None = None) -> FileRows:
-        """The rows with their mean as origin where a column lies far from zero, else unchanged; the moments are kept.
-
-        Centring moves means and nothing else, so one pass tells both.
-        """
-        rows = cls(stream, mask=mask)
-        moments = rows.moments()
-        if not moments.is_far_from_zero:
-            return rows
-        about_mean = replace(moments, mean=np.zeros_like(moments.mean))
-        return cls(stream, origin=moments.mean, mask=mask, moments=about_mean)
+    def centred_if_far(self) -> FileRows:
+        rows = super().centred_if_far()
+        if rows is not self:
+            # Centring moves means and nothing else, and another pass over the files would be dear.
+            rows._kept_moments = replace(self.moments(), mean=np.zeros(self.n_features))
+        return rows
 
     # --- one pass -----------------------------------------------------------------------------------------------------
 
-    def _portions(self, columns: Places | None = None) -> Iterator[tuple[Portion, Mask | None]]:
+    def _portions(self, columns: Codes | None = None) -> Iterator[tuple[Portion, Mask | None]]:
         """Every portion that has rows of these, and which of its own they are; what is not chosen is read past."""
         start = 0
         for portion in self._stream.portions(columns):
@@ -86,13 +73,13 @@ class FileRows(BlockRows):
             if chosen is None or chosen.any():
                 yield portion, chosen
 
-    def _blocks_of(self, portion: Portion, chosen: Mask | None, columns: Places | None) -> Iterator[Array]:
+    def _blocks_of(self, portion: Portion, chosen: Mask | None, columns: Codes | None) -> Iterator[Array]:
         origin = self.origin if columns is None else self.origin[columns]
         shifted = bool(origin.any())
         for block in portion.blocks(None if chosen is None else np.flatnonzero(chosen)):
             yield block - origin if shifted else block
 
-    def _of_each(self, reduce: Callable[[Blocks], Result], columns: Places | None = None) -> Iterator[Result]:
+    def _of_each(self, reduce: Callable[[Blocks], Result], columns: Codes | None = None) -> Iterator[Result]:
         # BLAS threads of their own would wait for each other, and for these.
         with one_thread():
             yield from in_order(lambda read: reduce(self._blocks_of(*read, columns)), self._portions(columns))
@@ -104,10 +91,10 @@ class FileRows(BlockRows):
         moments = functools.partial(moments_of, form_scatter=self._forms_scatter)
         return functools.reduce(Moments.joined, self._of_each(moments))
 
-    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         return chain.from_iterable(self._blocks_of(*read, columns) for read in self._portions(columns))
 
-    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: Places | None = None) -> Iterator[Any]:
+    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: Codes | None = None) -> Iterator[Any]:
         return chain.from_iterable(self._of_each(lambda blocks: [reduce(block) for block in blocks], columns))
 
     # --- some of the rows ---------------------------------------------------------------------------------------------
@@ -125,8 +112,8 @@ class FileRows(BlockRows):
 
     def without(self, mask: Mask) -> Rows:
         if self._fits(int((~mask).sum())):
-            return DenseRows.centred_if_far(self._array_of(~mask))
-        return FileRows.centred_if_far(self._stream, mask=mask_within(self._mask, ~mask))
+            return DenseRows(self._array_of(~mask)).centred_if_far()
+        return FileRows(self._stream, mask=mask_within(self._mask, ~mask)).centred_if_far()
 
     def _fits(self, n_rows: int) -> bool:
         return n_rows * self.n_features * 8 <= GATHERED_BYTES // GATHERED_SAMPLES

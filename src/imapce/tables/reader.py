@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from imapce.common.arrays import Array
-from imapce.common.dask_arrays import is_dask
-from imapce.common.gpu_arrays import as_cupy, is_on_card, on_host
-from imapce.common.streams import is_scan
+from imapce.common.arrays import Array, as_cupy, is_dask, is_on_card, is_scan, on_host
 from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.tables.columns import Column, Unknown, read_column

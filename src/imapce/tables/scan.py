@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 
+from imapce.common.arrays import seeded_sample
 from imapce.common.memory import size_in_words
-from imapce.common.samples import seeded_sample
 from imapce.common.watch import Tell
 from imapce.common.words import close_matches, counted, listing, roughly
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
