@@ -134,8 +134,7 @@ def optima_at(
             polish=polish,
             callback=callback,
         )
-        kurtoses = objective.kurtosis(np.stack([one.V for one in solution.optima]))
-    optima = [replace(one, mu=mu, kurtosis=float(k)) for one, k in zip(solution.optima, kurtoses, strict=True)]
+    optima = [replace(optimum, mu=mu) for optimum in solution.optima]
     return replace(solution, optima=optima, n_evaluations=objective.n_evaluations)
 
 
