@@ -86,7 +86,12 @@ class ClusterSettings:
         "chance, over all columns, that one counts as agreeing with others or as explained by the known though "
         "it is not; and p of dependence where a valley could be and is not",
     )
-    bound: float = setting(3.0, "standard deviations beyond which a value counts as lying there, where columns agree")
+    bound: float = setting(
+        3.0,
+        "standard deviations beyond which a value counts as lying there, where columns agree",
+        measured="without: the same clusters on 16 tables, NMI of glass −0.08, of flags +0.09",
+        tables=18,
+    )
     least_tilt: float = setting(0.05, "least factor of a level given the known: 0 would forbid it to all clusters")
     # --- where mixtures begin -----------------------------------------------------------------------------------------
     neighbours: int = setting(15, "neighbours that a row is moved to the mean of; that vote on a row in a view")
@@ -110,10 +115,25 @@ class ClusterSettings:
         measured="digits: NMI 0.82, with the plain mean 0.60",
         tables=1,
     )
-    surely: float = setting(2.0, "standard errors by which several components must be better than one")
-    patience: int = setting(4, "sizes in a row without a new best after which no larger one is tried")
+    surely: float = setting(
+        2.0,
+        "standard errors by which several components must be better than one; for tables of one group",
+        measured="0: the same clusters on tables that have some",
+        tables=18,
+    )
+    patience: int = setting(
+        4,
+        "sizes in a row without a new best after which no larger one is tried, which saves time",
+        measured="12: the same clusters",
+        tables=18,
+    )
     iterations: int = setting(30, "most rounds of EM")
-    few_iterations: int = setting(10, "the same where mixtures are only compared, or take turns with the known")
+    few_iterations: int = setting(
+        10,
+        "the same where mixtures are only compared, or take turns with the known",
+        measured="30: the same clusters on 16 tables, NMI of audiology −0.10, of page blocks −0.02",
+        tables=18,
+    )
     fewest: float = setting(3.0, "rows below which a component gives way")
     ridge: float = setting(1e-3, "share of the variance of all rows in every direction: copies of a column have none")
     leaning: float = setting(
