@@ -102,15 +102,13 @@ class Descent:
         """The starts at their first points."""
         start = np.arange(len(V))
         state = self.evaluate(V, start)
-        return self._standing(start, V, state.value, tangent(V, state.gradient), state.scale, np.zeros_like(start))
+        return self._stand(start, V, state.value, tangent(V, state.gradient), state.scale, np.zeros_like(start))
 
     def at_rest(self, field: Field) -> Field:
         """The same points without a past: directions and pairs from before a Newton step do not fit where it led."""
-        return self._standing(field.start, field.V, field.value, field.gradient, field.scale, field.iterations)
+        return self._stand(field.start, field.V, field.value, field.gradient, field.scale, field.iterations)
 
-    def _standing(
-        self, start: Codes, V: Array, value: Array, gradient: Array, scale: Array, iterations: Codes
-    ) -> Field:
+    def _stand(self, start: Codes, V: Array, value: Array, gradient: Array, scale: Array, iterations: Codes) -> Field:
         n, d, k = V.shape
         direction = -tangent(V, self._scaled(gradient, start))
         return Field(

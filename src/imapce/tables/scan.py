@@ -27,9 +27,9 @@ import pyarrow.csv
 import pyarrow.dataset
 from numpy.typing import NDArray
 
-from imapce.common.arrays import seeded_sample
+from imapce.common.arrays import Array, Codes, seeded_sample
 from imapce.common.memory import size_in_words
-from imapce.common.streams import Array, Places, Portion, Stream, in_order
+from imapce.common.streams import Portion, Stream, in_order
 from imapce.common.watch import Tell
 from imapce.common.words import close_matches, counted, listing, roughly
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
@@ -368,7 +368,7 @@ class ScannedMatrix(Stream):
             yield Portion(batch.num_rows, blocks)
 
     def _encoded(
-        self, batch: pa.RecordBatch, columns: NDArray[np.intp] | None, places: Places | None
+        self, batch: pa.RecordBatch, columns: NDArray[np.intp] | None, places: Codes | None
     ) -> Iterator[Array]:
         rows = pa.Table.from_batches([batch if places is None else batch.take(pa.array(places))])
         matrix = encode(rows, encoding=self.encoding, missing=self._missing, unknown=self._unknown).matrix
@@ -378,7 +378,7 @@ class ScannedMatrix(Stream):
         yield from (matrix[start : start + step] for start in range(0, len(matrix), step))
 
 
-def _numbers(batch: pa.RecordBatch, places: Places | None) -> Iterator[Array]:
+def _numbers(batch: pa.RecordBatch, places: Codes | None) -> Iterator[Array]:
     """Columns of plain numbers, each copied in one run of memory; a block is the transpose of what they fill."""
     columns = [_values(column) for column in batch.columns]
     n_rows = batch.num_rows
