@@ -31,7 +31,7 @@ _UPPER = np.triu(np.ones((MEMORY, MEMORY)))
 
 
 class Evaluated(Protocol):
-    """What a descent reads of an evaluation: f, its gradient and the size of the gradient's terms."""
+    """What a descent reads of an evaluation: f, its gradient, the size of the gradient's terms; κ it carries along."""
 
     @property
     def value(self) -> Array: ...
@@ -39,6 +39,8 @@ class Evaluated(Protocol):
     def gradient(self) -> Array: ...
     @property
     def scale(self) -> Array: ...
+    @property
+    def kurtosis(self) -> Array: ...
 
 
 class ObjectiveLike(Protocol):
@@ -64,6 +66,7 @@ class Field:
     value: Array
     gradient: Array
     scale: Array
+    kurtosis: Array
     direction: Array
     slope: Array
     step: Array
@@ -102,13 +105,17 @@ class Descent:
         """The starts at their first points."""
         start = np.arange(len(V))
         state = self.evaluate(V, start)
-        return self._stand(start, V, state.value, tangent(V, state.gradient), state.scale, np.zeros_like(start))
+        gradient, iterations = tangent(V, state.gradient), np.zeros_like(start)
+        return self._stand(start, V, state.value, gradient, state.scale, state.kurtosis, iterations)
 
     def at_rest(self, field: Field) -> Field:
         """The same points without a past: directions and pairs from before a Newton step do not fit where it led."""
-        return self._stand(field.start, field.V, field.value, field.gradient, field.scale, field.iterations)
+        past = field.scale, field.kurtosis, field.iterations
+        return self._stand(field.start, field.V, field.value, field.gradient, *past)
 
-    def _stand(self, start: Codes, V: Array, value: Array, gradient: Array, scale: Array, iterations: Codes) -> Field:
+    def _stand(
+        self, start: Codes, V: Array, value: Array, gradient: Array, scale: Array, kurtosis: Array, iterations: Codes
+    ) -> Field:
         n, d, k = V.shape
         direction = -tangent(V, self._scaled(gradient, start))
         return Field(
@@ -117,6 +124,7 @@ class Descent:
             value=value,
             gradient=gradient,
             scale=scale,
+            kurtosis=kurtosis,
             direction=direction,
             slope=np.einsum("rdk,rdk->r", direction, gradient),
             step=0.1 / np.maximum(_norm(direction), np.finfo(np.float64).tiny),
@@ -161,6 +169,7 @@ class Descent:
         self._remember(field, rows, V, gradient, move)
         field.V[rows], field.gradient[rows] = V, gradient
         field.value[rows], field.scale[rows] = trial.value[rows], trial.scale[rows]
+        field.kurtosis[rows] = trial.kurtosis[rows]
         field.iterations[rows] += 1
         field.refusals[rows] = 0
         direction = tangent(V, self._quasi_newton(field, rows, gradient))
@@ -251,6 +260,7 @@ def newton_polish(objective: ObjectiveLike, field: Field, tol: float) -> None:
             rows = pending[better]
             field.V[rows], field.gradient[rows] = V[better], gradient[better]
             field.value[rows], field.scale[rows] = trial.value[better], trial.scale[better]
+            field.kurtosis[rows] = trial.kurtosis[better]
             progressed |= bool(better.any())
             pending, move = pending[~better], 0.5 * move[~better]
             if not len(pending):

@@ -187,9 +187,7 @@ def sketch(
     for number, objective in enumerate(objectives):
         arrived, reached = _arrived([(outcome, start) for outcome, start in left if of[start.start[0]] == number])
         optima = optima_of(apart(arrived, race.near), reached or arrived, tol, 10 * JOINED)
-        kurtoses = objective.kurtosis(np.stack([optimum.V for optimum in optima]))
-        pairs = zip(optima, kurtoses, strict=True)
-        found.append([replace(optimum, mu=objective.mu, kurtosis=float(kappa)) for optimum, kappa in pairs])
+        found.append([replace(optimum, mu=objective.mu) for optimum in optima])
     return found, Trace.of_rounds(race.history, _outcomes(left))
 
 
@@ -236,6 +234,7 @@ def optima_of(distinct: list[Field], reached: list[Field], tol: float, near: flo
             Optimum(
                 start.V[0].T,
                 float(start.value[0]),
+                float(start.kurtosis[0]),
                 starts=max(1, int((nearest == i).sum())),
                 relative_gradient=gradient,
                 converged=gradient <= tol,
