@@ -14,11 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imapce.exploration.session import Exploration
+from imapce.plotting.labels import are_drawn_as_classes
 
 # Columns kept once they were asked for: 16 of a million rows are 128 MB.
 KEPT = 16
-# Numbers of no more than so many values are classes, as in figures.
-MOST_CLASSES = 12
+# Text of more values is not offered to colour by.
 MOST_TEXTS = 200
 
 
@@ -53,8 +53,9 @@ class Columns:
         values = self.values(name)
         if values.dtype.kind == "f":
             present = values[~np.isnan(values)]
-            few = len(present) and len(np.unique(present[:5000])) <= MOST_CLASSES
-            return "category" if few and len(np.unique(present)) <= MOST_CLASSES else "number"
+            # Most measurements are known as such by their first rows.
+            few = len(present) and are_drawn_as_classes(len(np.unique(present[:5000])), len(present))
+            return "category" if few and are_drawn_as_classes(len(np.unique(present)), len(present)) else "number"
         seen = {value for value in values[:5000] if value is not None}
         return "category" if len(seen) <= MOST_TEXTS else "text"
 

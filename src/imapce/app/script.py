@@ -7,7 +7,7 @@ from typing import Any
 
 from imapce.app.study import Study
 from imapce.exploration.record import AcceptedStep, Move, TakenCluster, clusters_after
-from imapce.priors.kinds import rows_in_python
+from imapce.priors.base import rows_in_python
 
 HEAD = "# The exploration as it stood on the page of imapce app."
 

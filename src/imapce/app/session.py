@@ -20,7 +20,8 @@ from imapce.app.summary import state_of
 from imapce.common.checks import is_whole
 from imapce.errors import CancelledError, ImapceError, InvalidValueError, Sentence
 from imapce.exploration.verdict import SPLITS_IT, without_way_out
-from imapce.priors.kinds import Prior, Subset
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Subset
 
 PROGRESS_EVERY = 0.1
 SIGNIFICANT = 0.05

@@ -20,7 +20,8 @@ from imapce.errors import InvalidValueError
 from imapce.exploration.record import TakenCluster
 from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step, View
-from imapce.priors.kinds import Attributes, Labels, Prior, Subset
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Attributes, Labels, Subset
 from imapce.tables.encode import column_names, is_table
 
 Array = NDArray[np.float64]

@@ -55,7 +55,7 @@ def embed(
     from imapce.cli.request import Request, prepare
     from imapce.cli.screen import facts_table, fit_facts, model_facts, print_model, print_written
     from imapce.priors.effect import explained_away
-    from imapce.tables.annotated import is_h5ad
+    from imapce.tables.named import is_h5ad
 
     show.require_stdout_free(output)
     check_targets(

@@ -26,9 +26,9 @@ from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.view_file import beside
 from imapce.exploration.session import Exploration
-from imapce.tables.annotated import h5ad_target, is_h5ad
 from imapce.tables.encode import column_names
 from imapce.tables.files import STREAM, table_target, write_table
+from imapce.tables.named import h5ad_target, is_h5ad
 
 COMPARISON_FILES = (
     "comparison.png",
@@ -142,8 +142,8 @@ def _write_stream(table: pa.Table) -> None:
 
 def write_annotated_view(source: str, output: str, model: IMAPCE, view: NDArray[np.float64]) -> None:
     """Write a copy of an .h5ad file with the view in it, as `imapce.anndata.embed` keeps it."""
-    from imapce.anndata.files import annotated_copy
-    from imapce.anndata.views import write_view as keep_view
+    from imapce.anndata.results import annotated_copy
+    from imapce.anndata.results import write_view as keep_view
 
     with annotated_copy(source, output) as cells:
         keep_view(cells, model, view)
@@ -156,7 +156,7 @@ def write_clusters(exploration: Exploration, carried: pa.Table, output: str, *, 
     """
     if is_h5ad(output):
         from imapce.anndata import write_clusters as keep_clusters
-        from imapce.anndata.files import annotated_copy
+        from imapce.anndata.results import annotated_copy
 
         with annotated_copy(source, output) as cells:
             keep_clusters(cells, exploration)

@@ -24,12 +24,12 @@ from imapce.cli.on_disk import DRAWN_ROWS, scanned, whole_columns
 from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, counted, listing
 from imapce.errors import InvalidValueError
-from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Attributes, Labels, Samples, Subset
 from imapce.tables.encode import LearnedTable, column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_and_tell
 from imapce.tables.named import NamedMatrix
-from imapce.tables.select import select
-from imapce.tables.usable import dates_as_numbers, usable_columns
+from imapce.tables.usable import dates_as_numbers, select, usable_columns
 
 if TYPE_CHECKING:
     from imapce.tables.scan import Scan

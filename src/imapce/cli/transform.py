@@ -57,7 +57,7 @@ def transform(
     from imapce.cli.progress import progress
     from imapce.cli.request import listed_names
     from imapce.cli.screen import facts_table, print_written
-    from imapce.common.streams import is_scan
+    from imapce.common.arrays import is_scan
     from imapce.common.words import axis_names, counted, given, listing
     from imapce.estimators.model_file import load_model
     from imapce.priors.effect import explained_away

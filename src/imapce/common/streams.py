@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,13 +88,3 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
         finally:
             for one in waiting:
                 one.cancel()
-
-
-def is_scan(X: Any) -> bool:
-    """Whether `X` is what `imapce.scan` returns; who never scanned a file need not import what reads them.
-
-    >>> is_scan([[1.0]])
-    False
-    """
-    module = sys.modules.get("imapce.tables.scan")
-    return module is not None and isinstance(X, module.Scan)

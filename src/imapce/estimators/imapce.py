@@ -17,7 +17,7 @@ from imapce.choice.point import solve_at
 from imapce.choice.read_back import READ_BACK, read_back
 from imapce.choice.trace_ratio import weight_by_ratio
 from imapce.clusters.partition import Candidate, candidate_of
-from imapce.common.arrays import Array, Mask
+from imapce.common.arrays import Array, Mask, is_dask, on_host
 from imapce.common.checks import (
     is_whole,
     require_choice,
@@ -26,15 +26,13 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
-from imapce.common.dask_arrays import is_dask
-from imapce.common.gpu_arrays import on_host
 from imapce.common.settings import SETTINGS, Settings
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import listing
 from imapce.errors import InvalidValueError, Phrase, Sentence
-from imapce.estimators.linear_view import LinearView
+from imapce.estimators.linear import LinearView
 from imapce.estimators.stability import HalvedFits
-from imapce.priors.kinds import Prior
+from imapce.priors.base import Prior
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.dask_arrays import is_dask
+from imapce.common.arrays import is_dask
 from imapce.common.records import Comparable
 from imapce.common.threads import threads_for
 from imapce.common.words import close_matches, counted

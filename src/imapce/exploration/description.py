@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import erf
 
-from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.gpu_arrays import on_host
+from imapce.common.arrays import Array, Codes, Mask, on_host
 from imapce.exploration.knowledge import one_class_in_words
 from imapce.exploration.record import Feature
 from imapce.exploration.traits import NOTHING_APART, Trait, name_of_traits, say_the_same, trait_of, traits_worth_telling

@@ -33,8 +33,9 @@ from imapce.exploration.description import features_apart
 from imapce.exploration.record import Feature, Record
 from imapce.exploration.steps import Step, View, place_rows
 from imapce.exploration.stopping import StructureTest
+from imapce.priors.base import Prior, labels_among
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Prior, Subset, labels_among
+from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.search.solution import Optimum, Progress

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.errors import InvalidValueError
-from imapce.plotting.labels import MISSING, MOST_DISTINCT_NUMBERS, Labels
+from imapce.plotting.labels import MISSING, Labels
 from imapce.plotting.style import (
     HAIRLINE,
     INK,
@@ -60,8 +60,8 @@ class Key:
         shapes = None if marker is None else Labels.read(marker, "marker", n_rows, most=len(MARKERS))
         if shapes is not None and shapes.continuous:
             raise InvalidValueError(
-                f"marker must hold categories, got more than {MOST_DISTINCT_NUMBERS} distinct numbers; "
-                "pass them as color, or cut them into classes first."
+                "marker must hold categories, got numbers of too many different values; pass them as color, or cut "
+                "them into classes first."
             )
         return cls(colors, shapes, color_name or column_name(color), marker_name or column_name(marker))
 

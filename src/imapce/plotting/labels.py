@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from imapce.common.checks import is_missing
+from imapce.common.checks import are_classes, is_missing
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.columns import Column
 
 MISSING = -1
-MOST_DISTINCT_NUMBERS = 12
+# As many values have a colour each, however few rows have them.
+MOST_COLOURED = 12
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Labels:
     def read(cls, labels: ArrayLike, argument: str, n_rows: int, *, most: int) -> Labels:
         """Read labels of any kind; beyond `most` categories the largest keep their name, the rest is 'other'.
 
-        More than 12 distinct numbers are read as a scale, where an infinite value counts as missing.
+        Numbers that are no classes are read as a scale, where an infinite value counts as missing.
 
         >>> Labels.read(["a", "b", "b", "c"], "color", 4, most=2).names
         ['b', 'other (2 more)']
@@ -71,7 +72,7 @@ class Labels:
                 )
         # A count before any sorting: labels of mixed kinds can be counted but not ordered.
         counts = Counter(column[~absent].tolist())
-        if numeric and len(counts) > MOST_DISTINCT_NUMBERS:
+        if numeric and not are_drawn_as_classes(len(counts), counts.total()):
             values = np.full(n_rows, np.nan)
             values[~absent] = column[~absent].astype(float)
             values[~np.isfinite(values)] = np.nan
@@ -88,6 +89,15 @@ class Labels:
         lookup = {label: position.get(label, len(ordered)) for label in counts}
         codes[~absent] = list(map(lookup.__getitem__, column[~absent].tolist()))
         return cls(names, codes, None)
+
+
+def are_drawn_as_classes(n_values: int, n_rows: int) -> bool:
+    """Whether numbers of so many different values in so many rows are drawn as classes, and not on a scale.
+
+    >>> are_drawn_as_classes(15, 300), are_drawn_as_classes(15, 60), are_drawn_as_classes(3, 3)
+    (True, False, True)
+    """
+    return n_values <= MOST_COLOURED or are_classes(n_values, n_rows)
 
 
 def _one_column(labels: ArrayLike, argument: str, n_rows: int) -> NDArray[np.object_]:

@@ -45,7 +45,7 @@ def plot_overview(
 
     Clusters have the number they have in `exploration.labels_` and the colour of their step's figure; rows that
     were not taken, and those known at the start, follow in grey. In the heat-map a cell gives the number of rows
-    and is the darker the larger its share of the cluster. Labels on a scale (more than 12 distinct numbers) have
+    and is the darker the larger its share of the cluster. Labels on a scale (numbers that are no classes) have
     no counts and are left out.
 
     >>> from imapce import Exploration
