@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import numbers
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +18,8 @@ from matplotlib.colors import Normalize, to_rgba
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
-from imapce.errors import InvalidValueError
-from imapce.plotting.labels import MISSING, MOST_DISTINCT_NUMBERS, Labels
+from imapce.common.checks import is_missing
+from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.style import (
     HAIRLINE,
     INK,
@@ -30,19 +32,130 @@ from imapce.plotting.style import (
     continuous_colormap,
     shorten,
 )
+from imapce.tables.source import Column
 
 # Filled shapes only: an outline marker such as "x" looks darker than a filled one of the same colour.
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+MISSING = -1
+# Numbers of more different values, or with fewer rows for each, are a scale: the rule of Labels(y).
+MOST_CLASSES, ROWS_PER_CLASS = 20, 5
+LOOKED_AT_FIRST = 5000
 _ROW_INCHES = 0.2
 _HEADING = "heading"
+
+
+def are_classes(values: NDArray[np.float64]) -> bool:
+    """Whether numbers, of which some may be missing, are classes rather than a scale.
+
+    >>> are_classes(np.arange(300) % 15), are_classes(np.arange(300.0))
+    (True, False)
+    """
+    present = values[np.isfinite(values)]
+    most = min(MOST_CLASSES, max(2, len(present) // ROWS_PER_CLASS))
+    # A few rows tell it of most measurements; sorting a million takes 100 ms.
+    return len(np.unique(present[:LOOKED_AT_FIRST])) <= most and len(np.unique(present)) <= most
+
+
+@dataclass(frozen=True)
+class DrawnLabels:
+    """One label per row as it is drawn: either `values` on a scale (then `names` is empty) or `codes` into `names`.
+
+    `codes` holds `MISSING` where a row has no label; `values` holds NaN there.
+    """
+
+    names: list[str]
+    codes: NDArray[np.intp]
+    values: NDArray[np.float64] | None
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the labels are numbers on a scale rather than categories."""
+        return self.values is not None
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which rows have no label."""
+        return np.isnan(self.values) if self.values is not None else self.codes == MISSING
+
+    def column(self, name: str) -> Column:
+        """The same as a column that can be described or hovered."""
+        if self.values is not None:
+            return Column(name, values=self.values)
+        return Column(name, codes=self.codes, levels=tuple(self.names))
+
+    @classmethod
+    def read(cls, labels: ArrayLike, argument: str, n_rows: int, *, most: int) -> DrawnLabels:
+        """Read labels of any kind; beyond `most` categories the largest keep their name, the rest is 'other'.
+
+        Numbers are categories where they are classes as in Labels(y); on a scale an infinite value counts as missing.
+
+        >>> DrawnLabels.read(["a", "b", "b", "c"], "color", 4, most=2).names
+        ['b', 'other (2 more)']
+        """
+        column = _one_column(labels, argument, n_rows)
+        absent = np.zeros(n_rows, dtype=bool)
+        # Text is never missing, and a page reads the same labels for every figure.
+        if not set(map(type, column)) <= {str, int, bool}:
+            absent = np.fromiter((is_missing(value) for value in column), dtype=bool, count=n_rows)
+        kinds = set(map(type, column[~absent]))
+        numeric = all(issubclass(kind, numbers.Real) and not issubclass(kind, bool | np.bool_) for kind in kinds)
+        for kind in kinds:
+            if kind.__hash__ is None:
+                raise InvalidTypeError(
+                    f"{argument} must hold texts, numbers or dates; got values of type {kind.__name__}."
+                )
+        # A count before any sorting: labels of mixed kinds can be counted but not ordered.
+        counts = Counter(column[~absent].tolist())
+        if numeric and counts:
+            values = np.full(n_rows, np.nan)
+            values[~absent] = column[~absent].astype(float)
+            if not are_classes(values):
+                values[~np.isfinite(values)] = np.nan
+                return cls([], np.full(n_rows, MISSING, dtype=np.intp), values)
+        ordered = sorted(counts) if numeric else sorted(counts, key=lambda label: (str(label), repr(label)))
+        names = [_label_name(label) for label in ordered]
+        if len(ordered) > most:
+            kept = set(sorted(ordered, key=lambda label: -counts[label])[: most - 1])
+            names = [_label_name(label) for label in ordered if label in kept]
+            names.append(f"other ({len(ordered) - len(kept)} more)")
+            ordered = [label for label in ordered if label in kept]
+        position = {label: code for code, label in enumerate(ordered)}
+        codes = np.full(n_rows, MISSING, dtype=np.intp)
+        lookup = {label: position.get(label, len(ordered)) for label in counts}
+        codes[~absent] = list(map(lookup.__getitem__, column[~absent].tolist()))
+        return cls(names, codes, None)
+
+
+def _one_column(labels: ArrayLike, argument: str, n_rows: int) -> NDArray[np.object_]:
+    """Give the labels as one Python object per row, or say what is wrong with their shape."""
+    if isinstance(labels, str) or not hasattr(labels, "__len__"):
+        raise InvalidValueError(
+            f"{argument} must hold one label per row, got {labels!r}; pass the column itself, not its name."
+        )
+    array = np.asarray(labels, dtype=object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or len(array) != n_rows:
+        raise InvalidValueError(
+            f"{argument} must hold one label for each of the {n_rows} rows, got shape {array.shape}; "
+            "pass the labels of exactly the rows that are drawn."
+        )
+    return array
+
+
+def _label_name(label: object) -> str:
+    """Write whole numbers without a decimal point: class labels often went through a float column."""
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
 
 
 @dataclass(frozen=True)
 class Key:
     """How rows are drawn: the labels behind the colours and the markers, and the names of both."""
 
-    color: Labels | None
-    marker: Labels | None
+    color: DrawnLabels | None
+    marker: DrawnLabels | None
     color_name: str | None
     marker_name: str | None
 
@@ -56,11 +169,11 @@ class Key:
         n_rows: int,
     ) -> Key:
         """Read both label sets; names default to the names that pandas and polars columns carry."""
-        colors = None if color is None else Labels.read(color, "color", n_rows, most=len(PALETTE))
-        shapes = None if marker is None else Labels.read(marker, "marker", n_rows, most=len(MARKERS))
+        colors = None if color is None else DrawnLabels.read(color, "color", n_rows, most=len(PALETTE))
+        shapes = None if marker is None else DrawnLabels.read(marker, "marker", n_rows, most=len(MARKERS))
         if shapes is not None and shapes.continuous:
             raise InvalidValueError(
-                f"marker must hold categories, got more than {MOST_DISTINCT_NUMBERS} distinct numbers; "
+                "marker must hold categories, got numbers on a scale; "
                 "pass them as color, or cut them into classes first."
             )
         return cls(colors, shapes, color_name or column_name(color), marker_name or column_name(marker))

@@ -1,4 +1,4 @@
-"""One figure of a whole exploration: how large each taken cluster is and, with labels, what it is made of.
+"""Figures of a whole exploration: how large each taken cluster is, of which labels it is made, what sets it apart.
 
 >>> from imapce import Exploration
 >>> plot_overview(Exploration(np.random.default_rng(0).normal(size=(50, 4))))
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.colors import ListedColormap
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
-from imapce.plotting.key import column_name
-from imapce.plotting.labels import Labels
+from imapce.errors import InvalidValueError
+from imapce.plotting.key import DrawnLabels, column_name
 from imapce.plotting.steps import OTHER_GREY, cluster_hue
 from imapce.plotting.style import (
     HAIRLINE,
@@ -31,11 +33,21 @@ from imapce.plotting.style import (
 )
 
 if TYPE_CHECKING:
+    from imapce.exploration.description import Description
     from imapce.exploration.session import Exploration
 
 MOST_LABELS = 15
 _ROW_INCHES = 0.3
 _MISSING_NAME = "missing"
+# Blue for less and vermilion for more, which readers with any colour vision tell apart, and grey-white in between.
+_DIVERGING = LinearSegmentedColormap.from_list(
+    "imapce-diverging", ["#0B3C6F", "#2F7EBC", "#A9CFE8", "#F6F6F4", "#F6C6A3", "#DD7A3B", "#8F3403"]
+)
+MOST_SD = 3.0
+_FEATURE_INCHES = 0.27
+_PROFILES_INCHES = 9.2
+# Beyond so many clusters the numbers in the cells would run into each other.
+_MOST_WITH_NUMBERS = 26
 
 
 def plot_overview(
@@ -45,7 +57,7 @@ def plot_overview(
 
     Clusters have the number they have in `exploration.labels_` and the colour of their step's figure; rows that
     were not taken, and those known at the start, follow in grey. In the heat-map a cell gives the number of rows
-    and is the darker the larger its share of the cluster. Labels on a scale (more than 12 distinct numbers) have
+    and is the darker the larger its share of the cluster. Labels on a scale have
     no counts and are left out.
 
     >>> from imapce import Exploration
@@ -59,7 +71,7 @@ def plot_overview(
     groups = _groups(exploration)
     read = None
     if labels is not None:
-        read = Labels.read(labels, "labels", len(exploration.row_ids), most=MOST_LABELS)
+        read = DrawnLabels.read(labels, "labels", len(exploration.row_ids), most=MOST_LABELS)
     table = None if read is None or read.continuous else label_counts(read, [rows for _, _, rows in groups])
     height = 1.1 + _ROW_INCHES * len(groups) + (1.2 if table is not None else 0.0)
     figure = blank_figure(7.6 if table is None else 10.2, max(height, 2.4))
@@ -73,10 +85,10 @@ def plot_overview(
     return figure
 
 
-def label_counts(labels: Labels, groups: list[NDArray[np.intp]]) -> tuple[list[str], NDArray[np.intp]]:
+def label_counts(labels: DrawnLabels, groups: list[NDArray[np.intp]]) -> tuple[list[str], NDArray[np.intp]]:
     """Count the rows of every label in every group; rows without a label are counted last.
 
-    >>> label_counts(Labels.read(["a", "b", None], "labels", 3, most=15), [np.array([0, 2])])
+    >>> label_counts(DrawnLabels.read(["a", "b", None], "labels", 3, most=15), [np.array([0, 2])])
     (['a', 'b', 'missing'], array([[1, 0, 1]]))
     """
     n_names = len(labels.names)
@@ -153,3 +165,73 @@ def _draw_heat_map(ax: Any, counts: NDArray[np.intp], names: list[str], label_na
 
 def _title(ax: Any, text: str) -> None:
     ax.set_title(text, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=10, parse_math=False)
+
+
+def plot_profiles(description: Description) -> Figure:
+    """Draw features in rows and clusters in columns, each cell the difference to all other rows.
+
+    The difference is in standard deviations of all rows, of a category's level that of its share. Colours end at three
+    standard deviations, the numbers do not.
+
+    >>> from imapce.exploration.description import Description, Profile
+    >>> one = Profile(size=5, others=5)
+    >>> plot_profiles(Description((one,), None, ("size",), (1.0,), ((2.0,),), ((1.5,),))).axes[0].texts[0].get_text()
+    '+1.5'
+    """
+    if not description.features:
+        raise InvalidValueError(
+            "description must have at least one cluster and one feature that tells it apart, got none; accept a step."
+        )
+    cells = np.array(description.differences).T
+    n_features, n_clusters = cells.shape
+    figure = blank_figure(_PROFILES_INCHES, 1.25 + _FEATURE_INCHES * n_features)
+    ax: Any = figure.add_subplot()
+    scale = Normalize(-MOST_SD, MOST_SD)
+    ax.imshow(cells, cmap=_DIVERGING, norm=scale, aspect="auto", interpolation="nearest")
+    if n_clusters <= _MOST_WITH_NUMBERS:
+        small = TICK_SIZE - 1.5 if n_clusters > 12 else TICK_SIZE
+        for row, column in np.ndindex(n_features, n_clusters):
+            value = cells[row, column]
+            ax.text(
+                column,
+                row,
+                f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0",
+                ha="center",
+                va="center",
+                fontsize=small,
+                color="white" if abs(value) > 1.9 else INK if abs(value) >= 0.3 else SOFT_INK,
+            )
+    ax.set_yticks(range(n_features), [shorten(name, 34) for name in description.features])
+    ax.set_xticks(range(n_clusters), [str(number) for number in description.numbers])
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("cluster", fontsize=LABEL_SIZE, color=INK, loc="left")
+    ax.tick_params(length=0, labelsize=TICK_SIZE, labelcolor=INK)
+    ax.tick_params(axis="x", pad=9)
+    for tick in ax.get_yticklabels():
+        tick.set_parse_math(False)
+    # The colour of every cluster above its column, as in all other figures.
+    for place, number in enumerate(description.numbers):
+        ax.add_patch(
+            Rectangle(
+                (place - 0.42, 1.0),
+                0.84,
+                0.07 / (_FEATURE_INCHES * n_features),
+                transform=ax.get_xaxis_transform(),
+                facecolor=cluster_hue(number),
+                clip_on=False,
+            )
+        )
+    ax.set_xticks(np.arange(0.5, n_clusters - 1), minor=True)
+    ax.set_yticks(np.arange(0.5, n_features - 1), minor=True)
+    ax.grid(which="minor", color="white", linewidth=1.0)
+    ax.tick_params(which="minor", length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    bar = figure.colorbar(ScalarMappable(scale, _DIVERGING), ax=ax, location="bottom", aspect=50, shrink=0.6, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=TICK_SIZE, labelcolor=SOFT_INK, length=0)
+    bar.set_ticks(
+        [-3, -2, -1, 0, 1, 2, 3], labels=["−3 sd or less", "−2", "−1", "as others", "+1", "+2", "+3 sd or more"]
+    )
+    return figure

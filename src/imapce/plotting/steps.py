@@ -24,8 +24,7 @@ from imapce.common.checks import is_whole
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.exploration.verdict import best_split_in_words, caveat
-from imapce.plotting.key import Key
-from imapce.plotting.labels import Labels
+from imapce.plotting.key import DrawnLabels, Key
 from imapce.plotting.scatter import plot_embedding, point_look
 from imapce.plotting.style import (
     CLUSTER_HUES,
@@ -35,6 +34,7 @@ from imapce.plotting.style import (
     PALETTE,
     axes_given,
     blank_figure,
+    follow_known,
     new_figure,
     quiet_axes,
 )
@@ -228,7 +228,7 @@ def known_before(exploration: Exploration, index: int) -> Mask:
 
 def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:
     """Refuse labels that do not fit by the name the caller used."""
-    Labels.read(labels, "labels", n_rows, most=len(PALETTE))
+    DrawnLabels.read(labels, "labels", n_rows, most=len(PALETTE))
     return labels
 
 
@@ -308,14 +308,12 @@ def encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> P
 def _same_window(panels: list[Any], points: Points, outlines: list[Points], known: Mask) -> int:
     """Give all panels the same limits, and say how many known rows lie outside of them.
 
-    The unexplored rows and the ellipses always fit. Known rows can lie so far away that the others would shrink to
-    a spot; they are followed for half the width of the others.
+    The unexplored rows and the ellipses always fit.
     """
     shown = np.vstack([points[~known], *outlines])
     low, high = shown.min(axis=0), shown.max(axis=0)
     room = np.where(high > low, high - low, 1.0)
-    low = np.maximum(low - 0.5 * room, np.minimum(low, points.min(axis=0)))
-    high = np.minimum(high + 0.5 * room, np.maximum(high, points.max(axis=0)))
+    low, high = follow_known(low, high, points.min(axis=0), points.max(axis=0))
     # A little more at the top, for the number above an ellipse.
     low, high = low - 0.05 * room, high + np.array([0.05, 0.1]) * room
     for ax in panels:

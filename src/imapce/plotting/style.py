@@ -159,3 +159,18 @@ def shorten(name: object, longest: int = 24) -> str:
         return text
     tail = (longest - 1) // 3
     return text[: longest - 1 - tail] + "…" + text[len(text) - tail :]
+
+
+def follow_known(low: Any, high: Any, least: Any, most: Any) -> tuple[Any, Any]:
+    """Widen a window, axis by axis, towards known rows between `least` and `most`, by half its width and no farther.
+
+    Known rows can lie so far away that the others would shrink to a spot.
+
+    >>> follow_known(np.zeros(2), np.ones(2), np.array([-0.25, -9.0]), np.ones(2))[0]
+    array([-0.25, -0.5 ])
+    """
+    room = np.where(high > low, high - low, 1.0)
+    return (
+        np.maximum(low - 0.5 * room, np.minimum(low, least)),
+        np.minimum(high + 0.5 * room, np.maximum(high, most)),
+    )

@@ -27,14 +27,11 @@ from imapce.exploration.verdict import (
     without_way_out,
 )
 from imapce.plotting.figure import for_a_file
-from imapce.plotting.heat_map import plot_profiles
-from imapce.plotting.key import column_name
-from imapce.plotting.labels import Labels
-from imapce.plotting.overview import plot_overview
-from imapce.plotting.reports.cells import Link
+from imapce.plotting.key import DrawnLabels, column_name
+from imapce.plotting.overview import plot_overview, plot_profiles
 from imapce.plotting.reports.cluster import made_of, profile_grids
 from imapce.plotting.reports.hover import HoverRows
-from imapce.plotting.reports.page import Grid, Picture, Section, write_report
+from imapce.plotting.reports.page import Grid, Link, Picture, Section, text_of, write_report
 from imapce.plotting.steps import RASTERISE_FROM, cluster_hue, known_before, plot_proposal, plot_step
 from imapce.plotting.style import shorten
 from imapce.tables.source import Column, number_text
@@ -46,24 +43,6 @@ if TYPE_CHECKING:
 _COLUMNS_HOVERED = 5
 _SOME_STEPS, _MANY_STEPS = 10, 20
 _NAME_ON_CARD = 44
-
-HOW_TO_READ = """\
-A cluster is described against all other rows and, beside it, against the rows that were left when it was taken: a \
-cluster that is taken late can be plain among all rows and special among those left. Numbers are in the units of the \
-table; a difference in sd is that of the means in standard deviations of all rows, and a difference in points is that \
-of two shares in points of a hundred. The most typical rows are nearest to the mean of their cluster in all columns. \
-The small histograms show the rows of the cluster filled and all others as a line; their heights are square roots, so \
-that a small share is still seen.
-
-Distinctness tells how far a cluster stands from its nearest neighbour in the view it was taken in, by how much the \
-two overlap. Very distinct: up to 1 %. Distinct: up to 10 %. Touching: up to half. Overlapping: more than half; \
-such a cluster is separate in more directions than the view can show, or not at all.
-
-Stability tells in how many of ten draws of 80 % of the rows the same cluster was found again. One that came back in \
-all of them does not depend on a few rows; one that seldom did may be a matter of chance or of how finely one cuts.
-
-A test of a step, where one was asked for, compares the rows left with rows of a single group. Hardly by chance: such \
-rows would look as split in at most 1 of 100 tables. Unlikely: in at most 5. Perhaps: in at most 20."""
 
 
 @for_a_file()
@@ -93,7 +72,7 @@ def write_exploration_report(
     """
     n_rows = len(exploration.row_ids)
     label_name = label_name or column_name(labels) or "label"
-    read = None if labels is None else Labels.read(labels, "labels", n_rows, most=n_rows + 1)
+    read = None if labels is None else DrawnLabels.read(labels, "labels", n_rows, most=n_rows + 1)
     if read is not None and read.values is None and not read.names:
         # Every label is missing: there is nothing to colour by and nothing to describe.
         labels = read = None
@@ -109,7 +88,7 @@ def write_exploration_report(
     if description.left is not None and exploration.steps:
         sections.append(_left(exploration, description.left, label_name))
     if description.clusters:
-        sections.append(Section("How to read this page", HOW_TO_READ, short="How to read"))
+        sections.append(Section("How to read this page", text_of("how_to_read_clusters.txt"), short="How to read"))
     # Clouds of many points hardly compress: at a lower resolution, not below that of the page, many figures stay small.
     many = len(exploration.steps)
     dpi = 80.0 if many > _MANY_STEPS else 105.0 if many > _SOME_STEPS or n_rows > RASTERISE_FROM else 130.0

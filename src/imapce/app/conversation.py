@@ -9,31 +9,110 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from imapce.app import exports, why
-from imapce.app.frames import Buffer, Content
-from imapce.app.jobs import Job, Jobs, told_at_most
-from imapce.app.stage import Reply, Send, Stage
+from imapce.app.exports import export
+from imapce.app.messages import Content, Reply, Send, answer
+from imapce.app.stage import Stage
 from imapce.app.study import Study
-from imapce.app.summary import state_of
+from imapce.app.summary import describe_rows, describe_state, read_known_back
 from imapce.common.checks import is_whole
+from imapce.common.watch import Tell
 from imapce.errors import CancelledError, ImapceError, InvalidValueError
 from imapce.exploration.verdict import SPLITS_IT, without_way_out
-from imapce.priors.kinds import Prior, Subset
 
 PROGRESS_EVERY = 0.1
 SIGNIFICANT = 0.05
 LONGEST_NAME = 60
 
 
-class Session(Stage):
+@dataclass(eq=False)
+class Job:
+    """One piece of work: its words, whether it gives way, and the event that ends it."""
+
+    words: str
+    gives_way: bool = False
+    stop: threading.Event = field(default_factory=threading.Event)
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def cancelled(self) -> bool:
+        """Whether it was asked to end."""
+        return self.stop.is_set()
+
+
+class Jobs:
+    """The work of one conversation, one job after another, each in a thread.
+
+    Work that the page did not ask for in so many words (colouring a view, the test) gives way to what it asks for next.
+    `ended(job, error)` is called in the thread of the work when it is over; error is None where all went well.
+    """
+
+    def __init__(self, ended: Callable[[Job, Exception | None], None]):
+        self._ended = ended
+        self._lock = threading.Lock()
+        self.current: Job | None = None
+
+    def start(self, words: str, work: Callable[[Job], None], *, gives_way: bool = False) -> None:
+        """Do `work(job)` in a thread; refused while other work runs that does not give way."""
+        job = Job(words, gives_way)
+        with self._lock:
+            self.require_way()
+            before = self.current
+            if before is not None:
+                before.stop.set()
+            self.current = job
+        threading.Thread(target=self._run, args=(job, before, work), name=f"imapce {words}", daemon=True).start()
+
+    def require_way(self) -> None:
+        """Refuse to begin while other work runs that does not give way."""
+        job = self.current
+        if job is not None and not job.gives_way:
+            raise InvalidValueError(f"one thing at a time: still {job.words}; wait for it or cancel it.")
+
+    def cancel(self) -> bool:
+        """Ask the work that runs to end; whether there was any."""
+        job = self.current
+        if job is not None:
+            job.stop.set()
+        return job is not None
+
+    def close(self) -> None:
+        """End the work that runs and tell nobody: two objects that held each other would stay in memory."""
+        self.cancel()
+        self._ended = _tell_nobody
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until nothing runs; whether that came in time."""
+        job = self.current
+        return True if job is None else job.done.wait(timeout)
+
+    def _run(self, job: Job, before: Job | None, work: Callable[[Job], None]) -> None:
+        if before is not None:
+            before.done.wait()
+        error: Exception | None = None
+        try:
+            if job.cancelled():
+                raise CancelledError(f"cancelled before {job.words}; nothing was changed.")
+            work(job)
+        except Exception as problem:
+            error = problem
+        with self._lock:
+            if self.current is job:
+                self.current = None
+        try:
+            self._ended(job, error)
+        finally:
+            job.done.set()
+
+
+class Conversation(Stage):
     """One person's talk with one exploration.
 
     >>> from imapce import Exploration
     >>> study = Study("noise", Exploration(np.random.default_rng(0).normal(size=(30, 4))))
-    >>> session = Session(study, lambda content, buffers: None)
-    >>> session.handle({"type": "select", "how": "invert", "id": 1})[0]["count"]
+    >>> conversation = Conversation(study, lambda content, buffers: None)
+    >>> conversation.handle({"type": "select", "how": "invert", "id": 1})[0]["count"]
     30
     """
 
@@ -54,19 +133,8 @@ class Session(Stage):
             self._last[name] = message
             threading.Thread(target=self._answer_later, args=(message,), name=f"imapce {name}", daemon=True).start()
             return {"type": "later"}, []
-        return self._answer(_ACTS.get(name), message, buffers)
-
-    def _answer(self, act: Any, message: Content, buffers: Sequence[bytes]) -> Reply:
-        answer: Content = {"type": "reply", "re": message.get("id")}
-        try:
-            if act is None:
-                raise InvalidValueError(f"a message must be one of the page's; got {message.get('type')!r}: reload it.")
-            content, payload = act(self, message, buffers)
-            return {**content, **answer}, payload
-        except ImapceError as problem:
-            return {**answer, "error": str(problem)}, []
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as problem:
-            return {**answer, "error": f"That message could not be read ({problem}); reload the page."}, []
+        act = _ACTS.get(name, Conversation._refuse)
+        return answer(message, lambda: act(self, message, buffers))
 
     def _answer_later(self, message: Content) -> None:
         # One at a time, and of several descriptions only the last: at a million rows each is a second of work, and
@@ -74,12 +142,19 @@ class Session(Stage):
         name = str(message["type"])
         with self._later:
             stale = name == "describe" and self._last[name] is not message
-            self.send(*self._answer(_superseded if stale else _SLOW[name], message, ()))
+            act = Conversation._refuse_as_stale if stale else _SLOW[name]
+            self.send(*answer(message, lambda: act(self, message, ())))
+
+    def _refuse(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+        raise InvalidValueError(f"a message must be one of the page's; got {message.get('type')!r}: reload it.")
+
+    def _refuse_as_stale(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+        raise InvalidValueError("another selection was made meanwhile; that one is described.")
 
     def close(self) -> None:
         """End the work that runs; what was accepted is saved already."""
         self._jobs.close()
-        self.send = _to_nobody
+        self.send = _tell_nobody
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until no work runs, for those who have no page to look at."""
@@ -90,9 +165,8 @@ class Session(Stage):
         # One at a time, or what was seen before the work ended could be told after it.
         with self._telling:
             job = self._jobs.current
-            state = state_of(self.exploration, self.study, self.scene)
-            state["busy"] = None if job is None else {"words": job.words, "gives_way": job.gives_way}
-            self.send({"type": "state", **state}, [])
+            busy = None if job is None else {"words": job.words, "gives_way": job.gives_way}
+            self.send({"type": "state", **describe_state(self.study, self.scene), "busy": busy}, [])
 
     def _hello(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         content = self.hello()
@@ -104,26 +178,29 @@ class Session(Stage):
     # --- looking ------------------------------------------------------------------------------------------------------
 
     def _next(self, message: Content, buffers: Sequence[bytes]) -> Reply:
-        self._start("looking for the next view", self._proposed)
-        return {}, []
+        return self._start("looking for the next view", self._propose)
 
-    def _proposed(self, job: Job) -> None:
+    def _propose(self, job: Job) -> None:
         """The next view, shown before its clusters are there; then these, then the test."""
-        step = self.exploration.propose(clusters=False, progress=self._told(job), cancel=job.cancelled)
-        self.show(self.study.proposed(step, 0))
+        step = self.exploration.propose(clusters=False, progress=self._progress_of(job), cancel=job.cancelled)
+        self.show(self.study.proposal_scene(step, 0))
         job.gives_way = True
         self.tell_state()
-        self._coloured(job)
+        self._find_clusters(job)
 
-    def _coloured(self, job: Job) -> None:
-        number = self.scene.number if self.scene.kind == "proposal" else 0
-        self.exploration.cluster(number, progress=self._told(job), cancel=job.cancelled)
+    def _find_clusters(self, job: Job) -> None:
+        number = self._view_in_sight
+        self.exploration.cluster(number, progress=self._progress_of(job), cancel=job.cancelled)
         step = self.exploration.proposal
         if step is not None and self.scene.kind == "proposal" and self.scene.number == number:
-            self.recolour(self.study.proposed(step, number))
+            self.recolour(self.study.proposal_scene(step, number))
         self.tell_state()
         if step is not None and step.p_value is None and not self.exploration.done:
-            self.exploration.test(progress=self._told(job), cancel=job.cancelled)
+            self.exploration.test(progress=self._progress_of(job), cancel=job.cancelled)
+
+    @property
+    def _view_in_sight(self) -> int:
+        return self.scene.number if self.scene.kind == "proposal" else 0
 
     def _view(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Turn to another optimum of the current step, or back to where the exploration stands."""
@@ -134,11 +211,10 @@ class Session(Stage):
         if not is_whole(number) or not 0 <= number < len(step.views):
             raise InvalidValueError(f"a view must be from 0 to {len(step.views) - 1}; got {number!r}.")
         self._jobs.require_way()
-        self.show(self.study.proposed(step, number))
-        if step.views[number].looked_at:
-            self.tell_state()
-        else:
-            self._start("colouring the clusters", self._coloured, gives_way=True)
+        self.show(self.study.proposal_scene(step, number))
+        if not step.views[number].looked_at:
+            return self._start("colouring the clusters", self._find_clusters, gives_way=True)
+        self.tell_state()
         return {}, []
 
     def _look_back(self, message: Content, buffers: Sequence[bytes]) -> Reply:
@@ -146,7 +222,7 @@ class Session(Stage):
         number = int(message["step"])
         if not 0 <= number < len(self.exploration.steps):
             raise InvalidValueError(f"a step must be from 1 to {len(self.exploration.steps)}; got {number + 1}.")
-        self.show(self.study.looked_back(number))
+        self.show(self.study.step_scene(number))
         self.tell_state()
         return {}, []
 
@@ -154,11 +230,10 @@ class Session(Stage):
         """A view of three axes, beside those of the session."""
 
         def work(job: Job) -> None:
-            view = self.exploration.look(n_components=3, progress=self._told(job), cancel=job.cancelled)
-            self.show(self.study.three(view))
+            view = self.exploration.look(n_components=3, progress=self._progress_of(job), cancel=job.cancelled)
+            self.show(self.study.three_axes_scene(view))
 
-        self._start("looking for a view of three axes", work)
-        return {}, []
+        return self._start("looking for a view of three axes", work)
 
     # --- moving -------------------------------------------------------------------------------------------------------
 
@@ -167,7 +242,7 @@ class Session(Stage):
         what, name = str(message.get("what", "most")), str(message.get("name") or "").strip()[:LONGEST_NAME] or None
         if self.scene.kind == "step":
             raise InvalidValueError("this is a view you looked back at; press Back to now, then take.")
-        chosen: dict[str, Any] = {"name": name, "view": self.scene.number if self.scene.kind == "proposal" else 0}
+        chosen: dict[str, Any] = {"name": name, "view": self._view_in_sight}
         if what == "selection":
             chosen["mask"] = self.selected & ~self.exploration.known
             if not chosen["mask"].any():
@@ -178,21 +253,22 @@ class Session(Stage):
             raise InvalidValueError(f"what is taken must be most, clusters or selection; got {what!r}.")
         return self._move(
             "taking rows into the known",
-            lambda job: self.exploration.accept(**chosen, progress=self._told(job), cancel=job.cancelled),
+            lambda job: self.exploration.accept(**chosen, progress=self._progress_of(job), cancel=job.cancelled),
         )
 
     def _split(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Split a cluster that was taken, or one of the view in sight."""
         proposed = "cluster" in message
         number = int(message["cluster"] if proposed else message["number"])
-        view = self.scene.number if self.scene.kind == "proposal" else 0
-        rule = str(message.get("structure", "heed"))
+        asked: dict[str, Any] = {
+            "proposed": proposed,
+            "view": self._view_in_sight,
+            "structure": str(message.get("structure", "heed")),
+        }
         self._asked_to_split = {"cluster" if proposed else "number": number}
         return self._move(
             "splitting the cluster",
-            lambda job: self.exploration.split(
-                number, proposed=proposed, view=view, structure=rule, progress=self._told(job), cancel=job.cancelled
-            ),
+            lambda job: self.exploration.split(number, **asked, progress=self._progress_of(job), cancel=job.cancelled),
         )
 
     def _merge(self, message: Content, buffers: Sequence[bytes]) -> Reply:
@@ -202,11 +278,11 @@ class Session(Stage):
     def _undo(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         def work(job: Job) -> None:
             steps = len(self.exploration.steps)
-            seen = self.study.looked_back(steps - 1) if steps else None
+            seen = self.study.step_scene(steps - 1) if steps else None
             self.exploration.undo()
             if seen is not None and len(self.exploration.steps) < steps:
                 # What was undone is in sight at once, before it is found again.
-                self.show(self.study.unexplored_again(seen))
+                self.show(self.study.undone_scene(seen))
 
         return self._move("going back", work, fresh=False)
 
@@ -215,35 +291,28 @@ class Session(Stage):
 
     def _settings(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Other weights, clusters, or columns and rows that are known; what was taken stays."""
-        given: dict[str, Any] = {key: _weight(key, message[key]) for key in ("alpha", "mu") if key in message}
-        given |= {key: message[key] for key in ("granularity", "n_clusters", "structure") if key in message}
-        if "columns" in message or "rows" in message:
-            given["prior"] = self._priors(message)
+        names = ("alpha", "mu", "granularity", "n_clusters", "structure")
+        given: dict[str, Any] = {name: message[name] for name in names if name in message}
+        for name in ("alpha", "mu"):
+            # The estimator says what else is wrong with it.
+            if not isinstance(given.get(name, "auto"), int | float) and given.get(name, "auto") != "auto":
+                raise InvalidValueError(f'{name} must be a number or "auto"; got {given[name]!r}.')
+        if "columns" in message:
+            given["prior"] = self.study.know_columns([str(name) for name in message["columns"]])
+        if "rows" in message:
+            rows = self.selected & (self.exploration.labels_ < 0) & (message["rows"] == "selection")
+            given["prior"] = self.study.know_rows(given.get("prior", self.exploration.priors), rows)
 
         def work(job: Job) -> None:
             self.exploration.go_on_with(**given)
-            self.study.priors = given.get("prior", self.study.priors)
-            self.study.weights = {**self.study.weights, **{key: given[key] for key in ("alpha", "mu") if key in given}}
-            # What may be redone was made with the settings before, too.
-            self.study.settled_at = len(self.exploration.moves) + self.exploration.redoable
+            self.study.note_settings()
 
         return self._move("changing the settings", work, fresh=False)
 
-    def _priors(self, message: Content) -> list[Prior]:
-        """What is known now: columns by name, rows as they were or those selected, anything else as it was."""
-        priors = list(self.study.priors)
-        if "columns" in message:
-            priors = self.study.knowing([str(name) for name in message["columns"]])
-        if "rows" in message:
-            others: list[Prior] = [one for one in priors if not isinstance(one, Subset)]
-            rows = self.selected & (self.exploration.labels_ < 0)
-            priors = [*others, Subset(rows)] if message["rows"] == "selection" and rows.any() else others
-        return priors
-
     def _run(self, message: Content, buffers: Sequence[bytes]) -> Reply:
-        def seen(step: Any, accepted: Any) -> None:
-            self.study.moved()
-            self.show(self.study.looked_back(len(self.exploration.steps) - 1))
+        def show_step(step: Any, accepted: Any) -> None:
+            self.study.note_move()
+            self.show(self.study.step_scene(len(self.exploration.steps) - 1))
             self.tell_state()
 
         def work(job: Job) -> None:
@@ -251,11 +320,10 @@ class Session(Stage):
             self.tell_selection()
             significance = SIGNIFICANT if message.get("test") else None
             self.exploration.run(
-                callback=seen, significance=significance, progress=self._told(job), cancel=job.cancelled
+                callback=show_step, significance=significance, progress=self._progress_of(job), cancel=job.cancelled
             )
 
-        self._start("running to the end", work)
-        return {}, []
+        return self._start("running to the end", work)
 
     def _cancel(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         return {"cancelled": self._jobs.cancel()}, []
@@ -267,19 +335,18 @@ class Session(Stage):
             before = len(self.exploration.steps)
             change(job)
             if fresh:
-                self.study.moved()
+                self.study.note_move()
             self.selected[:] = False
             self.tell_selection()
             self.tell_state()
             if not self.exploration.done:
-                self._proposed(job)
+                self._propose(job)
             elif len(self.exploration.steps) > before:
-                self.show(self.study.looked_back(before))
+                self.show(self.study.step_scene(before))
             else:
                 self.recolour(self.scene)
 
-        self._start(words, work)
-        return {}, []
+        return self._start(words, work)
 
     # --- telling ------------------------------------------------------------------------------------------------------
 
@@ -287,76 +354,72 @@ class Session(Stage):
         """What sets the selected rows apart."""
         if not self.selected.any():
             raise InvalidValueError("there are no rows to describe; select some, or click a cluster in the legend.")
-        return why.described(self.study, self.selected.copy()), []
+        return describe_rows(self.study, self.selected.copy()), []
 
     def _left(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """What of the known can still be read from the view, against chance."""
-        return why.left_of_the_known(self.study, self.scene), []
+        return read_known_back(self.study, self.scene), []
 
     def _export(self, message: Content, buffers: Sequence[bytes]) -> Reply:
-        name, media, data = exports.exported(str(message["kind"]), self.study, self.scene, self.colouring())
+        name, media, data = export(str(message["kind"]), self.study, self.scene, self.colouring())
         return {"name": name, "media": media}, [data]
 
-    def _start(self, words: str, work: Callable[[Job], None], *, gives_way: bool = False) -> None:
+    def _start(self, words: str, work: Callable[[Job], None], *, gives_way: bool = False) -> Reply:
         self._jobs.start(words, work, gives_way=gives_way)
         self.tell_state()
+        return {}, []
 
-    def _told(self, job: Job) -> Callable[[str, float | None], None]:
+    def _progress_of(self, job: Job) -> Tell:
+        """What is called as work goes on: it tells the page ten times a second at most, and of every new phase."""
+        last: list[Any] = [-PROGRESS_EVERY, None]
+
         def tell(words: str, share: float | None) -> None:
-            self.send({"type": "progress", "words": words, "share": share, "gives_way": job.gives_way}, [])
+            now = time.monotonic()
+            if words != last[1] or now - last[0] >= PROGRESS_EVERY:
+                last[:] = [now, words]
+                self.send({"type": "progress", "words": words, "share": share, "gives_way": job.gives_way}, [])
 
-        return told_at_most(tell, PROGRESS_EVERY, time.monotonic)
+        return tell
 
     def _ended(self, job: Job, error: Exception | None) -> None:
         if isinstance(error, CancelledError):
             self.send({"type": "cancelled", "words": job.words}, [])
         elif error is not None:
             sentence = str(error) if isinstance(error, ImapceError) else f"{type(error).__name__}: {error}"
-            told: Content = {"type": "failed", "sentence": without_way_out(sentence)}
+            content: Content = {"type": "failed", "sentence": without_way_out(sentence)}
             if SPLITS_IT in sentence:
-                told["anyway"] = {**self._asked_to_split, "structure": "ignore"}
-            self.send(told, [])
+                content["anyway"] = {**self._asked_to_split, "structure": "ignore"}
+            self.send(content, [])
         self.tell_state()
 
 
-def _weight(name: str, value: Any) -> float | str:
-    """A weight as the estimator takes it: "auto" or a number; the estimator says what else is wrong with it."""
-    if value == "auto" or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise InvalidValueError(f'{name} must be a number or "auto"; got {value!r}.')
-
-
-def _superseded(session: Session, message: Content, buffers: Sequence[bytes]) -> Reply:
-    raise InvalidValueError("another selection was made meanwhile; that one is described.")
-
-
-def _to_nobody(content: Content, buffers: Sequence[Buffer]) -> None:
+def _tell_nobody(*words: Any) -> None:
     """Where words go when the page is gone."""
 
 
-_ACTS: dict[str, Callable[[Session, Content, Sequence[bytes]], Reply]] = {
-    "hello": Session._hello,
-    "colour": Session.colour,
-    "hover": Session.hover,
-    "thumbnails": Session.thumbnails,
-    "select": Session.select,
-    "table": Session.table,
-    "view": Session._view,
-    "look_back": Session._look_back,
-    "three": Session._three,
-    "next": Session._next,
-    "take": Session._take,
-    "split": Session._split,
-    "merge": Session._merge,
-    "undo": Session._undo,
-    "redo": Session._redo,
-    "settings": Session._settings,
-    "run": Session._run,
-    "cancel": Session._cancel,
+_ACTS: dict[str, Callable[[Conversation, Content, Sequence[bytes]], Reply]] = {
+    "hello": Conversation._hello,
+    "colour": Conversation.colour,
+    "hover": Conversation.hover,
+    "thumbnails": Conversation.thumbnails,
+    "select": Conversation.select,
+    "table": Conversation.table,
+    "view": Conversation._view,
+    "look_back": Conversation._look_back,
+    "three": Conversation._three,
+    "next": Conversation._next,
+    "take": Conversation._take,
+    "split": Conversation._split,
+    "merge": Conversation._merge,
+    "undo": Conversation._undo,
+    "redo": Conversation._redo,
+    "settings": Conversation._settings,
+    "run": Conversation._run,
+    "cancel": Conversation._cancel,
 }
 # Answered from a thread of their own: a second of describing must not hold up a lasso.
-_SLOW: dict[str, Callable[[Session, Content, Sequence[bytes]], Reply]] = {
-    "describe": Session._describe,
-    "left": Session._left,
-    "export": Session._export,
+_SLOW: dict[str, Callable[[Conversation, Content, Sequence[bytes]], Reply]] = {
+    "describe": Conversation._describe,
+    "left": Conversation._left,
+    "export": Conversation._export,
 }

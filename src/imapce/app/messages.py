@@ -1,4 +1,4 @@
-"""Messages with numbers as bytes: a JSON header and binary buffers in one frame.
+"""Messages between a page and Python, and the frames they travel in: a JSON header and numbers as bytes.
 
     u32 length of the header | header, JSON, padded to 8 | buffers, each padded to 8
 
@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from imapce.errors import FileFormatError
+from imapce.errors import FileFormatError, ImapceError
 
 Content = dict[str, Any]
 Buffer = bytes | memoryview | np.ndarray
+Reply = tuple[Content, Sequence[Buffer]]
+Send = Callable[[Content, Sequence[Buffer]], None]
 
 PAD = 8
 MOST_BUFFERS = 64
@@ -29,8 +31,10 @@ def pack(content: Content, buffers: Sequence[Buffer] = ()) -> bytes:
     >>> pack({"type": "hello"})[4:].decode().split("}")[0]
     '{"type":"hello","_b":[]'
     """
-    parts = [_bytes_of(one) for one in buffers]
-    header = json.dumps({**content, "_b": [len(one) for one in parts]}, separators=(",", ":"), allow_nan=False).encode()
+    parts = [_bytes_of(buffer) for buffer in buffers]
+    header = json.dumps(
+        {**content, "_b": [len(part) for part in parts]}, separators=(",", ":"), allow_nan=False
+    ).encode()
     header += b" " * (-(len(header) + 4) % PAD)
     frame: list[bytes | memoryview] = [struct.pack("<I", len(header)), header]
     for part in parts:
@@ -61,7 +65,7 @@ def unpack(frame: bytes) -> tuple[Content, list[bytes]]:
     except (struct.error, ValueError, TypeError, AttributeError, RecursionError) as problem:
         raise FileFormatError(
             f"a message must be a whole frame, and this one is not ({problem}): reload the page."
-        ) from (problem)
+        ) from problem
     return content, buffers
 
 
@@ -69,3 +73,37 @@ def _bytes_of(buffer: Buffer) -> bytes | memoryview:
     if isinstance(buffer, np.ndarray):
         return np.ascontiguousarray(buffer).data.cast("B") if buffer.size else b""
     return buffer
+
+
+def answer(message: Content, act: Callable[[], Reply]) -> Reply:
+    """What `act` gives as the reply to a message; a refusal is a reply too, in one sentence.
+
+    >>> answer({"id": 7}, lambda: ({"count": 3}, []))
+    ({'count': 3, 'type': 'reply', 're': 7}, [])
+    """
+    reply: Content = {"type": "reply", "re": message.get("id")}
+    try:
+        content, buffers = act()
+        return {**content, **reply}, buffers
+    except ImapceError as problem:
+        return {**reply, "error": str(problem)}, []
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as problem:
+        return {**reply, "error": f"That message could not be read ({problem}); reload the page."}, []
+
+
+def short_value(value: Any) -> Any:
+    """A value as a page shows it: short, and None where it is missing.
+
+    >>> short_value(0.1 + 0.2), short_value(3.0), short_value(float("nan"))
+    (0.3, 3, None)
+    """
+    if value is None or (isinstance(value, float | np.floating) and not np.isfinite(value)):
+        return None
+    if isinstance(value, float | np.floating):
+        short = float(f"{float(value):.6g}")
+        return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return " ".join(str(value).split())[:200]
