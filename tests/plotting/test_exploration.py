@@ -21,7 +21,7 @@ from imapce import IMAPCE, Subset
 from imapce.errors import InvalidValueError
 from imapce.exploration.session import Exploration
 from imapce.plotting import plot_overview, plot_proposal, plot_step, write_exploration_report
-from imapce.plotting.key import DrawnLabels
+from imapce.plotting.key import read_labels
 from imapce.plotting.overview import label_counts
 from imapce.plotting.reports.page import report_script
 from imapce.plotting.steps import OTHER_GREY, UNEXPLORED_BLACK, cluster_hue
@@ -158,7 +158,7 @@ def test_the_heat_map_counts_labels_and_leaves_out_a_scale(session: Exploration)
     assert names == ["ash", "birch", "cedar", "missing"]
     assert sum(int(text.get_text()) for text in figure.axes[1].texts) == 360
     assert len(plot_overview(session, labels=ROWS[:, 0]).axes) == 1
-    read = DrawnLabels.read(["a", "b", None, "a"], "labels", 4, most=15)
+    read = read_labels(["a", "b", None, "a"], "labels", 4, most=15)
     assert label_counts(read, [np.array([0, 3, 2]), np.array([1])])[1].tolist() == [[2, 0, 1], [0, 1, 0]]
 
 

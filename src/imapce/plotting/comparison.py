@@ -22,7 +22,7 @@ from imapce.plotting.figure import for_a_file
 from imapce.plotting.key import MARKERS, Key, column_name
 from imapce.plotting.reports.page import Section, text_of, write_report
 from imapce.plotting.scatter import draw_rows, read_embedding
-from imapce.plotting.style import HAIRLINE, INK, SOFT_INK, TICK_SIZE, TITLE_SIZE, blank_figure
+from imapce.plotting.style import HAIRLINE, SOFT_INK, TICK_SIZE, blank_figure, write_title
 
 if TYPE_CHECKING:
     from imapce.comparison.compare import Comparison, MethodResult
@@ -143,9 +143,7 @@ def _known_look(comparison: Comparison) -> tuple[str | None, NDArray[Any] | None
 
 
 def _dress(ax: Any, result: MethodResult) -> None:
-    ax.set_title(
-        result.method.title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=6, parse_math=False
-    )
+    write_title(ax, result.method.title, pad=6)
     ax.set(xticks=[], yticks=[], facecolor="white")
     for spine in ax.spines.values():
         spine.set_color(HAIRLINE)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
@@ -29,9 +28,11 @@ from imapce.plotting.style import (
     PALETTE,
     SOFT_INK,
     TICK_SIZE,
-    TITLE_SIZE,
     blank_figure,
+    draw_legend,
+    mark,
     quiet_axes,
+    write_title,
 )
 from imapce.priors.effect import explained_away
 from imapce.search.solution import Optimum
@@ -108,7 +109,7 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
     title = f"{count_of(len(path), 'view')} at {settings_tried(path)}"
     # Between title and panel stands the name of every α, where there are any.
     room = 10 if weighs_nothing(path) else 26
-    upper.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=room)
+    write_title(upper, title, pad=room)
     _name_places(panels, places)
     _legend(upper, path, shown, by)
     if different:
@@ -281,25 +282,18 @@ def _name_places(panels: Sequence[Any], places: Places) -> None:
 
 
 def _legend(ax: Any, path: list[Optimum], shown: list[Optimum], by: str) -> None:
-    def mark(look: str, size: float, hue: str, **line: Any) -> Line2D:
-        return Line2D([], [], marker=look, markersize=size, color=hue, markeredgewidth=0, **{"linestyle": ""} | line)
-
-    entries = [(mark("*", 13, CHOSEN_HUE), "chosen" if len(shown) < 2 else "chosen (1)")]
+    entries = [("chosen" if len(shown) < 2 else "chosen (1)", mark("*", CHOSEN_HUE, 13))]
     if len(shown) > 1:
         last = f"–{len(shown)}" if len(shown) > 2 else ""
-        entries.append((mark("o", 7, NUMBERED_HUE), f"next different (2{last})"))
+        entries.append((f"next different (2{last})", mark("o", NUMBERED_HUE)))
     if len(path) > 1:
         best = "best at its μ" if weighs_nothing(path) else "best at its α, μ"
-        entries.append((mark("o", 4.5, INK, linestyle="-", linewidth=1.4), best))
-        entries.append((mark("o", 4.5, SOFT_INK, alpha=0.55), "other optima"))
+        entries.append((best, mark("o", INK, 4.5, linestyle="-", linewidth=1.4)))
+        entries.append(("other optima", mark("o", SOFT_INK, 4.5, alpha=0.55)))
     if _level(path, by) is not None:
         level = {"seen": "PCA's plane (μ = 0)", "kept": "chance", "score": "one Gaussian cloud"}[by]
-        entries.append((Line2D([], [], color=SOFT_INK, linewidth=0.8, linestyle=DASHED), level))
-    ax.legend(
-        [handle for handle, _ in entries],
-        [name for _, name in entries],
-        **BESIDE,
-    )
+        entries.append((level, mark("", SOFT_INK, linestyle=DASHED, linewidth=0.8)))
+    draw_legend(ax, entries, **BESIDE)
 
 
 def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Optimum, *, by: str) -> None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
@@ -24,9 +23,10 @@ from imapce.common.checks import is_whole
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.exploration.verdict import best_split_in_words, caveat
-from imapce.plotting.key import DrawnLabels, Key
+from imapce.plotting.key import Key, read_labels
 from imapce.plotting.scatter import plot_embedding, point_look
 from imapce.plotting.style import (
+    BESIDE,
     CLUSTER_HUES,
     INK,
     KNOWN_GREY,
@@ -34,9 +34,12 @@ from imapce.plotting.style import (
     PALETTE,
     axes_given,
     blank_figure,
+    draw_legend,
     follow_known,
-    new_figure,
+    mark,
+    panel_on,
     quiet_axes,
+    root_figure,
 )
 
 if TYPE_CHECKING:
@@ -124,7 +127,7 @@ def plot_step(
             color=labels,
             known=known,
             title="What the labels say",
-            color_name=key.color_name or "labels",
+            color_name=(key.color.name if key.color else "") or "labels",
             axis_names=[names[0], ""],
             ax=panels[2],
         )
@@ -157,7 +160,7 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     outliers = ~known & (clusters < 0)
     none_shown = not len(seen.numbers)
     one_group = none_shown and step.structure is not None and not step.structure.is_taken
-    figure, ax = new_figure(8.4, 5.4)
+    ax = panel_on(None, 8.4, 5.4)
     cloud(ax, points, known, KNOWN_GREY, 1.5)
     entries: list[Entry] = []
     if one_group and best_split_in_words(step.structure):
@@ -182,9 +185,9 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     outside = _same_window([ax], points, outlines, known)
     if known.any():
         entries.append((f"known: {int(known.sum()):,} rows{_out(outside)}", KNOWN_GREY, "o"))
-    _legend(ax, entries, loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, labelspacing=0.8)
+    _legend(ax, entries, **BESIDE, labelspacing=0.8)
     _rasterise([ax], len(points))
-    return figure
+    return root_figure(ax)
 
 
 def _how_sure(step: AcceptedStep) -> str:
@@ -228,7 +231,7 @@ def known_before(exploration: Exploration, index: int) -> Mask:
 
 def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:
     """Refuse labels that do not fit by the name the caller used."""
-    DrawnLabels.read(labels, "labels", n_rows, most=len(PALETTE))
+    read_labels(labels, "labels", n_rows, most=len(PALETTE))
     return labels
 
 
@@ -345,17 +348,5 @@ def _legend_below(ax: Any, entries: list[Entry], columns: int = 2) -> None:
 
 
 def _legend(ax: Any, entries: list[Entry], **place: Any) -> None:
-    handles = [
-        Line2D([], [], linestyle="", marker=marker, markersize=6.5, color=hue, markeredgewidth=1.2 * (marker == "x"))
-        for _, hue, marker in entries
-    ]
-    ax.legend(
-        handles,
-        [name for name, _, _ in entries],
-        frameon=False,
-        fontsize=LABEL_SIZE,
-        labelcolor=INK,
-        handletextpad=0.2,
-        columnspacing=1.0,
-        **place,
-    )
+    marks = [(name, mark(shape, hue, 6.5, markeredgewidth=1.2 * (shape == "x"))) for name, hue, shape in entries]
+    draw_legend(ax, marks, handletextpad=0.2, columnspacing=1.0, **place)

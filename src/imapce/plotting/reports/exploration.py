@@ -27,7 +27,7 @@ from imapce.exploration.verdict import (
     without_way_out,
 )
 from imapce.plotting.figure import for_a_file
-from imapce.plotting.key import DrawnLabels, column_name
+from imapce.plotting.key import column_name, read_labels
 from imapce.plotting.overview import plot_overview, plot_profiles
 from imapce.plotting.reports.cluster import made_of, profile_grids
 from imapce.plotting.reports.hover import HoverRows
@@ -72,11 +72,10 @@ def write_exploration_report(
     """
     n_rows = len(exploration.row_ids)
     label_name = label_name or column_name(labels) or "label"
-    read = None if labels is None else DrawnLabels.read(labels, "labels", n_rows, most=n_rows + 1)
-    if read is not None and read.values is None and not read.names:
+    named = None if labels is None else read_labels(labels, "labels", n_rows, most=n_rows + 1, name=label_name)
+    if named is not None and not named.is_number and not named.levels:
         # Every label is missing: there is nothing to colour by and nothing to describe.
-        labels = read = None
-    named = None if read is None else read.column(label_name)
+        labels = named = None
     description = exploration.description(labels=named)
     rows = _hovered(exploration, description, named, hover)
     sections = [_overview(exploration, labels, label_name)]
