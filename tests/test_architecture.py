@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import shutil
 import subprocess
 import sys
@@ -14,12 +15,13 @@ from pathlib import Path
 import pytest
 
 import imapce
-from imapce import metrics
+from imapce import errors, metrics
+from imapce.cli import messages
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "imapce"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-LONGEST_MODULE = 400
+LONGEST_MODULE = 500
 MOST_LAYERS = 9
 
 
@@ -196,6 +198,106 @@ class Mine:
     assert sorted(private_names_of_others(broken)) == expected
 
 
+KINDS_OF_PRIORS = {"Attributes", "Labels", "Samples", "Subset"}
+
+
+def questions_of_kind(source: str) -> Iterator[str]:
+    """Where a module asks which kind of prior it has: by isinstance, type(...) is, match, or the word for the kind."""
+    words = {kind.lower() for kind in KINDS_OF_PRIORS}
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
+            asked = node.args[1]
+        elif isinstance(node, ast.MatchClass):
+            asked = node.cls
+        elif isinstance(node, ast.Compare) and ast.unparse(node.left).startswith("type("):
+            asked = ast.Tuple(node.comparators)
+        elif isinstance(node, ast.Compare) and ast.unparse(node.left).endswith(".kind"):
+            if {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)} & words:
+                yield ast.unparse(node)
+            continue
+        else:
+            continue
+        names = {name.id for name in ast.walk(asked) if isinstance(name, ast.Name)}
+        names |= {name.attr for name in ast.walk(asked) if isinstance(name, ast.Attribute)}
+        if names & KINDS_OF_PRIORS:
+            yield ast.unparse(node)
+
+
+def test_no_other_room_asks_which_kind_of_prior_it_has() -> None:
+    others = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] != "priors"]
+    assert {str(path): found for path in others if (found := list(questions_of_kind(path.read_text())))} == {}
+
+
+def test_the_rule_of_kinds_finds_what_breaks_it() -> None:
+    broken = """
+if isinstance(one, (str, Labels)) or type(one) is kinds.Subset or one.kind == "samples" or isinstance(one, ReadLabels):
+    match one:
+        case Attributes(columns): pass
+"""
+    assert len(list(questions_of_kind(broken))) == 4
+
+
 def test_only_the_command_line_draws_on_a_terminal() -> None:
     users = {path.relative_to(PACKAGE).parts[0] for path in MODULES if "from rich" in path.read_text()}
     assert users == {"cli"}
+
+
+OWN_ERRORS = frozenset(name for name in vars(errors) if name.endswith("Error"))
+
+
+def surgery_on_own_sentences(source: str) -> Iterator[str]:
+    """`str(problem).method(...)`, or that text given to a function of `re`, where the handler caught an own error."""
+    for handler in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ExceptHandler)):
+        caught = {node.id for node in ast.walk(handler.type or ast.Tuple([])) if isinstance(node, ast.Name)}
+        if not caught & OWN_ERRORS:
+            continue
+        for call in (node for node in ast.walk(handler) if isinstance(node, ast.Call)):
+            if not isinstance(call.func, ast.Attribute):
+                continue
+            of_re = ast.unparse(call.func.value) == "re"
+            texts = call.args if of_re else [call.func.value]
+            if any(f"str({handler.name})" in ast.unparse(text) for text in texts):
+                yield ast.unparse(call)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nobody_takes_a_sentence_of_ours_apart(path: Path) -> None:
+    assert list(surgery_on_own_sentences(path.read_text())) == []
+
+
+def test_the_rule_of_sentences_finds_what_breaks_it() -> None:
+    broken = """
+try:
+    pass
+except ImapceError as problem:
+    raise ValueError(str(problem).replace("X", "DATA")) from problem
+except (FileFormatError, OSError) as error:
+    words = re.sub("path", "file", str(error))
+except OSError as foreign:
+    words = " ".join(str(foreign).split())
+"""
+    expected = ["re.sub('path', 'file', str(error))", "str(problem).replace('X', 'DATA')"]
+    assert sorted(surgery_on_own_sentences(broken)) == expected
+
+
+def test_no_surface_rewrites_sentences_by_patterns() -> None:
+    """The command line has tables of names and phrases, and the page gets its sentences whole."""
+    assert [
+        path.name for path in (PACKAGE / "cli").glob("*.py") if re.search(r"^import re\b", path.read_text(), re.M)
+    ] == []
+    pattern = re.compile(
+        r"(sentence|words|reason|message)\)?\.(replace|replaceAll|match|split|search)\(|RegExp|\.test\("
+    )
+    scripts = sorted((PACKAGE / "app" / "static").glob("*.js"))
+    assert scripts
+    assert [path.name for path in scripts if pattern.search(path.read_text())] == []
+
+
+def test_every_phrase_of_the_command_line_is_said_by_the_library() -> None:
+    library = "".join(path.read_text() for path in MODULES if path.parent.name != "cli")
+    keys = {*messages.PHRASES, *messages.PHRASES_WITH_MODEL}
+    assert sorted(key for key in keys if not re.search(rf'Phrase\(\s*"{key}"', library)) == []

@@ -15,8 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 from commands import FEATURES, QUICK, refusal, run, succeed
+from imapce import IMAPCE, Labels, Samples
 from imapce.cli import app
 from imapce.cli.messages import in_own_words
+from imapce.errors import ImapceError
 from imapce.tables.files import read_table, write_table
 
 DROP = ("--drop", "batch,celltype,number")
@@ -152,15 +154,24 @@ def test_categories_the_model_has_not_seen(tmp_path: Path, columns: dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("library", "own"),
+    ("table", "settings", "own"),
     [
-        ('fill them with missing="mean".', "--missing mean"),
-        ("X must have columns, but 'a' has only missing values (drop it).", "DATA must have columns"),
-        ("'a' is date32[day] (take a number out of it, for example the year or the seconds since a start)", "--dates"),
-        ("alpha must be finite.", "--alpha must be finite."),
-        ("Samples(background) must have at least 2 rows", "--background must have"),
+        ({"a": [None, 1.0, 2.0]}, {}, "DATA must not hold missing values"),
+        ({"a": [None, 1.0, 2.0]}, {}, "--missing mean."),
+        ({"a": [np.inf, 1.0, 2.0]}, {}, "leave the columns out with --drop."),
+        ({"a": [None] * 3, "b": [1.0, 2.0, 3.0]}, {}, "'a' has only missing values (leave it out with --drop)."),
+        ({"a": [datetime.date(2020, 1, 1)] * 3}, {}, "(take it with --dates as-numbers)."),
+        ({"a": [1.0, 2.0, 3.0]}, {"alpha": np.nan}, "--alpha must be"),
+        ({"a": [1.0, 2.0, 3.0]}, {"n_starts": 0}, "--starts must be at least 1; got 0."),
+        ({"a": [1.0, 2.0, 3.0]}, {"prior": Samples(pa.table({"a": [1.0]}))}, "--background must have at least 2 rows"),
+        ({"a": [1.0, 2.0, 3.0]}, {"prior": Labels(["x"] * 3)}, "nothing is known; leave the option out."),
     ],
 )
-def test_advice_speaks_of_options(library: str, own: str) -> None:
-    assert own in in_own_words(library)
-    assert "drop it" not in in_own_words(library)
+def test_advice_speaks_of_options(table: dict[str, Any], settings: dict[str, Any], own: str) -> None:
+    prior = settings.pop("prior", None)
+    with pytest.raises(ImapceError) as refused:
+        IMAPCE(1, **settings).fit(pa.table(table), prior=prior)
+    assert own in in_own_words(refused.value.sentence)
+    assert "drop it" not in in_own_words(refused.value.sentence)
+    # The sentence of Python stays in the words of Python.
+    assert "--" not in str(refused.value)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from helpers import random_frame, random_stack
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.rows import blocks, dense, moment_tensor
+from imapce.rows import dense, moment_tensor
 from imapce.rows import sparse as sparse_engine
 from imapce.rows.base import Rows, scatter_is_affordable
 from imapce.rows.dense import DenseRows
@@ -212,7 +212,7 @@ def test_columns_near_zero_keep_zero_as_their_origin() -> None:
 
 def formed_and_implicit(X: Any, engine: str, monkeypatch: pytest.MonkeyPatch) -> tuple[StandardizedRows, ...]:
     formed = StandardizedRows(open_rows(X, engine=engine))
-    monkeypatch.setattr(blocks, "scatter_is_affordable", lambda n_features, n_bytes: False)
+    monkeypatch.setattr(dense, "scatter_is_affordable", lambda n_features, n_bytes: False)
     monkeypatch.setattr(sparse_engine, "SCATTER_LIMIT", 0)
     implicit = StandardizedRows(open_rows(X, engine=engine))
     assert formed.second_moment.matrix is not None

@@ -15,12 +15,11 @@ import imapce
 from contracts.test_engines import D, N, assert_close, check_reductions, sample
 from dask_clusters import needs_dask
 from helpers import random_frame, random_stack
-from imapce.rows import blocks, dense, moment_tensor
+from imapce.rows import dense, moment_tensor
 from imapce.rows import sparse as sparse_engine
 from imapce.rows.base import Rows
-from imapce.rows.beside import RowsBeside
 from imapce.rows.dense import DenseRows
-from imapce.rows.given import RowsGiven
+from imapce.rows.given import RowsBeside, RowsGiven
 from imapce.rows.moment_tensor import MomentTensorRows
 from imapce.rows.open import open_rows
 from imapce.rows.standardized import StandardizedRows
@@ -196,7 +195,7 @@ def check_given(rows: RowsGiven, both: np.ndarray, known: str, *, standardize: b
 def test_a_second_moment_that_is_not_formed_equals_the_formed_one(
     engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(blocks, "scatter_is_affordable", lambda n_features, n_bytes: False)
+    monkeypatch.setattr(dense, "scatter_is_affordable", lambda n_features, n_bytes: False)
     monkeypatch.setattr(sparse_engine, "SCATTER_LIMIT", 0)
     rows = RowsGiven(
         StandardizedRows(joined(engine, tmp_path)), PLACES["both"], effect_on(PLACES["both"]), n_features=D

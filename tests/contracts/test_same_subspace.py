@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from helpers import angle_between
 from imapce import IMAPCE, Attributes, Samples, Subset, datasets
-from imapce.rows import blocks
+from imapce.rows import dense
 from imapce.rows import sparse as sparse_engine
 
 SAME = 1e-6
@@ -84,7 +84,7 @@ def test_second_moments_that_are_not_formed_give_the_same_subspace(
 ) -> None:
     problem = PROBLEMS[name]()
     formed = view(problem, engine=engine)
-    monkeypatch.setattr(blocks, "scatter_is_affordable", lambda n_features, n_bytes: False)
+    monkeypatch.setattr(dense, "scatter_is_affordable", lambda n_features, n_bytes: False)
     monkeypatch.setattr(sparse_engine, "SCATTER_LIMIT", 0)
     implicit = view(problem, engine=engine)
     assert angle_between(implicit.components_, formed.components_) < SAME

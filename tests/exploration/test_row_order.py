@@ -8,8 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from imapce import Exploration
 from imapce.rows.open import open_rows
-from imapce.rows.ordering import order_of_points
-from imapce.rows.standardized import StandardizedRows
+from imapce.rows.standardized import StandardizedRows, order_of_points
 from imapce.tables.reader import Reader
 
 TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}

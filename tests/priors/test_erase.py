@@ -20,7 +20,7 @@ from imapce import IMAPCE, Attributes, Exploration, Samples, Subset, datasets, l
 from imapce.baselines import CPCA, GCPCA, PCA
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.metrics.readback import residual_predictability
-from imapce.rows import blocks
+from imapce.rows import dense
 from imapce.rows import sparse as sparse_engine
 from imapce.tables.files import read_table, write_table
 
@@ -149,7 +149,7 @@ def test_second_moments_that_are_not_formed_give_the_same_subspace(
     prior = Attributes([10, 20, 21], erase=True)
     options: dict[str, Any] = {"mu": 100.0, "n_starts": 4, "random_state": 0, "engine": engine}
     formed = IMAPCE(**options).fit(data.X, prior=prior)
-    monkeypatch.setattr(blocks, "scatter_is_affordable", lambda n_features, n_bytes: False)
+    monkeypatch.setattr(dense, "scatter_is_affordable", lambda n_features, n_bytes: False)
     monkeypatch.setattr(sparse_engine, "SCATTER_LIMIT", 0)
     model = IMAPCE(**options).fit(data.X, prior=prior)
     assert angle_between(model.components_, formed.components_) < 1e-6

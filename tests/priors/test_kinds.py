@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from helpers import angle_between, grouped, literal_objective, standardised
-from imapce import IMAPCE, Attributes, Samples, Subset
-from imapce.priors.kinds import as_list, known_columns, known_rows
+from imapce import IMAPCE, Attributes, Labels, Samples, Subset
+from imapce.priors.base import Prior
+from imapce.priors.kinds import KINDS, as_list, prior_of_json
 from imapce.tables.reader import Reader
 
 DATA = grouped()
@@ -95,18 +96,70 @@ def test_as_list_takes_none_one_and_several() -> None:
 
 def test_known_rows_reads_masks_and_positions_and_keeps_the_mask_its_own() -> None:
     mask = np.array([True, False, True, False])
-    read = known_rows(Subset(mask), 4)
+    read = Subset(mask).row_mask(4)
     read[1] = True
     assert mask.tolist() == [True, False, True, False]
-    assert known_rows(Subset([0, -2]), 4).tolist() == mask.tolist()
-    assert known_rows(Subset(np.array([2, 0, 0], dtype=np.uint8)), 4).tolist() == mask.tolist()
+    assert Subset([0, -2]).row_mask(4).tolist() == mask.tolist()
+    assert Subset(np.array([2, 0, 0], dtype=np.uint8)).row_mask(4).tolist() == mask.tolist()
 
 
 def test_known_columns_reads_single_positions_and_masks() -> None:
-    assert known_columns(Attributes(1), Reader(3)).tolist() == [False, True, False]
-    assert known_columns(Attributes([0, 2]), Reader(3)).tolist() == [True, False, True]
-    assert known_columns(Attributes([True, False, False]), Reader(3)).tolist() == [True, False, False]
+    assert Attributes(1).column_mask(Reader(3)).tolist() == [False, True, False]
+    assert Attributes([0, 2]).column_mask(Reader(3)).tolist() == [True, False, True]
+    assert Attributes([True, False, False]).column_mask(Reader(3)).tolist() == [True, False, False]
 
 
 def test_a_prior_says_what_it_is() -> None:
     assert repr(Attributes(["batch"], weight=2.0)) == "Attributes(columns=['batch'], weight=2.0, erase=False)"
+
+
+EVERY_KIND = [
+    Attributes([0, 2], weight=2.0, erase=True),
+    Labels(np.arange(6) % 2),
+    Samples(np.ones((3, 3))),
+    Subset([1, 2]),
+]
+
+
+@pytest.mark.parametrize("prior", EVERY_KIND, ids=lambda prior: prior.kind)
+def test_a_file_gives_back_what_was_known(prior: Prior) -> None:
+    arrays: dict[str, Any] = {}
+    read = prior_of_json(3, prior.to_json(3, arrays, 6), arrays, (6, 3))
+    assert type(read) is KINDS[prior.kind]
+    assert (read.weight, read.erase, read.listed) == (prior.weight, prior.erase, prior.listed)
+    assert read.row_mask(6).tolist() == prior.row_mask(6).tolist()
+    assert read.read_labels(6) == prior.read_labels(6)
+
+
+@pytest.mark.parametrize(
+    ("prior", "python", "phrase", "sentence"),
+    [
+        (
+            EVERY_KIND[0],
+            "Attributes([0, 2], erase=True)",
+            "2 columns are erased: 0, 2",
+            "2 columns were erased (x0, x2): nothing linear of them is left in views and clusters.",
+        ),
+        (
+            EVERY_KIND[1],
+            "Labels(...)",
+            "the label is known",
+            "A label was known: its effect is explained away, given the clusters.",
+        ),
+        (
+            EVERY_KIND[2],
+            "Samples(...)",
+            "3 background rows are known",
+            "A background of 3 rows was known: views give up what varies there too.",
+        ),
+        (
+            EVERY_KIND[3].resolve(6),
+            "Subset(np.r_[1:3])",
+            "2 rows are known",
+            "2 of 6 rows were known.",
+        ),
+    ],
+    ids=KINDS,
+)
+def test_every_kind_has_its_words_and_its_python(prior: Prior, python: str, phrase: str, sentence: str) -> None:
+    assert (prior.python(), prior.phrase, prior.sentence(Reader(3))) == (python, phrase, sentence)

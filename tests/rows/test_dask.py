@@ -128,7 +128,7 @@ def test_a_round_is_one_graph_for_all_starts(client: Any) -> None:
     with watched(client) as seen:
         rows.quartic(random_stack(30, 5, 2), np.zeros((30, 2)))
     # Eight chunks in one group of sums.
-    assert sum(key.startswith("imapce_quartic") and "given" not in key for key in seen.keys) == 8
+    assert sum(key.startswith("imapce_reduced") and "round" not in key for key in seen.keys) == 8
     assert sum(key.startswith("imapce_added") for key in seen.keys) == 1
 
 

@@ -12,8 +12,7 @@ from helpers import grouped, standardised
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.rows.subspace import Subspace
-from imapce.search.closed_form import contrastive_axes, leading_eigenvectors
-from imapce.search.starts import kurtosis_frames, starting_frames
+from imapce.search.starts import contrastive_axes, kurtosis_frames, leading_eigenvectors, starting_frames
 
 
 def symmetric(d: int, seed: int = 0) -> np.ndarray:

@@ -8,8 +8,7 @@ from scipy.linalg import subspace_angles
 
 from helpers import grouped, objective_of, random_stack
 from imapce.search.objective import Objective
-from imapce.search.race import minimize
-from imapce.search.together import sketched
+from imapce.search.race import minimize, sketch
 
 DATA = grouped()
 D = DATA.X.shape[1]
@@ -23,7 +22,7 @@ def objectives() -> list[Objective]:
 
 def test_each_mu_has_the_optimum_of_a_race_of_its_own() -> None:
     starts = random_stack(6, D, 2)
-    found, trace = sketched(objectives(), starts, tol=1e-8, max_iter=500)
+    found, trace = sketch(objectives(), starts, tol=1e-8, max_iter=500)
     for objective, optima in zip(objectives(), found, strict=True):
         alone = minimize(objective, starts, tol=1e-8, preconditioner=objective.preconditioner(2), polish=False).optima
         assert optima[0].mu == objective.mu
@@ -36,14 +35,14 @@ def test_each_mu_has_the_optimum_of_a_race_of_its_own() -> None:
 def test_starts_of_another_mu_are_no_rivals() -> None:
     """All begin at one place, where a start of the same μ would be joined at the first review."""
     starts = random_stack(1, D, 2)
-    found, trace = sketched(objectives(), starts, tol=1e-6, max_iter=500)
+    found, trace = sketch(objectives(), starts, tol=1e-6, max_iter=500)
     assert len(found) == len(MUS)
     assert trace.outcomes == ["converged"] * len(MUS)
 
 
 def test_all_mu_are_evaluated_in_one_pass() -> None:
     together = objectives()
-    sketched(together, random_stack(4, D, 2), tol=1e-4, max_iter=200)
+    sketch(together, random_stack(4, D, 2), tol=1e-4, max_iter=200)
     alone = 0
     for objective in objectives():
         minimize(objective, random_stack(4, D, 2), tol=1e-4, max_iter=200, polish=False)

@@ -10,7 +10,6 @@ from imapce.anndata.names import known
 from imapce.anndata.views import chosen_matrix, require_key, require_parameters, set_ones
 from imapce.errors import InvalidTypeError
 from imapce.estimators.given import Given
-from imapce.priors.kinds import Attributes, Labels
 from imapce.tables.annotated import features
 
 
@@ -47,11 +46,11 @@ def correct(
         raise InvalidTypeError("prior must tell what is known, such as the name of a column of obs; got nothing.")
     model = Given(**{"standardize": use_rep is None, **parameters})
     left = np.asarray(model.fit_transform(matrix, prior=priors))
-    columns = [str(name) for one in priors if isinstance(one, Attributes) for name in _listed(one.columns)]
+    columns = [str(name) for one in priors for name in one.listed]
     adata.obsm[f"X_{key}"] = left
     adata.uns[key] = {
-        "known": [*columns, *model.label_names],
-        "erased": any(one.erase for one in priors if isinstance(one, (Attributes, Labels))),
+        "known": list(dict.fromkeys([*columns, *model.label_names])),
+        "erased": any(one.erase for one in priors),
         "read_back": set_ones(model.read_back_ or {}),
         "params": {
             **set_ones({name: value for name, value in model.get_params().items() if name != "prior"}),
@@ -59,8 +58,3 @@ def correct(
         },
     }
     return model
-
-
-def _listed(columns: Any) -> list[Any]:
-    """The columns of Attributes, one or several."""
-    return [columns] if np.ndim(columns) == 0 else list(columns)

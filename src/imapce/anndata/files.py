@@ -38,6 +38,7 @@ def annotated_copy(source: str | os.PathLike[str], target: str | os.PathLike[str
     except Exception as problem:
         reason = " ".join(str(problem).split())[:200]
         raise InvalidValueError(
-            f"path must be a place where the cells can be written, got {str(target)!r} ({reason}): free the place or "
-            "choose another file."
+            "path",
+            f"must be a place where the cells can be written, got {str(target)!r} ({reason}): free the place or "
+            "choose another file.",
         ) from problem

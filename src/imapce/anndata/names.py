@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from imapce.common.words import close_matches
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list
+from imapce.priors.kinds import Labels, Prior, Samples, as_list
 from imapce.tables.annotated import features
 
 
@@ -22,6 +21,7 @@ def known(adata: Any, prior: Any, *, layer: str | None = None, use_rep: str | No
     Several go in a list.
 
     >>> from anndata import AnnData
+    >>> from imapce import Subset
     >>> cells = AnnData(np.eye(4, 3))
     >>> cells.obs["control"] = [True, True, False, False]
     >>> known(cells, Subset("control"))[0].rows
@@ -29,18 +29,19 @@ def known(adata: Any, prior: Any, *, layer: str | None = None, use_rep: str | No
     """
     given = [] if prior is None else list(prior) if isinstance(prior, (list, tuple)) else [prior]
 
-    def read(one: Any) -> Prior:
-        if isinstance(one, str):
-            return Labels(_column(adata, one))
-        if is_anndata(one):
-            return Samples(features(one, layer=layer, use_rep=use_rep, name="the background"))
-        if isinstance(one, Labels) and isinstance(one.y, str):
-            return replace(one, y=_column(adata, one.y))
-        if isinstance(one, Samples) and is_anndata(one.background):
-            return replace(one, background=features(one.background, layer=layer, use_rep=use_rep, name="Samples"))
-        if isinstance(one, Subset) and isinstance(one.rows, str):
-            return replace(one, rows=_marked(adata, one.rows))
-        return as_list(one)[0]
+    def background(other: Any, name: str = "Samples") -> Any:
+        return features(other, layer=layer, use_rep=use_rep, name=name) if is_anndata(other) else other
+
+    def read(known: Any) -> Prior:
+        if isinstance(known, str):
+            return Labels(_column(adata, known))
+        if is_anndata(known):
+            return Samples(background(known, "the background"))
+        return as_list(known)[0].look_up(
+            labels=lambda y: _column(adata, y) if isinstance(y, str) else y,
+            rows=lambda rows: _marked(adata, rows) if isinstance(rows, str) else rows,
+            background=background,
+        )
 
     return [read(one) for one in given]
 

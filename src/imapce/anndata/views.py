@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from imapce.anndata.names import known
+from imapce.common.arrays import Array
 from imapce.common.words import listing
 from imapce.errors import InvalidTypeError
 from imapce.estimators.imapce import IMAPCE
@@ -50,7 +50,7 @@ def embed(
 
 
 def write_view(
-    adata: Any, model: IMAPCE, view: NDArray[np.float64], *, key: str = "imapce", chosen: dict[str, str] | None = None
+    adata: Any, model: IMAPCE, view: Array, *, key: str = "imapce", chosen: dict[str, str] | None = None
 ) -> None:
     """Keep a view and how it was found in an AnnData; `chosen` names the layer or representation it was fitted to.
 
@@ -74,7 +74,7 @@ def write_view(
         "alpha": float(model.alpha_),
         "mu": float(model.mu_),
         "explained_variance_ratio": np.asarray(model.explained_variance_ratio_, dtype=np.float64),
-        "stop_reason": model.stop_reason_,
+        "stop_reason": str(model.stop_reason_),
         "read_back": set_ones(model.read_back_ or {}),
         "params": {**set_ones(plain_parameters(model)), **chosen},
     }

@@ -19,7 +19,7 @@ from imapce.app.study import Study
 from imapce.app.summary import describe_rows, describe_state, read_known_back
 from imapce.common.checks import is_whole
 from imapce.common.watch import Tell
-from imapce.errors import CancelledError, ImapceError, InvalidValueError
+from imapce.errors import CancelledError, ImapceError, InvalidValueError, Sentence
 from imapce.exploration.verdict import SPLITS_IT, without_way_out
 
 PROGRESS_EVERY = 0.1
@@ -385,9 +385,10 @@ class Conversation(Stage):
         if isinstance(error, CancelledError):
             self.send({"type": "cancelled", "words": job.words}, [])
         elif error is not None:
-            sentence = str(error) if isinstance(error, ImapceError) else f"{type(error).__name__}: {error}"
+            foreign = f"{type(error).__name__}: {error}"
+            sentence = error.sentence if isinstance(error, ImapceError) else Sentence(foreign)
             content: Content = {"type": "failed", "sentence": without_way_out(sentence)}
-            if SPLITS_IT in sentence:
+            if SPLITS_IT in sentence.parts:
                 content["anyway"] = {**self._asked_to_split, "structure": "ignore"}
             self.send(content, [])
         self.tell_state()

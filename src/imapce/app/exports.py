@@ -16,6 +16,7 @@ from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.exploration.record import AcceptedStep, Move, TakenCluster, clusters_after
 from imapce.plotting import plot_embedding, save_figure
+from imapce.priors.kinds import rows_in_python
 from imapce.tables.encode import column_names
 from imapce.tables.files import write_table
 
@@ -101,7 +102,11 @@ def as_python(study: Study) -> str:
     exploration = study.exploration
     arguments = ["X"]
     if exploration.priors:
-        arguments.append(f"prior=[{', '.join(_prior_in_python(prior, study) for prior in exploration.priors)}]")
+        background = "..." if study.background is None else f"imapce.tables.read_table({study.background!r})"
+        known = [
+            study.by_column(prior).python(background=background, labels=study.labelled) for prior in exploration.priors
+        ]
+        arguments.append(f"prior=[{', '.join(known)}]")
     model = exploration.parameters
     changed = {key: model[key] for key, usual in _DEFAULTS.items() if model[key] != usual}
     if changed:
@@ -167,29 +172,4 @@ def _moves_in_python(moves: Sequence[Move], settled_at: int, numbers: tuple[int,
 
 def _by_hand(cluster: TakenCluster) -> str:
     name = "" if cluster.name is None else f", name={cluster.name!r}"
-    return f"exploration.accept(mask={_rows_in_python(cluster.rows)}, number={cluster.number}{name})"
-
-
-def _rows_in_python(rows: Any) -> str:
-    """Positions as ranges where they run on, which shortens sorted data to a line."""
-    places = np.sort(np.asarray(rows))
-    starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
-    ends = np.append(starts[1:], len(places))
-    runs = [(int(places[a]), int(places[b - 1]) + 1) for a, b in zip(starts, ends, strict=True)]
-    if len(runs) * 2 > len(places):
-        return f"np.array({places.tolist()})"
-    parts = ", ".join(str(a) if b == a + 1 else f"{a}:{b}" for a, b in runs)
-    return f"np.r_[{parts}]"
-
-
-def _prior_in_python(prior: Any, study: Study) -> str:
-    kind, erase = type(prior).__name__, ", erase=True" if getattr(prior, "erase", False) else ""
-    if hasattr(prior, "columns"):
-        return f"{kind}({prior.columns!r}{erase})"
-    if hasattr(prior, "rows"):
-        return f"{kind}({_rows_in_python(np.flatnonzero(prior.rows))})"
-    if hasattr(prior, "background"):
-        background = "..." if study.background is None else f"imapce.tables.read_table({study.background!r})"
-        return f"{kind}({background})"
-    name = study.label_column(prior)
-    return f"{kind}({'...' if name is None else study.labelled.format(names=[name])}{erase})"
+    return f"exploration.accept(mask={rows_in_python(cluster.rows)}, number={cluster.number}{name})"

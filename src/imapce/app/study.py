@@ -116,7 +116,7 @@ class Study:
         labels = [name for name in columns if name not in self.feature_columns]
         if labels and (self.table is None or any(name not in self.table.column_names for name in labels)):
             raise InvalidValueError(f"what is known must be columns of the data; got {labels[0]!r}.")
-        kept = [prior for prior in self.exploration.priors if not self._is_of_columns(prior)]
+        kept = [prior for prior in self.exploration.priors if prior.erase or not self.by_column(prior).listed]
         # An array has no names for its columns, only places.
         listed: list[Any] = (
             features if is_table(self.features) else [self.feature_columns.index(name) for name in features]
@@ -126,19 +126,14 @@ class Study:
 
     def know_rows(self, priors: Sequence[Prior], rows: NDArray[np.bool_]) -> list[Prior]:
         """The same knowledge with these rows in place of those before; none where no row is meant."""
-        others: list[Prior] = [prior for prior in priors if not hasattr(prior, "rows")]
+        others = [prior for prior in priors if not prior.names_rows]
         return [*others, Subset(rows)] if rows.any() else others
 
-    def _is_of_columns(self, prior: Prior) -> bool:
-        """Whether a prior stands for known columns, which are replaced together."""
-        if getattr(prior, "erase", True):
-            return False
-        return hasattr(prior, "columns") or self.label_column(prior) is not None
-
-    def label_column(self, prior: Any) -> str | None:
-        """The column of the table that the labels of a prior are."""
-        title = getattr(getattr(prior, "y", None), "title", None)
-        return title if self.table is not None and title in self.table.column_names else None
+    def by_column(self, prior: Prior) -> Prior:
+        """Labels that are a column of the table as that column; any other prior as it is."""
+        if self.table is None or prior.title not in self.table.column_names:
+            return prior
+        return Labels(self.table.select([prior.title]), weight=prior.weight, erase=prior.erase)
 
     # --- copies and moves ---------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from imapce.app.messages import Buffer, Content, Reply, Send, answer
 from imapce.app.study import Study
 from imapce.common.words import listing
 from imapce.datasets.catalogue import CATALOGUE
-from imapce.errors import FileFormatError, InvalidValueError
+from imapce.errors import Argument, FileFormatError, FileName, InvalidValueError, Phrase, Reference
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.session import Exploration
 from imapce.priors.kinds import Attributes, Prior
@@ -340,15 +340,24 @@ def open_dataset(name: str) -> Study:
     )
 
 
+def _words_of_page(part: Reference) -> str:
+    """Whoever sent a file knows it by its name, and where it was put is nobody's business."""
+    if isinstance(part, FileName):
+        return part.last
+    own: dict[Reference, str] = {
+        Argument("path"): "the file",
+        Phrase("names", "must name"): "must be",
+        Phrase("ends in", "must end in"): "must have a name that ends in",
+    }
+    return own.get(part, str(part))
+
+
 def inspect_file(path: Path, most_bytes: int = MOST_BYTES) -> tuple[Any, list[dict[str, Any]]]:
     """What a file holds, and for every column its kind, the role it is given first, and why."""
     try:
         data = read_table(path, max_bytes=most_bytes)
     except FileFormatError as problem:
-        # Whoever sent the file knows it by its name, and where it was put is nobody's business.
-        words = str(problem).replace(str(path), path.name)
-        words = words.replace("path must name a", "the file must be a").replace("path must", "its name must")
-        raise FileFormatError(words) from problem
+        raise FileFormatError(problem.rendered(_words_of_page)) from problem
     if not is_table(data):
         return data, []
     usable, reasons = usable_columns(data)

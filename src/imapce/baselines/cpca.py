@@ -18,23 +18,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError
 from sklearn.cluster import SpectralClustering
 
+from imapce.common.arrays import Array
 from imapce.common.checks import require_flag, require_number
 from imapce.common.words import listed
 from imapce.errors import InvalidValueError
 from imapce.estimators.linear_view import LinearView
-from imapce.priors.kinds import Prior, Samples
+from imapce.priors.kinds import Prior
 from imapce.priors.terms import PriorTerms
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.rows.subspace import Subspace
-from imapce.search.closed_form import leading_eigenvectors
+from imapce.search.starts import leading_eigenvectors
 from imapce.search.stiefel import with_fixed_signs
-
-Array = NDArray[np.float64]
 
 LEAST_LOG_ALPHA = -1.0
 
@@ -110,7 +108,7 @@ class CPCA(LinearView):
         Xs, terms = problem.X, problem.Y
         alphas = self._weights(terms)
         if alphas[-1] > 0:
-            self._warn_of_hidden_columns(priors, terms, Xs)
+            self._warn_of_hidden_columns(terms, Xs)
         inside = problem.directions() if self._erases else Subspace(Xs.informative)
         self.path_ = self._path(alphas, terms, Xs, inside)
         self.alphas_ = self._chosen()
@@ -173,11 +171,10 @@ class CPCA(LinearView):
         # All views in the group of α = 0: the known structure makes no difference.
         return np.sort(path.alphas[medoids]) if medoids else np.zeros(1)
 
-    def _warn_of_hidden_columns(self, priors: list[Prior], terms: PriorTerms, Xs: StandardizedRows) -> None:
+    def _warn_of_hidden_columns(self, terms: PriorTerms, Xs: StandardizedRows) -> None:
         hidden = np.zeros(Xs.n_features, dtype=bool)
-        weighed = [prior for prior in priors if not getattr(prior, "erase", False)]
-        for prior, part in zip(weighed, terms.parts, strict=True):
-            if isinstance(prior, Samples):
+        for part in terms.parts:
+            if part.is_background:
                 hidden |= Xs.informative & ~part.varies
         if hidden.any():
             warnings.warn(

@@ -16,17 +16,14 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.baselines.embedding import Embedding, MapProgress
 from imapce.baselines.tsne_affinities import conditional_affinities, gaussian_affinities, principal_axes
 from imapce.baselines.tsne_descent import Layout, Method, layout, starting_map
+from imapce.common.arrays import Array, Codes
 from imapce.common.checks import require_choice, require_count, require_number, require_truth
 from imapce.errors import InvalidValueError
-from imapce.priors.classes import Codes
-
-Array = NDArray[np.float64]
 
 # Full rows have n² entries: 3,000 rows give a P of 100 MB.
 MOST_FULL_ROWS = 3_000

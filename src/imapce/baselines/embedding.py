@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from imapce.common.arrays import Array, Codes
 from imapce.common.checks import random_generator
-from imapce.common.clusters import require_in_memory
+from imapce.common.dask_arrays import require_in_memory
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import TableEstimator
-from imapce.priors.classes import Codes, prior_codes
+from imapce.priors.kinds import prior_codes
 from imapce.rows.standardized import column_scales
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.decomposition import PCA
 
-from imapce.baselines.embedding import Array, Embedding, MapProgress
+from imapce.baselines.embedding import Embedding, MapProgress
 from imapce.baselines.fair_nerv_kernel import evaluate, neighbourhoods
+from imapce.common.arrays import Array, Codes
 from imapce.common.checks import is_whole, require_number, require_verbose
 from imapce.errors import InvalidValueError
-from imapce.priors.classes import Codes
 
 # log P of this many rows takes 6 GiB in single precision.
 MOST_ROWS = 40_000

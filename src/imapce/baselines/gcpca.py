@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from imapce.choice.trace_ratio import with_ridge
+from imapce.common.arrays import Array
 from imapce.common.checks import require_choice, require_flag, require_number, require_truth
 from imapce.errors import InvalidValueError
 from imapce.estimators.linear_view import LinearView
@@ -25,8 +25,6 @@ from imapce.priors.kinds import Prior
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm
 from imapce.search.stiefel import with_fixed_signs
-
-Array = NDArray[np.float64]
 
 VERSIONS = ("v2", "v3", "v4", "v2.1", "v3.1", "v4.1")
 # Directions with less variance than this share of the largest, in X and background together, are rounding.

@@ -16,18 +16,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import require_flag, require_number
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
-from imapce.priors.kinds import Attributes, Labels, Prior, Samples, known_columns, known_rows
+from imapce.priors.kinds import Prior
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.stiefel import canonical_frame, random_frames, tangent, transpose
-
-Array = NDArray[np.float64]
 
 # Directions with less variance than this share of the largest are rounding, and their kurtosis too.
 NEGLIGIBLE = 1e-10
@@ -110,25 +108,23 @@ class KurtosisPursuit(LinearView):
                 stacklevel=4,
             )
 
-    def _searched(self, priors: list[Prior], Xs: StandardizedRows) -> tuple[StandardizedRows, NDArray[np.bool_]]:
+    def _searched(self, priors: list[Prior], Xs: StandardizedRows) -> tuple[StandardizedRows, Mask]:
         """Z, and the columns the search may use."""
         left_out = np.zeros(Xs.n_features, dtype=bool)
         known = np.zeros(Xs.n_rows, dtype=bool)
-        for one in priors:
-            if isinstance(one, Samples):
+        for prior in priors:
+            if prior.is_background:
                 raise InvalidTypeError(
                     "prior must be Attributes or Subset for KurtosisPursuit; got Samples(background), whose variance "
                     "plays no part in a kurtosis. Use IMAPCE or CPCA for a background."
                 )
-            if isinstance(one, Labels):
+            if prior.read_labels(Xs.n_rows) is not None:
                 raise InvalidTypeError(
                     "prior must be Attributes or Subset for KurtosisPursuit; got Labels(y), which are no columns of X "
                     "that the search could leave out. Use IMAPCE or LEACE for labels."
                 )
-            if isinstance(one, Attributes):
-                left_out |= known_columns(one, self.reader_)
-            else:
-                known |= known_rows(one, Xs.n_rows)
+            left_out |= prior.column_mask(self.reader_)
+            known |= prior.row_mask(Xs.n_rows)
         Z = Xs
         if known.any() and not known.all():
             rest = Xs.rows.subset(~known)
@@ -140,7 +136,7 @@ class KurtosisPursuit(LinearView):
             )
         return Z, Z.informative & ~left_out
 
-    def _whitening(self, Z: StandardizedRows, columns: NDArray[np.bool_]) -> Array:
+    def _whitening(self, Z: StandardizedRows, columns: Mask) -> Array:
         """F (d, q) with w = Fᵀz of unit covariance, zero on the columns that are left out."""
         C = self._entries(Z.second_moment)[np.ix_(columns, columns)] / Z.n_rows
         values, vectors = np.linalg.eigh(C) if columns.any() else (np.zeros(0), np.zeros((0, 0)))
@@ -189,7 +185,7 @@ class Pursuit:
 
     V: Array
     kurtosis: Array
-    converged: NDArray[np.bool_]
+    converged: Mask
     n_iterations: int
 
 
@@ -227,7 +223,7 @@ def pursue(rows: WhitenedRows, V: Array, *, tol: float, max_iter: int, verbose: 
             )
 
 
-def _stuck_after_step(rows: WhitenedRows, state: _State, running: NDArray[np.intp]) -> NDArray[np.intp]:
+def _stuck_after_step(rows: WhitenedRows, state: _State, running: Codes) -> Codes:
     """One guarded step of the `running` starts, in place; returns those that no step could improve."""
     V, B, q = state.V[running], state.B[running], rows.n_dimensions
     # B is singular where many rows lie in the middle of a view (s = 0). A ridge moves no fixed point: (B + εI)V lies in

@@ -13,23 +13,20 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.checks import require_flag, require_number
-from imapce.common.clusters import require_in_memory
+from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.checks import as_codes, require_flag, require_number
+from imapce.common.dask_arrays import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
-from imapce.priors.classes import is_prior, label_codes
-from imapce.priors.kinds import Attributes, Labels, Prior, Samples, known_columns, known_labels, known_rows
+from imapce.priors.kinds import Prior, is_prior, labels_among
 from imapce.priors.labels import LabelCode
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.stiefel import with_fixed_signs
-
-Array = NDArray[np.float64]
 
 # An eigenvalue below this share of the largest is rounding; its direction is left out of W and W⁺.
 NEGLIGIBLE = 1e-12
@@ -90,31 +87,23 @@ class LEACE(LinearView):
         matrix = self._learned(X)
         with threads_for(*matrix.shape):
             rows = self._open(matrix)
-            self._erase_and_keep(rows, [label_codes(prior, rows.n_rows)], np.zeros(rows.n_features, dtype=bool))
+            self._erase_and_keep(rows, [as_codes("prior", prior, rows.n_rows)], np.zeros(rows.n_features, dtype=bool))
         return matrix
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
         columns = np.zeros(rows.n_features, dtype=bool)
-        classes = []
-        labels = [np.zeros((rows.n_rows, 0))]
-        for one in priors:
-            if isinstance(one, Samples):
+        for prior in priors:
+            if prior.is_background:
                 raise InvalidTypeError(
                     "prior must be labels for this method (an array, Labels, Attributes or a Subset); got "
                     "Samples(background), which only IMAPCE, cPCA and gcPCA can use."
                 )
-            if isinstance(one, Attributes):
-                columns |= known_columns(one, self.reader_)
-            elif isinstance(one, Labels):
-                read = known_labels(one, rows.n_rows)
-                labels.append(LabelCode.of(read).columns(read))
-            else:
-                classes.append(known_rows(one, rows.n_rows).astype(np.intp))
-        self._erase_and_keep(rows, classes, columns, np.column_stack(labels))
+            columns |= prior.column_mask(self.reader_)
+        classes = [prior.row_mask(rows.n_rows).astype(np.intp) for prior in priors if prior.names_rows]
+        labels = [LabelCode.of(read).columns(read) for read in labels_among(priors, rows.n_rows)]
+        self._erase_and_keep(rows, classes, columns, np.column_stack([np.zeros((rows.n_rows, 0)), *labels]))
 
-    def _erase_and_keep(
-        self, rows: Rows, classes: list[NDArray[np.intp]], columns: NDArray[np.bool_], labels: Array | None = None
-    ) -> None:
+    def _erase_and_keep(self, rows: Rows, classes: list[Codes], columns: Mask, labels: Array | None = None) -> None:
         Xs = self._data(rows)
         S_xx = self._entries(Xs.second_moment) / (Xs.n_rows - 1)
         S_xz, S_zz = _label_moments(Xs, S_xx, classes, columns, labels)
@@ -168,8 +157,8 @@ class LEACE(LinearView):
 def _label_moments(
     Xs: StandardizedRows,
     S_xx: Array,
-    classes: list[NDArray[np.intp]],
-    columns: NDArray[np.bool_],
+    classes: list[Codes],
+    columns: Mask,
     labels: Array | None = None,
 ) -> tuple[Array, Array]:
     """S_xz and S_zz for Z = (known columns of X, one-hot classes, labels), from S_xx and one pass over the rows."""

@@ -12,15 +12,12 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from imapce.baselines.embedding import Embedding, MapProgress
-from imapce.common.checks import require_count, require_number
+from imapce.common.arrays import Array, Codes
+from imapce.common.checks import as_codes, require_count, require_number
 from imapce.errors import InvalidValueError, needs
-from imapce.priors.classes import Codes, is_prior, label_codes
-from imapce.priors.kinds import Attributes, Labels, Subset, as_list, known_columns, known_labels, known_rows
-
-Array = NDArray[np.float64]
+from imapce.priors.kinds import as_list, is_prior
 
 # Up to here the nearest rows are found exactly, as for ct-SNE, so that maps differ by the method alone.
 MOST_EXACT_NEIGHBOURS = 10_000
@@ -32,14 +29,9 @@ class _Plain(Embedding):
 
     def _labels(self, prior: Any, X: Any, matrix: Array) -> Codes:
         if not is_prior(prior):
-            label_codes(prior, len(matrix))
-        for one in as_list(prior) if is_prior(prior) else []:
-            if isinstance(one, Attributes):
-                known_columns(one, self.reader_)
-            elif isinstance(one, Subset):
-                known_rows(one, len(matrix))
-            elif isinstance(one, Labels):
-                known_labels(one, len(matrix))
+            as_codes("prior", prior, len(matrix))
+        for known in as_list(prior) if is_prior(prior) else []:
+            known.check(self.reader_, len(matrix))
         return np.zeros(len(matrix), dtype=np.intp)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.decomposition import FastICA
@@ -20,17 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from imapce.baselines.embedding import MapProgress
 from imapce.baselines.side_background import FLOOR, Background, principal_axes
+from imapce.common.arrays import Array, Mask
 from imapce.common.checks import require_number, require_truth, require_verbose
-from imapce.common.clusters import require_in_memory
+from imapce.common.dask_arrays import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear_view import LinearView
-from imapce.priors.classes import is_prior, label_codes, prior_codes
-from imapce.priors.kinds import Subset, as_list, known_rows, require_same_index
+from imapce.priors.kinds import as_list, is_prior, prior_codes
 from imapce.priors.problem import require_shape
 from imapce.rows.open import open_rows
-
-Array = NDArray[np.float64]
 
 # E log cosh of a standard normal variable, the score of pure noise.
 NORMAL_LOG_COSH = 0.3745672075
@@ -138,21 +135,19 @@ class SIDE(LinearView):
         self._keep_view(components, Xs)
         return matrix
 
-    def _clusters(self, prior: Any, X: Any, matrix: Array) -> list[NDArray[np.bool_]]:
+    def _clusters(self, prior: Any, X: Any, matrix: Array) -> list[Mask]:
         """The rows of each known cluster: the classes of the labels, then each Subset as it is."""
-        subsets: list[NDArray[np.bool_]] = []
-        if not is_prior(prior):
-            codes = label_codes(prior, len(matrix))
-        else:
+        subsets: list[Mask] = []
+        if is_prior(prior):
             given = as_list(prior)
-            for one in given:
-                if isinstance(one, Subset):
-                    require_same_index(one, X)
-                    subsets.append(known_rows(one, len(matrix)))
-            labelled = [one for one in given if not isinstance(one, Subset)]
-            if not labelled:
+            for known in given:
+                if known.names_rows:
+                    known.require_same_index(X)
+                    subsets.append(known.row_mask(len(matrix)))
+            prior = [known for known in given if not known.names_rows]
+            if not prior:
                 return subsets
-            codes = prior_codes(labelled, X, matrix, reader=self.reader_)
+        codes = prior_codes(prior, X, matrix, reader=self.reader_)
         return [codes == code for code in range(codes.max() + 1)] + subsets
 
     def _varying(self, matrix: Any) -> Array:
@@ -161,7 +156,7 @@ class SIDE(LinearView):
         scale = self.scale_[varying] * self._unit
         return (np.asarray(matrix[:, varying], dtype=np.float64) - self.mean_[varying]) / scale
 
-    def _background(self, Z: Array, clusters: list[NDArray[np.bool_]]) -> Background:
+    def _background(self, Z: Array, clusters: list[Mask]) -> Background:
         background = Background(Z)
         if self.margins:
             background.margin()

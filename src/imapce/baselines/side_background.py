@@ -18,15 +18,13 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import as_matrix, random_generator
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.priors.kinds import Mask, Subset, known_rows
-
-Array = NDArray[np.float64]
+from imapce.priors.kinds import Subset
 
 # A direction in which the rows of a statement do not vary gets this share of the mean column variance as its target:
 # with a target of 0 its multiplier grows without end and whitening divides by zero.
@@ -147,7 +145,7 @@ class Background:
         return self._state(chosen, axes, settles=False, order=[(0, False), (1, False), (0, True), (1, True)])
 
     def _rows(self, rows: Any) -> Mask:
-        return known_rows(rows if isinstance(rows, Subset) else Subset(rows), self.n_rows)
+        return Subset.of(rows).row_mask(self.n_rows)
 
     def _state(self, rows: Mask, axes: Array, *, settles: bool, order: list[tuple[int, bool]] | None = None) -> Self:
         Z = self._X[rows] @ axes
@@ -207,7 +205,7 @@ class Background:
         self.n_sweeps, self.residual = sweeps, residual
         return self
 
-    def _grouped(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _grouped(self) -> tuple[Codes, Codes]:
         """The group of each row, rows with the same statements being one, and the first row of each group."""
         if not self.statements:
             return np.zeros(self.n_rows, dtype=np.intp), np.zeros(1, dtype=np.intp)
@@ -283,7 +281,7 @@ class Background:
         shares, directions = eigh(total)
         return directions, np.clip(shares, 0.0, 1.0)
 
-    def _places(self, groups: Any, n_rows: int) -> NDArray[np.intp]:
+    def _places(self, groups: Any, n_rows: int) -> Codes:
         if not hasattr(self, "gaussians"):
             raise InvalidValueError("the background is not fitted yet; call fit() after the last statement.")
         places = self.groups if groups is None else np.asarray(groups)
@@ -306,7 +304,7 @@ class _Sweeps:
     c = wᵀb gives Σ −= λ/(1 + λc) bbᵀ and μ += λ(z̄ − wᵀμ)/(1 + λc) b.
     """
 
-    def __init__(self, statements: list[Statement], groups: NDArray[np.intp], n_features: int):
+    def __init__(self, statements: list[Statement], groups: Codes, n_features: int):
         n_groups = int(groups.max()) + 1
         self.statements = statements
         self.groups = groups
@@ -370,7 +368,7 @@ def quadratic_multiplier(counts: Array, c: Array, offsets: Array, target: float)
 
 def largest_residual(
     statements: list[Statement],
-    groups: NDArray[np.intp],
+    groups: Codes,
     means: list[Array],
     variance_along: Callable[[int, Array], Array],
 ) -> float:

@@ -14,18 +14,16 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
+from imapce.common.arrays import Array, Codes
 from imapce.errors import InvalidValueError, needs
-from imapce.priors.classes import Codes
 
 with needs("t-SNE", "imapce[baselines]"):
     import numba
 
-Array = NDArray[np.float64]
 
 NEIGHBOURS_PER_PERPLEXITY = 3
 # Below this a row has fewer than one neighbour at perplexity 1.
@@ -95,7 +93,7 @@ def principal_axes(X: Array, n_axes: int | None) -> Array:
     return PCA(n_axes, svd_solver="covariance_eigh" if X.shape[1] <= len(X) else "full").fit_transform(X)
 
 
-def balanced_neighbours(X: Array, labels: Codes, K: int) -> tuple[NDArray[np.intp], Array]:
+def balanced_neighbours(X: Array, labels: Codes, K: int) -> tuple[Codes, Array]:
     """K neighbours of each row and their distances: ⌈K/2⌉ nearest of its own class, the rest nearest of the others.
 
     A class (or its complement) that is too small for its half is made up for from the other side, so that every row
@@ -164,7 +162,7 @@ def _gaussian_rows(squared: Array, log_weights: Array, entropy: float) -> Array:
     return rows
 
 
-def _joint(neighbours: NDArray[np.intp], rows: Array) -> sparse.csr_matrix:
+def _joint(neighbours: Codes, rows: Array) -> sparse.csr_matrix:
     """(P + Pᵀ)/2n from conditional rows, without the entries that are zero."""
     n, K = rows.shape
     conditional = sparse.csr_matrix((rows.ravel(), neighbours.ravel(), np.arange(0, n * K + 1, K)), shape=(n, n))

@@ -28,11 +28,10 @@ from imapce.clusters.partition import Candidate
 from imapce.common.threads import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm
-from imapce.search.closed_form import contrastive_axes
 from imapce.search.objective import Objective, paper_mu, reconstruction_error
+from imapce.search.race import sketch
 from imapce.search.solution import Optimum, Solution, Trace
-from imapce.search.starts import starting_frames
-from imapce.search.together import sketched
+from imapce.search.starts import contrastive_axes, starting_frames
 
 Array = NDArray[np.float64]
 
@@ -248,7 +247,7 @@ class PathSearch:
         if not curved:
             return walked
         with one_thread() if self.domain.Z.rows.folded else threads_for(self.domain.Z.n_rows, self.domain.Z.n_features):
-            found, trace = sketched(
+            found, trace = sketch(
                 curved,
                 self._starts(alpha),
                 tol=max(self.tol, SKETCH),

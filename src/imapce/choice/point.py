@@ -13,11 +13,10 @@ from imapce.choice.domain import Domain
 from imapce.common.threads import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
-from imapce.search.closed_form import contrastive_axes
 from imapce.search.objective import Objective, paper_mu
 from imapce.search.race import minimize
 from imapce.search.solution import Progress, Solution
-from imapce.search.starts import starting_frames
+from imapce.search.starts import contrastive_axes, starting_frames
 
 Array = NDArray[np.float64]
 Callback = Callable[[Progress], None] | None

@@ -11,7 +11,7 @@ means (chance 0). It is told, not chased: what is known is explained away, and w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from scipy.spatial import cKDTree
 from imapce.choice.seen import VOTERS, jittered
 from imapce.clusters.partition import Candidate
 from imapce.common.words import listing
+from imapce.errors import Phrase, Sentence
 from imapce.priors.effect import explained_away
 from imapce.priors.problem import Problem
 
@@ -31,6 +32,8 @@ Mask = NDArray[np.bool_]
 MOST_CLASSES = 20
 READ_ROWS = 8_000  # of fewer, the rare classes of a category are noise
 FEWEST_ROWS = 4
+# The phrase of `stop_reason_` on the known, which some tell in a place of its own.
+READ_BACK = "known read back"
 
 
 @dataclass(frozen=True)
@@ -93,13 +96,9 @@ def how_it_ended(model: Any) -> str:
     >>> "read back" in how_it_ended(IMAPCE().fit(X, prior=Attributes([1])))
     False
     """
-    told = told_by(model)
-    if told is None:
-        return model.stop_reason_
-    # What it calls the known is its own affair.
-    start, numbers = "The known", replace(told, what="").sentence.removeprefix("The known")
-    before, found, after = model.stop_reason_.partition(numbers)
-    return before[: before.index(start)].rstrip() + after if found else model.stop_reason_
+    return Sentence(model.stop_reason_).rendered(
+        lambda part: "" if isinstance(part, Phrase) and part.key == READ_BACK else str(part)
+    )
 
 
 class KnownReader:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from imapce.priors.problem import Problem
 from imapce.rows.standardized import QuadraticForm
-from imapce.search.closed_form import contrastive_axes
+from imapce.search.starts import contrastive_axes
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -124,25 +124,11 @@ def _settings(record: Record) -> dict[str, Any]:
 
 def _known_words(record: Record) -> list[str]:
     """What was known when the session began, one sentence for each kind of it."""
-    from imapce.common.words import counted, listing
-    from imapce.priors.kinds import Attributes, Labels, Samples
+    from imapce.priors.kinds import Subset
 
-    words = []
-    for prior in record.priors:
-        if isinstance(prior, Attributes):
-            columns = [prior.columns] if isinstance(prior.columns, (str, int)) else list(prior.columns)
-            state = "erased" if prior.erase else "known"
-            told = counted(len(columns), "column is", "columns are")
-            words.append(f"{told} {state}: {listing(map(str, columns), 10)}")
-        elif isinstance(prior, Samples):
-            words.append(f"{counted(len(prior.background), 'background row is', 'background rows are')} known")
-        elif isinstance(prior, Labels):
-            name = f" {prior.y.title}" if prior.y.title else ""
-            words.append(f"the label{name} is {'erased' if prior.erase else 'known'}")
-        else:
-            words.append(f"{type(prior).__name__.lower()} are known")
-    if start := int(record.known_at_start.sum()):
-        words.append(f"{counted(start, 'row is', 'rows are')} known")
+    words = [prior.phrase for prior in record.priors]
+    if record.known_at_start.any():
+        words.append(Subset(record.known_at_start).phrase)
     return words
 
 

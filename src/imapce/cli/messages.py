@@ -1,4 +1,4 @@
-"""How a command speaks when something is wrong: one line on stderr, and the exit status that shells expect.
+"""How a command speaks: what the library says in the words of the command line, in one line on stderr.
 
 @in_one_sentence
 def embed(...): ...      # an ImapceError becomes "imapce: <sentence>" and status 2
@@ -12,15 +12,12 @@ with named("--plot"):
     save_figure(...)     # "path must lie in ..." becomes "--plot must lie in ..."
 
 With --quiet or --json notes and warnings are not printed; --json has them in its object.
-
-What the library advises is told in the words of the command line: `--missing mean` for `missing="mean"`.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -32,7 +29,7 @@ from typing import ParamSpec, TypeVar
 import typer
 
 from imapce.common.whole_files import OF_WRITING
-from imapce.errors import ImapceError, InvalidValueError
+from imapce.errors import Argument, FileName, ImapceError, Reference, Sentence
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,74 +38,86 @@ USER_ERROR = 2
 INTERRUPTED = 130
 STOPPED = "stopped; no file is left half written."
 
-# What the library says, and how the same is said here; in this order, since one may hold another.
-OWN_WORDS = (
-    (r' and drop the rest, or pass extra="ignore" for extra columns', ", or leave it out of DATA with --drop"),
-    (r"the columns that the encoding was learned from", "the columns of DATA"),
-    (r" \(sparse matrices excepted\)", ""),
-    (r"drop those rows or columns, or fill", "drop those rows, leave out the columns with --drop, or fill"),
-    (r"\(drop it, or make it categorical\)", "(leave it out with --drop)"),
-    (r"\(drop it\)", "(leave it out with --drop)"),
-    (r"\(make them text\)", "(leave it out with --drop)"),
-    (r"take a number out of it, for example the year or the seconds since a start", "take it with --dates as-numbers"),
-    (r", or drop it\)", ", or leave it out with --drop)"),
-    (r"^(X .*)drop those rows or learn again", r"\1drop those rows, use --unknown ignore or learn again"),
-    (r"drop those rows or clip the values", "drop those rows, clip the values or leave the columns out with --drop"),
-    (r"replace these values\.", "replace these values or leave the columns out with --drop."),
-    (r'\b(missing|unknown|sep|decimal|encoding)="(\w+)"', r"--\1 \2"),
-    (r"^(alpha|mu|sep|decimal|encoding) (must|is for)", r"--\1 \2"),
-    (r"^header is for", "--header is for"),
-    (r'\bmethods="all"', "--methods all"),
-    (r"^methods must", "--methods must"),
-    (
-        r"go on from there with load\(path, X\), or keep this state with save\(path\) under another name",
-        "go on from there with --resume, or choose another name",
-    ),
-    (r", choose another file, or only read it with autosave=False", " or choose another name"),
-    (r"; go on with it by Exploration.load\(path, X\), or choose", "; add --resume to go on, or choose"),
-    (r"; pass another encoding", "; name its encoding with --encoding"),
-    (r"^n_starts must", "--starts must"),
-    (r"^granularity (must|is for)", r"--granularity \1"),
-    (r"^n_clusters must be None or a", "--clusters must be a"),
-    (r"^n_clusters (must|is for)", r"--clusters \1"),
-    (r"\bmin_cluster_size=(\d+)", r"--min-cluster-size \1"),
-    (r"\blower min_cluster_size\b", "lower --min-cluster-size"),
-    (r'\brun\(structure="ignore"\)', "--anyway"),
-    (r'use clusterer="joint"', "use --clusterer joint"),
-    (r"\bSamples\(background\)", "--background"),
-    (r"; pass prior=None", "; leave the option out"),
-    (r"\bLabels\(y(, erase=True)?\)", "--known-label"),
-    (r"^labels must be", "the known labels of DATA must be"),
-    (r"Pass None for rows whose class is new", "Leave it empty for rows whose class is new"),
-    (r"\bAttributes\(columns\)", "--attributes"),
-    (r"^X (must|cannot|has)\b", r"DATA \1"),
-    (r"goes in double quotes\)", "goes in double quotes, and --sep names another separator)"),
-)
-
-
+# What the arguments of the library are called here.
+OPTIONS = {
+    "X": "DATA",
+    "Attributes(columns)": "--attributes",
+    "Attributes(columns, erase=True)": "--erase",
+    "Labels(y)": "--known-label",
+    "Labels(y, erase=True)": "--known-label",
+    "Samples(background)": "--background",
+    "alpha": "--alpha",
+    "clusterer": "--clusterer",
+    "decimal": "--decimal",
+    "encoding": "--encoding",
+    "granularity": "--granularity",
+    "header": "--header",
+    "max_clusters": "--max-clusters",
+    "methods": "--methods",
+    "min_cluster_size": "--min-cluster-size",
+    "missing": "--missing",
+    "mu": "--mu",
+    "n_clusters": "--clusters",
+    "n_starts": "--starts",
+    "sep": "--sep",
+    "significance": "--significance",
+    "unknown": "--unknown",
+}
+# The phrases of the library that are said otherwise here, by their keys; most are ways out.
+PHRASES = {
+    "another encoding": "name its encoding with --encoding",
+    "another separator": ", and --sep names another separator",
+    "anyway": "--anyway",
+    "changed session": "go on from there with --resume, or choose another name",
+    "drop column": " (leave it out with --drop)",
+    "drop or clip": "drop those rows, clip the values or leave the columns out with --drop",
+    "drop or fill": "drop those rows, leave out the columns with --drop, or fill them with --missing mean",
+    "extra columns": ", or leave it out of DATA with --drop",
+    "held session": "end that process or choose another name",
+    "learned columns": "the columns of DATA",
+    "leave out": "leave the option out",
+    "leave out or": "leave the option out or ",
+    "no label": "Leave it empty",
+    "not sparse": "",
+    "number of a date": "take it with --dates as-numbers",
+    "or drop column": ", or leave it out with --drop",
+    "or None": "",
+    "replace values": "replace these values or leave the columns out with --drop",
+    "resume": "add --resume to go on",
+    "take the split": ": --anyway takes it",
+}
 # The same for a command that takes the columns and the filling of a model, and has no options for them.
-WORDS_OF_A_MODEL = (
-    (
-        r"drop those rows, leave out the columns with --drop, or fill them with --missing mean",
-        "drop those rows or fill them, or use a model made with `imapce embed --missing mean`",
-    ),
-    (r", clip the values or leave the columns out with --drop", " or clip the values"),
-    (r" or leave the columns out with --drop", ""),
-    (r", or leave it out( of DATA)? with --drop", ""),
-    (r" \(leave it out with --drop\)", ""),
-)
+OPTIONS_WITH_MODEL = {**OPTIONS, "labels": "the known labels of DATA"}
+PHRASES_WITH_MODEL = {
+    **PHRASES,
+    "drop column": "",
+    "drop or clip": "drop those rows or clip the values",
+    "drop or fill": "drop those rows or fill them, or use a model made with `imapce embed --missing mean`",
+    "extra columns": "",
+    "or drop column": "",
+    "replace values": "replace these values",
+    "unknown category": "drop those rows, use --unknown ignore or learn again",
+}
 
 
 def in_own_words(sentence: str) -> str:
-    """A sentence of the library as the command line would say it, in one line.
+    """A sentence of the library as the command line says it.
 
-    >>> in_own_words('X must not hold missing values: fill them with missing="mean".')
-    'DATA must not hold missing values: fill them with --missing mean.'
+    >>> in_own_words(Sentence("fill them with ", Argument("missing", "mean"), "."))
+    'fill them with --missing mean.'
     """
-    told = " ".join(sentence.split())
-    for pattern, own in (*OWN_WORDS, *(WORDS_OF_A_MODEL if voice().has_model else ())):
-        told = re.sub(pattern, own, told)
-    return told
+    has_model = voice().has_model
+    options, phrases = (OPTIONS_WITH_MODEL, PHRASES_WITH_MODEL) if has_model else (OPTIONS, PHRASES)
+
+    def words_of(part: Reference) -> str:
+        if isinstance(part, FileName):
+            return str(part)
+        if isinstance(part, Argument):
+            option = options.get(part.name)
+            return str(part) if option is None else option if part.value is None else f"{option} {part.value}"
+        return phrases.get(part.key, part.words)
+
+    return sentence.rendered(words_of) if isinstance(sentence, Sentence) else sentence
 
 
 @dataclass
@@ -143,7 +152,7 @@ def in_one_sentence(command: Callable[P, R]) -> Callable[P, R]:
     """Tell the errors meant for users as one line on stderr, and end on Ctrl-C as shells expect."""
 
     @functools.wraps(command)
-    def told(*args: P.args, **kwargs: P.kwargs) -> R:
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
         silent = bool(kwargs.get("quiet") or kwargs.get("as_json"))
         before = _voice.set(Voice(silent=silent, has_model="model" in kwargs))
         try:
@@ -152,7 +161,7 @@ def in_one_sentence(command: Callable[P, R]) -> Callable[P, R]:
             sys.stdout.flush()
             return result
         except ImapceError as problem:
-            typer.echo(f"imapce: {in_own_words(str(problem))}", err=True)
+            typer.echo(f"imapce: {' '.join(in_own_words(problem.sentence).split())}", err=True)
             raise typer.Exit(USER_ERROR) from None
         except KeyboardInterrupt as stop:
             typer.echo(f"imapce: {str(stop) or STOPPED}", err=True)
@@ -171,7 +180,7 @@ def in_one_sentence(command: Callable[P, R]) -> Callable[P, R]:
         finally:
             _voice.reset(before)
 
-    return told
+    return run
 
 
 def _close_stdout() -> None:
@@ -185,10 +194,9 @@ def named(option: str) -> Iterator[None]:
     try:
         yield
     except ImapceError as problem:
-        words = str(problem)
-        if not words.startswith("path "):
-            raise
-        raise InvalidValueError(option + words.removeprefix("path")) from problem
+        if problem.argument == "path":
+            problem.argument = option
+        raise
 
 
 @contextmanager
@@ -198,7 +206,8 @@ def warnings_in_one_line() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        sentence = in_own_words(str(warning.message))
+        words = warning.message if isinstance(warning.message, str) else warning.message.args[0]
+        sentence = " ".join(in_own_words(words if isinstance(words, str) else str(words)).split())
         voice().warnings.append(sentence)
         if not voice().silent:
             typer.echo(f"imapce: warning: {sentence}", err=True)

@@ -106,7 +106,7 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
     chosen = f" (rule {model.alpha!r})" if isinstance(model.alpha, str) else ""
     variance = ", ".join(f"{100 * ratio:.1f} %" for ratio in model.explained_variance_ratio_)
     known, read = explained_away(model), told_by(model)
-    facts = {"explained away": listing(known, 10)} if known else {}
+    facts: dict[str, str] = {"explained away": listing(known, 10)} if known else {}
     if read is not None:
         facts["known read back"] = read.sentence
     return facts | {

@@ -23,11 +23,9 @@ from imapce.clusters.trees import sphering
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.rows.given import RowsGiven
-from imapce.rows.ordering import key_directions, order_of_points
-from imapce.rows.standardized import StandardizedRows
+from imapce.rows.standardized import StandardizedRows, key_directions, order_of_points
 from imapce.rows.subspace import Subspace
-from imapce.search.closed_form import leading_eigenvectors
-from imapce.search.starts import WHITENED_AXES
+from imapce.search.starts import WHITENED_AXES, leading_eigenvectors
 from imapce.search.stiefel import with_fixed_signs
 
 Array = NDArray[np.float64]

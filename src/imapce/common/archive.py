@@ -86,7 +86,7 @@ def read_archive(
     """
     source = as_path(path)
     if not source.is_file():
-        raise FileFormatError(f"path must name a saved imapce {kind}; {str(source)!r} is not a file.")
+        raise FileFormatError("path", f"must name a saved imapce {kind}; {str(source)!r} is not a file.")
     try:
         with zipfile.ZipFile(source) as archive:
             header = _read_header(archive, kind, range(version if oldest is None else oldest, version + 1), source)

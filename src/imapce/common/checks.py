@@ -32,7 +32,7 @@ def check_splits(n_splits: Any, *, at_least: int) -> None:
     """
     if not is_whole(n_splits) or n_splits < at_least:
         raise InvalidValueError(
-            f"n_splits must be a whole number of at least {at_least}, got {n_splits!r}: 10 is the usual choice."
+            "n_splits", f"must be a whole number of at least {at_least}", repr(n_splits), "10 is the usual choice"
         )
 
 
@@ -46,18 +46,20 @@ def as_matrix(name: str, value: Any, n_rows: int | None = None) -> np.ndarray:
         matrix = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as reason:
         raise InvalidTypeError(
-            f"{name} must be a table of numbers, got {type(value).__name__} ({reason}): convert it to a dense array."
+            name, "must be a table of numbers", f"{type(value).__name__} ({reason})", "convert it to a dense array"
         ) from reason
     if matrix.ndim != 2 or matrix.shape[0] < 2 or matrix.shape[1] < 1:
         raise InvalidValueError(
-            f"{name} must have two dimensions, two rows or more and a column, got shape {matrix.shape}: "
-            "a single column is written with reshape(-1, 1)."
+            name,
+            "must have two dimensions, two rows or more and a column",
+            f"shape {matrix.shape}",
+            "a single column is written with reshape(-1, 1)",
         )
     if not np.all(np.isfinite(matrix)):
         bad_row = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
-        raise InvalidValueError(f"{name} must be finite, got NaN or infinity in row {bad_row}: drop or fill such rows.")
+        raise InvalidValueError(name, "must be finite", f"NaN or infinity in row {bad_row}", "drop or fill such rows")
     if n_rows is not None and len(matrix) != n_rows:
-        raise InvalidValueError(f"{name} must have {n_rows} rows like the other table, got {len(matrix)}: align them.")
+        raise InvalidValueError(name, f"must have {n_rows} rows like the other table", f"{len(matrix)}", "align them")
     return matrix
 
 
@@ -72,15 +74,17 @@ def as_labels(name: str, value: Any, n_rows: int | None) -> np.ndarray:
     mixed = isinstance(value, list | tuple) and len({isinstance(item, str) for item in value}) > 1
     array = np.asarray(value, dtype=object) if mixed else np.asarray(value)
     if array.ndim != 1 or len(array) == 0:
-        raise InvalidValueError(f"{name} must be one value per row, got shape {array.shape}: pass a flat sequence.")
+        raise InvalidValueError(name, "must be one value per row", f"shape {array.shape}", "pass a flat sequence")
     if n_rows is not None and len(array) != n_rows:
-        raise InvalidValueError(f"{name} must have one value for each of {n_rows} rows, got {len(array)}: align them.")
+        raise InvalidValueError(name, f"must have one value for each of {n_rows} rows", f"{len(array)}", "align them")
     # Only NaN and NaT differ from themselves, whatever the type.
     missing = np.array([is_missing(item) for item in array]) if array.dtype.kind == "O" else array != array
     if np.any(missing):
         raise InvalidValueError(
-            f"{name} must not have missing values, got one in row {int(np.flatnonzero(missing)[0])}: "
-            "drop such rows or give them a label of their own."
+            name,
+            "must not have missing values",
+            f"one in row {int(np.flatnonzero(missing)[0])}",
+            "drop such rows or give them a label of their own",
         )
     return array
 
@@ -126,7 +130,7 @@ def random_generator(random_state: Any) -> np.random.RandomState:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:
         raise InvalidValueError(
-            f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
+            "random_state", "must be None, a whole number from 0 to 2**32 - 1 or a RandomState", repr(random_state)
         ) from error
 
 
@@ -137,9 +141,9 @@ def require_count(name: str, value: Any) -> int:
     3
     """
     if not is_whole(value):
-        raise InvalidTypeError(f"{name} must be a whole number; got {value!r}.")
+        raise InvalidTypeError(name, "must be a whole number", repr(value))
     if value < 1:
-        raise InvalidValueError(f"{name} must be at least 1; got {value}.")
+        raise InvalidValueError(name, "must be at least 1", str(value))
     return int(value)
 
 
@@ -159,10 +163,10 @@ def require_number(name: str, value: Any, *, infinite: bool = False, negative: b
     >>> require_number("alpha", np.inf, infinite=True)
     """
     if not is_number(value):
-        raise InvalidTypeError(f"{name} must be a number; got {value!r}.")
+        raise InvalidTypeError(name, "must be a number", repr(value))
     rules = [*([] if infinite else ["finite"]), *([] if negative else ["not negative"])]
     if np.isnan(value) or ("finite" in rules and np.isinf(value)) or ("not negative" in rules and value < 0):
-        raise InvalidValueError(f"{name} must be {' and '.join(rules)}; got {value!r}.")
+        raise InvalidValueError(name, f"must be {' and '.join(rules)}", repr(value))
 
 
 def require_number_or_rule(name: str, value: Any, rules: tuple[str, ...], **also: bool) -> None:
@@ -175,7 +179,7 @@ def require_number_or_rule(name: str, value: Any, rules: tuple[str, ...], **also
         require_number(name, value, **also)
     elif value not in rules:
         words = " or ".join(f'"{rule}"' for rule in rules)
-        raise InvalidValueError(f"{name} must be a number, {words}; got {value!r}.")
+        raise InvalidValueError(name, f"must be a number, {words}", repr(value))
 
 
 def require_weight(kind: str, value: Any) -> None:
@@ -184,9 +188,9 @@ def require_weight(kind: str, value: Any) -> None:
     >>> require_weight("Subset", 2.0)
     """
     if not is_number(value):
-        raise InvalidTypeError(f"{kind}(weight=...) must be a number; got {value!r}.")
+        raise InvalidTypeError(f"{kind}(weight=...)", "must be a number", repr(value))
     if not (np.isfinite(value) and value > 0):
-        raise InvalidValueError(f"{kind}(weight=...) must be positive and finite; got {value!r}.")
+        raise InvalidValueError(f"{kind}(weight=...)", "must be positive and finite", repr(value))
 
 
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -195,7 +199,7 @@ def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     >>> require_choice("rank", "auto", ("auto", "objective"))
     """
     if value not in choices:
-        raise InvalidValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+        raise InvalidValueError(name, f"must be one of {', '.join(map(repr, choices))}", repr(value))
 
 
 def require_truth(name: str, value: Any) -> None:
@@ -204,7 +208,7 @@ def require_truth(name: str, value: Any) -> None:
     >>> require_truth("standardize", False)
     """
     if not isinstance(value, (bool, np.bool_)):
-        raise InvalidTypeError(f"{name} must be True or False; got {value!r}.")
+        raise InvalidTypeError(name, "must be True or False", repr(value))
 
 
 def require_flag(name: str, value: Any) -> None:
@@ -213,7 +217,7 @@ def require_flag(name: str, value: Any) -> None:
     >>> require_flag("verbose", 1)
     """
     if not isinstance(value, (bool, np.bool_, int)):
-        raise InvalidTypeError(f"{name} must be True or False; got {value!r}.")
+        raise InvalidTypeError(name, "must be True or False", repr(value))
 
 
 def require_verbose(value: Any) -> None:
@@ -222,7 +226,7 @@ def require_verbose(value: Any) -> None:
     >>> require_verbose(print)
     """
     if not (callable(value) or isinstance(value, (bool, np.bool_, int))):
-        raise InvalidTypeError(f"verbose must be True, False or a function; got {value!r}.")
+        raise InvalidTypeError("verbose", "must be True, False or a function", repr(value))
 
 
 def require_seed(value: Any) -> int | None:
@@ -232,7 +236,7 @@ def require_seed(value: Any) -> int | None:
     7
     """
     if value is not None and not is_whole(value):
-        raise InvalidTypeError(f"random_state must be None or a whole number; got {value!r}.")
+        raise InvalidTypeError("random_state", "must be None or a whole number", repr(value))
     if value is not None and value < 0:
-        raise InvalidValueError(f"random_state must not be negative; got {value}.")
+        raise InvalidValueError("random_state", "must not be negative", str(value))
     return None if value is None else int(value)

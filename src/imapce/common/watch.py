@@ -30,7 +30,7 @@ class Watch:
     def __post_init__(self) -> None:
         for name, given in (("progress", self.progress), ("cancel", self.cancel)):
             if given is not None and not callable(given):
-                raise InvalidTypeError(f"{name} must be None or a function; got {given!r:.80}.")
+                raise InvalidTypeError(name, "must be None or a function", f"{given!r:.80}")
 
     def tell(self, words: str, share: float | None = None) -> None:
         """Say what is being done; raises CancelledError where the work is to end."""

@@ -22,7 +22,7 @@ class NotWritableError(InvalidValueError):
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
         super().__init__(
-            f"path must be a place that can be written, got {str(path)!r} ({reason}): free it or choose another."
+            "path", "must be a place that can be written", f"{str(path)!r} ({reason})", "free it or choose another"
         )
         self.reason = reason
 
@@ -35,7 +35,7 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     imapce.errors.InvalidTypeError: path must be the name of a file, got None: write it as a text or a Path.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise InvalidTypeError(f"path must be the name of a file, got {path!r:.80}: write it as a text or a Path.")
+        raise InvalidTypeError("path", "must be the name of a file", f"{path!r:.80}", "write it as a text or a Path")
     return Path(path)
 
 
@@ -56,13 +56,13 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
             if target.parent.is_file()
             else f"make the folder {parent!r} first."
         )
-        raise InvalidValueError(f"path must lie in an existing folder, got {str(path)!r}: {way}")
+        raise InvalidValueError("path", f"must lie in an existing folder, got {str(path)!r}: {way}")
     if is_folder:
-        raise InvalidValueError(f"path must name a file, got the folder {str(path)!r}: add a file name.")
+        raise InvalidValueError("path", "must name a file", f"the folder {str(path)!r}", "add a file name")
     # A file is replaced by a rename, so it is the folder that must be writable.
     if not os.access(target.parent, os.W_OK):
         raise InvalidValueError(
-            f"path must lie in a folder that can be written, got {str(path)!r}: choose another folder."
+            "path", "must lie in a folder that can be written", repr(str(path)), "choose another folder"
         )
     return target
 
@@ -105,16 +105,17 @@ def folder_target(path: str | os.PathLike[str], own_names: Collection[str]) -> P
         is_folder, is_there = target.is_dir(), target.exists()
         foreign = sorted(entry.name for entry in target.iterdir() if entry.name not in own_names) if is_folder else []
     if is_there and not is_folder:
-        raise InvalidValueError(f"path must name a folder, got the file {str(path)!r}: choose another name.")
+        raise InvalidValueError("path", "must name a folder", f"the file {str(path)!r}", "choose another name")
     if foreign:
         raise InvalidValueError(
-            f"path must be a new folder, an empty one or one with earlier results, and {str(path)!r} holds "
-            f"{foreign[0]!r}: choose another name."
+            "path",
+            f"must be a new folder, an empty one or one with earlier results, and {str(path)!r} holds "
+            f"{foreign[0]!r}: choose another name.",
         )
     if not is_folder:
         writable_target(path)
     elif not os.access(target.parent, os.W_OK):
-        raise InvalidValueError(f"path must be a folder that can be replaced, got {str(path)!r}: choose another.")
+        raise InvalidValueError("path", "must be a folder that can be replaced", repr(str(path)), "choose another")
     return target
 
 

@@ -12,6 +12,17 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.errors import Sentence
+
+
+def uncapitalized(sentence: str) -> str:
+    """A sentence as it goes on after a colon or within another.
+
+    >>> uncapitalized("Clear structure")
+    'clear structure'
+    """
+    return sentence[:1].lower() + sentence[1:]
+
 
 def listing(items: Iterable[str], most: int = 50) -> str:
     """The items with commas between them, the tail beyond ``most`` as a count.
@@ -21,6 +32,8 @@ def listing(items: Iterable[str], most: int = 50) -> str:
     """
     shown = list(items)
     tail = f", and {len(shown) - most} more" if len(shown) > most else ""
+    if any(isinstance(item, Sentence) for item in shown):
+        return Sentence(Sentence.joined(", ", shown[:most]), tail)
     return (", ".join(shown[:most]) or "nothing") + tail
 
 

@@ -1,6 +1,7 @@
 """The paper's comparison for one's own data: the same rows and the same knowledge to every method, the same scores.
 
 >>> from imapce.datasets import make_synthetic
+>>> from imapce import Attributes
 >>> data = make_synthetic(300)
 >>> comparison = compare(data.X, Attributes([0, 1, 2, 3]), ["cPCA", "PCA"], known_labels=data.labels["batch"])
 >>> [one.scores["nls_share"] > 0.9 for one in comparison.results]
@@ -20,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import as_codes, as_labels, as_matrix, is_whole, random_generator
 from imapce.common.watch import Tell, Watch
 from imapce.common.words import axis_names, counted
@@ -28,22 +30,10 @@ from imapce.comparison.notes import note_on_slow, notes_on, remarks_on_known
 from imapce.comparison.scores import SCORES, class_labels, is_numeric, view_scores
 from imapce.comparison.table import Table
 from imapce.errors import ImapceError, InvalidValueError
-from imapce.priors import kinds
-from imapce.priors.kinds import (
-    Attributes,
-    Labels,
-    Prior,
-    Subset,
-    as_list,
-    known_columns,
-    known_rows,
-    require_same_index,
-)
+from imapce.priors.kinds import Prior, as_list
 
 __all__ = ["METHODS", "Comparison", "Method", "MethodResult", "compare"]
 
-Array = NDArray[np.float64]
-Positions = NDArray[np.intp]
 
 # Measured on one view of 30,000 rows: scores of 10,000 of them differ by at most 0.013 from those of all.
 MOST_SCORED_ROWS = 10_000
@@ -61,7 +51,7 @@ class MethodResult:
 
     method: Method
     embedding: Array | None = None
-    rows: Positions | None = None
+    rows: Codes | None = None
     _: KW_ONLY
     seconds: float | None = None
     scores: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(SCORES))
@@ -85,7 +75,7 @@ class Comparison:
     """
 
     results: list[MethodResult]
-    scored_rows: Positions
+    scored_rows: Codes
     n_rows: int
     _: KW_ONLY
     known: dict[str, NDArray[Any]]
@@ -142,6 +132,7 @@ def compare(
     one of them placed. `parameters` go to the methods by title, such as {"IMAPCE": {"mu": 10}}; `progress` is called
     with words and the share that is done before every piece of work, and may raise to cancel.
 
+    >>> from imapce import Attributes
     >>> X = np.random.default_rng(0).normal(size=(60, 4))
     >>> [one.method.title for one in compare(X, Attributes([0]), "PCA,LEACE").worked]
     ['PCA', 'LEACE']
@@ -152,7 +143,9 @@ def compare(
     generator = random_generator(random_state)
     seed = int(random_state) if is_whole(random_state) else int(generator.randint(2**31 - 1))
     table = Table(X, missing=missing, standardize=standardize)
-    priors = [_by_position(one, X, table.n_rows) for one in priors]
+    for one in priors:
+        one.require_same_index(X)
+    priors = [one.resolve(table.n_rows) for one in priors]
     known = _known_columns(table, priors)
     if known_labels is not None:
         known = {KNOWN_CLASSES: as_labels("known_labels", known_labels, table.n_rows)}
@@ -216,13 +209,15 @@ class _Work:
 
 
 def _fitted(
-    method: Method, table: Table, rows: Positions, priors: list[Prior], told: Positions | None, settings: dict
+    method: Method, table: Table, rows: Codes, priors: list[Prior], told: Codes | None, settings: dict
 ) -> MethodResult:
     if (reason := method.left_out(priors)) is not None:
         return MethodResult(method, left_out=reason)
     given: Any = None
     if method.uses:
-        given = told[rows] if told is not None and method.by_labels else [_of_rows(one, rows) for one in priors] or None
+        given = [prior.of_rows(rows, table.n_rows) for prior in priors] or None
+        if told is not None and method.by_labels:
+            given = told[rows]
     result = MethodResult(method)
     with _isolated(method) as outcome:
         began = time.perf_counter()
@@ -252,7 +247,7 @@ def _isolated(method: Method) -> Iterator[dict[str, Any]]:
         try:
             yield outcome
         except ImapceError as problem:
-            outcome["reason"] = " ".join(str(problem).split())
+            outcome["reason"] = problem.sentence
         # Whatever a method raises, an hour of the others' work must not be lost with it.
         except Exception as problem:
             outcome["reason"] = (
@@ -262,22 +257,8 @@ def _isolated(method: Method) -> Iterator[dict[str, Any]]:
     outcome["remarks"] = list(dict.fromkeys(told))
 
 
-def _by_position(prior: Prior, X: Any, n_rows: int) -> Prior:
-    """A prior that can be cut down to some rows: a subset as a plain mask, labels as they are understood."""
-    require_same_index(prior, X)
-    if isinstance(prior, Labels):
-        return Labels(kinds.known_labels(prior, n_rows), weight=prior.weight, erase=prior.erase)
-    return Subset(known_rows(prior, n_rows), prior.weight) if isinstance(prior, Subset) else prior
-
-
-def _of_rows(prior: Prior, rows: Positions) -> Prior:
-    if isinstance(prior, Labels):
-        return Labels(prior.y.of_rows(rows), weight=prior.weight, erase=prior.erase)
-    return Subset(prior.rows[rows], prior.weight) if isinstance(prior, Subset) else prior
-
-
-def _unexplored(priors: list[Prior], n_rows: int) -> NDArray[np.bool_] | None:
-    subsets = [prior.rows for prior in priors if isinstance(prior, Subset)]
+def _unexplored(priors: list[Prior], n_rows: int) -> Mask | None:
+    subsets = [prior.row_mask(n_rows) for prior in priors if prior.names_rows]
     return ~np.logical_or.reduce(subsets) if subsets else None
 
 
@@ -288,26 +269,25 @@ def _known_columns(table: Table, priors: list[Prior]) -> dict[str, NDArray[Any]]
     """
     columns: dict[str, NDArray[Any]] = {}
     names = np.asarray(table.names(), dtype=object)
+    n_labels = 0
     for prior in priors:
-        if isinstance(prior, Subset):
+        if prior.names_rows:
             number = sum(name.startswith("known rows") for name in columns) + 1
-            columns["known rows" if number == 1 else f"known rows {number}"] = np.where(prior.rows, "known", "rest")
-        elif isinstance(prior, Labels):
-            number = sum(isinstance(one, Labels) for one in priors[: priors.index(prior)]) + 1
-            title = prior.y.title or ("known labels" if number == 1 else f"known labels {number}")
-            columns[title] = prior.y.entries
-        elif isinstance(prior, Attributes):
-            mask = known_columns(prior, table.reader)
-            for group in np.unique(table.groups[mask]):
-                places = np.flatnonzero(table.groups == group)
-                values = table.dense(places)
-                if len(places) > 1:
-                    name = str(names[places[0]]).split("=", 1)[0]
-                    classes = np.array([str(label)[len(name) + 1 :] for label in names[places]], dtype=object)
-                    columns[name] = classes[values.argmax(axis=1)].astype(str)
-                else:
-                    column = values[:, 0]
-                    columns[str(names[places[0]])] = column if is_numeric(column) else _as_text(column)
+            rows = prior.row_mask(table.n_rows)
+            columns["known rows" if number == 1 else f"known rows {number}"] = np.where(rows, "known", "rest")
+        if (labels := prior.read_labels(table.n_rows)) is not None:
+            n_labels += 1
+            columns[labels.title or ("known labels" if n_labels == 1 else f"known labels {n_labels}")] = labels.entries
+        for group in np.unique(table.groups[prior.column_mask(table.reader)]):
+            places = np.flatnonzero(table.groups == group)
+            values = table.dense(places)
+            if len(places) > 1:
+                name = str(names[places[0]]).split("=", 1)[0]
+                classes = np.array([str(label)[len(name) + 1 :] for label in names[places]], dtype=object)
+                columns[name] = classes[values.argmax(axis=1)].astype(str)
+            else:
+                column = values[:, 0]
+                columns[str(names[places[0]])] = column if is_numeric(column) else _as_text(column)
     columns = {name: column.astype(str) if _is_whole_text(column) else column for name, column in columns.items()}
     if len(columns) > 1 and all(column.dtype.kind == "U" for column in columns.values()):
         combined = np.array([" · ".join(row) for row in zip(*columns.values(), strict=True)])

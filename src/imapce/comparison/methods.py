@@ -9,23 +9,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.priors.kinds import Attributes, Labels, Prior, Samples
+from imapce.priors.kinds import KINDS, Prior
 
-Kind = Literal["attributes", "labels", "samples", "subset"]
-
-KIND_WORDS: dict[Kind, str] = {
-    "attributes": "known columns",
-    "labels": "known labels",
-    "samples": "a background table",
-    "subset": "known rows",
-}
-EVERY_KIND: frozenset[Kind] = frozenset(KIND_WORDS)
-OF_ROWS: frozenset[Kind] = frozenset(("attributes", "labels", "subset"))
-OF_COLUMNS_AND_ROWS: frozenset[Kind] = frozenset(("attributes", "subset"))
-NO_KIND: frozenset[Kind] = frozenset()
+EVERY_KIND = frozenset(KINDS)
+OF_ROWS = frozenset(("attributes", "labels", "subset"))
+OF_COLUMNS_AND_ROWS = frozenset(("attributes", "subset"))
+NO_KIND: frozenset[str] = frozenset()
 
 # The maps by neighbours (n log n) bear more rows than those with all n × n pairs in every step.
 MANY_ROWS = 10_000
@@ -62,6 +54,7 @@ class Method:
     `by_labels` is given the classes of the rows where these are known. Above `max_rows` rows it gets a sample. A
     method without a `cost` is fast.
 
+    >>> from imapce import Samples
     >>> from imapce.baselines import PCA
     >>> mine = Method("Mine", lambda **parameters: PCA(n_components=1, **parameters), uses=OF_ROWS)
     >>> mine.left_out([Samples([[0.0, 1.0]])])
@@ -71,7 +64,7 @@ class Method:
     title: str
     make: Callable[..., Any]
     _: KW_ONLY
-    uses: frozenset[Kind] = NO_KIND
+    uses: frozenset[str] = NO_KIND
     by_labels: bool = False
     max_rows: int | None = None
     extra: str | None = None
@@ -90,23 +83,12 @@ class Method:
 
     def left_out(self, priors: list[Prior]) -> str | None:
         """Why these priors cannot be given to the method, in one sentence; None where they can."""
-        foreign = {kind_of(prior) for prior in priors} - self.uses
+        foreign = {prior.kind for prior in priors} - self.uses
         if self.uses and foreign:
-            *kinds, last = (KIND_WORDS[kind] for kind in KIND_WORDS if kind in self.uses)
-            refused = " and ".join(KIND_WORDS[kind] for kind in KIND_WORDS if kind in foreign)
+            *kinds, last = (kind.described for name, kind in KINDS.items() if name in self.uses)
+            refused = " and ".join(kind.described for name, kind in KINDS.items() if name in foreign)
             return f"It can be told of {', '.join(kinds)} and {last}, not of {refused}."
         return None
-
-
-def kind_of(prior: Prior) -> Kind:
-    """The kind of a prior in one word.
-
-    >>> kind_of(Attributes(["batch"]))
-    'attributes'
-    """
-    if isinstance(prior, Attributes):
-        return "attributes"
-    return "labels" if isinstance(prior, Labels) else "samples" if isinstance(prior, Samples) else "subset"
 
 
 def _lazily(module: str, name: str) -> Callable[..., Any]:
@@ -170,17 +152,19 @@ def chosen_methods(methods: str | Iterable[str | Method] = "fast") -> list[Metho
         elif isinstance(wanted, Method):
             found = [wanted]
         elif not isinstance(wanted, str):
-            raise InvalidTypeError(f"methods must be names or Method objects, got {wanted!r}: write 'IMAPCE,CTSNE'.")
+            raise InvalidTypeError("methods", f"must be names or Method objects, got {wanted!r}: write 'IMAPCE,CTSNE'.")
         elif plain_name(wanted) in spelled:
             found = [spelled[plain_name(wanted)]]
         else:
             raise InvalidValueError(
-                f"methods must be 'fast', 'all' or names of methods, got {wanted!r}: the methods are "
-                f"{', '.join(METHODS)}."
+                "methods",
+                f"must be 'fast', 'all' or names of methods, got {wanted!r}: the methods are {', '.join(METHODS)}.",
             )
         chosen += [method for method in found if method not in chosen]
     if not chosen:
-        raise InvalidValueError("methods must name at least one method, got none: leave it out to take the fast ones.")
+        raise InvalidValueError(
+            "methods", "must name at least one method, got none: leave it out to take the fast ones."
+        )
     return chosen
 
 

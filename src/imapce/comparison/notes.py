@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.choice.read_back import told_by
+from imapce.common.arrays import Codes, Mask
 from imapce.common.checks import as_codes
 from imapce.common.words import listing, roughly
 from imapce.comparison import methods
 from imapce.comparison.scores import QUANTILE_BINS, class_labels, is_numeric, stated
-from imapce.comparison.table import Positions, Table
+from imapce.comparison.table import Table
+from imapce.errors import Argument, Sentence
 from imapce.priors.effect import explained_away
-from imapce.priors.kinds import Prior, Samples
+from imapce.priors.kinds import Prior
 
 
 def notes_on(
@@ -25,8 +27,8 @@ def notes_on(
     known: dict[str, NDArray[Any]],
     known_labels: Any,
     labels: NDArray[Any] | None,
-    unexplored: NDArray[np.bool_] | None,
-    scored: Positions,
+    unexplored: Mask | None,
+    scored: Codes,
 ) -> list[str]:
     """How the scores of this comparison were made, one sentence each."""
     notes = []
@@ -34,7 +36,7 @@ def notes_on(
     if not known:
         why = "a background table has no class for the rows of X" if priors else "no prior was given"
         notes.append(f"Scores of what is known are empty: {why}.")
-    elif known_labels is None and any(isinstance(prior, Samples) for prior in priors):
+    elif known_labels is None and any(prior.is_background for prior in priors):
         notes.append("Scores of what is known are about columns and rows; of a background table there is no score.")
     if len(known) > 1:
         notes.append(f"Of the {len(known)} known columns the one that shows most in a view counts.")
@@ -94,4 +96,5 @@ def note_on_slow(priors: list[Prior], n_rows: int, max_rows: int | None) -> list
         return []
     seconds = sum(method.seconds(n_rows, max_rows) for method in slow)
     names = listing(method.title for method in slow)
-    return [f'The fast methods were compared: methods="all" adds {names}, and would take {roughly(seconds)} more.']
+    time = f" adds {names}, and would take {roughly(seconds)} more."
+    return [Sentence("The fast methods were compared: ", Argument("methods", "all"), time)]

@@ -18,12 +18,12 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import as_classes, as_labels, as_matrix, is_missing
 from imapce.errors import InvalidValueError
 from imapce.metrics.readback import MOST_CLASSES_OF_A_FLOAT, VOTERS, residual_predictability
 from imapce.metrics.scores import kmeans_nmi, knn_accuracy, nls_ceiling, normalized_laplacian_score, trustworthiness
 
-Mask = NDArray[np.bool_]
 Score = float | None
 
 SCORES = (
@@ -92,7 +92,7 @@ def is_numeric(column: NDArray[Any]) -> bool:
     return column.dtype.kind == "f" and len(np.unique(column)) > MOST_CLASSES_OF_A_FLOAT
 
 
-def class_labels(labels: Any, n_rows: int) -> tuple[Mask, NDArray[np.intp]] | str:
+def class_labels(labels: Any, n_rows: int) -> tuple[Mask, Codes] | str:
     """The rows that have a label and the codes of their classes, or why the labels are no classes.
 
     >>> class_labels([1.0, 1.0, float("nan"), 2.0, 2.0], 5)
@@ -116,7 +116,7 @@ def class_labels(labels: Any, n_rows: int) -> tuple[Mask, NDArray[np.intp]] | st
     return present, codes
 
 
-def _known_scores(points: NDArray[np.float64], columns: Mapping[str, NDArray[Any]]) -> dict[str, Score]:
+def _known_scores(points: Array, columns: Mapping[str, NDArray[Any]]) -> dict[str, Score]:
     """Of several columns the one that shows most: lowest share of the ceiling, read back furthest above chance."""
     mixing, reading = [], []
     for told in columns.values():
@@ -146,9 +146,7 @@ def _known_scores(points: NDArray[np.float64], columns: Mapping[str, NDArray[Any
     }
 
 
-def _structure_scores(
-    points: NDArray[np.float64], labels: Any, unexplored: Mask | None, random_state: int
-) -> dict[str, Score]:
+def _structure_scores(points: Array, labels: Any, unexplored: Mask | None, random_state: int) -> dict[str, Score]:
     asked = np.ones(len(points), dtype=bool) if unexplored is None else np.asarray(unexplored, dtype=bool)
     if labels is not None:
         read = class_labels(np.asarray(labels)[asked], int(asked.sum()))
@@ -163,7 +161,7 @@ def _structure_scores(
     return {"silhouette": _clustered_silhouette(points[asked], random_state)}
 
 
-def _silhouette(points: NDArray[np.float64], codes: NDArray[np.intp], random_state: int) -> Score:
+def _silhouette(points: Array, codes: Codes, random_state: int) -> Score:
     """Mean (b − a)/max(a, b) over a sample: a the mean distance to the own class, b to the nearest other one."""
     if len(points) > SILHOUETTE_SAMPLE:
         sample = np.random.default_rng(random_state).choice(len(points), SILHOUETTE_SAMPLE, replace=False)
@@ -172,7 +170,7 @@ def _silhouette(points: NDArray[np.float64], codes: NDArray[np.intp], random_sta
     return float(silhouette_score(points, codes)) if 2 <= n_classes < len(points) else None
 
 
-def _clustered_silhouette(points: NDArray[np.float64], random_state: int) -> Score:
+def _clustered_silhouette(points: Array, random_state: int) -> Score:
     """The best silhouette of k-means clusters, k = 2..10."""
     found = []
     with warnings.catch_warnings():
@@ -193,7 +191,7 @@ def stated(column: NDArray[Any]) -> Mask:
     return np.array([not is_missing(entry) for entry in column], dtype=bool)
 
 
-def _stated(known: Any, points: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def _stated(known: Any, points: Array) -> tuple[NDArray[Any], Array]:
     """A known column without its missing values, and the same rows of a view."""
     column = np.asarray(known)
     rows = stated(column) if column.shape == (len(points),) else np.zeros(0, dtype=bool)
@@ -206,7 +204,7 @@ def _repeated(column: NDArray[Any]) -> Mask:
     return np.bincount(codes)[codes] > 1
 
 
-def _quantile_bins(column: NDArray[Any]) -> NDArray[np.intp]:
+def _quantile_bins(column: NDArray[Any]) -> Codes:
     edges = np.unique(np.quantile(column, np.linspace(0.0, 1.0, QUANTILE_BINS + 1)[1:-1]))
     # A value held by most rows can be every edge; it gets the bin below the edge, or above it where it is the largest.
     below = np.searchsorted(edges, column, side="left")

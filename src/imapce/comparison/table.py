@@ -6,17 +6,14 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from imapce.common.clusters import require_in_memory
+from imapce.common.arrays import Array, Codes
+from imapce.common.dask_arrays import require_in_memory
 from imapce.rows.standardized import column_scales
 from imapce.tables.encode import is_table
 from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import Reader
-
-Array = NDArray[np.float64]
-Positions = NDArray[np.intp]
 
 
 class Table:
@@ -29,19 +26,19 @@ class Table:
         self.n_rows, self.n_features = self.matrix.shape
 
     @property
-    def groups(self) -> Positions:
+    def groups(self) -> Codes:
         """For each encoded column the column of X it came from."""
         groups = self.reader.groups
         return np.arange(self.n_features) if groups is None else groups
 
-    def dense(self, columns: Positions) -> Array:
+    def dense(self, columns: Codes) -> Array:
         chosen = self.matrix[:, columns]
         return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen, dtype=np.float64)
 
     def names(self) -> list[str]:
         return self.reader.names
 
-    def scaled(self, rows: Positions) -> Array | None:
+    def scaled(self, rows: Codes) -> Array | None:
         """(x − mean)/σ of some rows, with the means and scales of all; None for a sparse matrix."""
         if sparse.issparse(self.matrix):
             return None
@@ -52,7 +49,7 @@ class Table:
         scale = column_scales(mean, variance, self.reader.groups, standardize=self.standardize)
         return (matrix[rows] - mean) * np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
 
-    def rows_of_input(self, rows: Positions) -> Any:
+    def rows_of_input(self, rows: Codes) -> Any:
         """These rows of X as the kind of table it is."""
         if len(rows) == self.n_rows:
             return self.X

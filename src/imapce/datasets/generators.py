@@ -101,7 +101,7 @@ def make_superimposed(
     _check_count("n_background", n_background, at_least=0, reason="it counts rows")
     for role, data in (("reference", reference), ("background", background)):
         if not isinstance(data, Dataset):
-            raise InvalidTypeError(f"{role} must be a Dataset, got {type(data).__name__}: pass fetch_mnist() for one.")
+            raise InvalidTypeError(role, "must be a Dataset", f"{type(data).__name__}", "pass fetch_mnist() for one")
         if not {"class", "class_name"} <= data.labels.keys():
             raise InvalidValueError(
                 f"{role} must have the labels 'class' and 'class_name', got {sorted(data.labels)}: "
@@ -146,7 +146,10 @@ def make_superimposed(
 def _rows_of_classes(data: Dataset, classes: Sequence[str | int]) -> np.ndarray:
     if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray) or len(classes) == 0:
         raise InvalidValueError(
-            f"classes must be a list of class names or numbers, got {classes!r}: write ['Sandal', 'Sneaker'] or [5, 7]."
+            "classes",
+            "must be a list of class names or numbers",
+            repr(classes),
+            "write ['Sandal', 'Sneaker'] or [5, 7]",
         )
     chosen = np.zeros(len(data.X), dtype=bool)
     for wanted in classes:
@@ -176,14 +179,18 @@ def _generator(random_state: RandomState) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as reason:
         raise InvalidTypeError(
-            f"random_state must be an integer from 0, a numpy Generator or None, got {random_state!r}: "
-            "pass 0 for a repeatable draw."
+            "random_state",
+            "must be an integer from 0, a numpy Generator or None",
+            repr(random_state),
+            "pass 0 for a repeatable draw",
         ) from reason
 
 
 def _check_count(name: str, value: int, *, at_least: int, reason: str) -> None:
     if not is_whole(value) or value < at_least:
         raise InvalidValueError(
-            f"{name} must be a whole number of at least {at_least} ({reason}), got {value!r}: "
-            "give a larger whole number."
+            name,
+            f"must be a whole number of at least {at_least} ({reason})",
+            repr(value),
+            "give a larger whole number",
         )

@@ -18,9 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.checks import random_generator, require_count, require_truth
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
 from imapce.common.streams import is_scan
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.named import NamedMatrix
@@ -167,7 +167,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 # Word for word, line breaks included: scikit-learn's own checks hold estimators to this message.
                 raise InvalidValueError(str(error)) from error
             kind = InvalidTypeError if isinstance(error, TypeError) else InvalidValueError
-            raise kind(f"X cannot be used: {' '.join(str(error).split())}") from error
+            raise kind("X", Sentence("cannot be used: ", one_line(error))) from error
 
     def _check_names(self, names: list[str], *, learning: bool) -> None:
         """Column names of a table scikit-learn does not know, held to its rules."""

@@ -9,25 +9,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.cards import put_beside
-from imapce.common.clusters import is_dask, shifted
+from imapce.common.arrays import Array, Codes
+from imapce.common.dask_arrays import is_dask, shifted
+from imapce.common.gpu_arrays import put_beside
 from imapce.errors import InvalidValueError
 from imapce.estimators.linear_rows import LinearRows
 from imapce.priors.effect import Effect
-from imapce.priors.kinds import Labels, as_list, known_labels
+from imapce.priors.kinds import Prior, as_list, labels_among, labels_of_new_rows
 from imapce.priors.labels import LabelCode, ReadLabels
-
-Array = NDArray[np.float64]
 
 
 class ExplainedRows(LinearRows):
     """Rows with `effect_` taken from them before they are placed; None takes nothing."""
 
     effect_: Effect | None
-    outliers_: NDArray[np.intp]
+    outliers_: Codes
 
     def given(self, X: Any, labels: Any = None) -> Array:
         """(n, d): the standardised rows less the effect of the known, X° = X − LB; `labels` as in `transform`.
@@ -65,15 +63,14 @@ class ExplainedRows(LinearRows):
             return components
         return self.effect_.frame(components, self.scale_)[:, : len(self.scale_)]
 
-    def _takes_part(self, label: Labels) -> bool:
-        """Whether a label that is known in `fit` is among those taken from the rows."""
-        return not label.erase
+    def _takes_part(self, prior: Prior) -> bool:
+        """Whether what is known in `fit` is among what is taken from the rows."""
+        return not prior.erase
 
     def _with_known_labels(self, view: Any, prior: Any) -> Any:
         if not self._codes:
             return view
-        known = [one for one in as_list(prior) if isinstance(one, Labels) and self._takes_part(one)]
-        read = [known_labels(one) for one in known]
+        read = labels_among(one for one in as_list(prior) if self._takes_part(one))
         counted = np.ones(len(read[0]), dtype=bool)
         counted[self.outliers_] = False
         # Without the rows set aside a label may say nothing; a class that only they have says nothing of them.
@@ -87,19 +84,12 @@ class ExplainedRows(LinearRows):
             return super()._read_labels(labels, n_rows)
         if labels is None:
             raise InvalidValueError(
-                f"labels must be given for the rows of X: the fit was given {names}, whose effect is taken from every "
+                "labels",
+                f"must be given for the rows of X: the fit was given {names}, whose effect is taken from every "
                 "row. Pass labels=..., None for a row whose label is not known; a view fitted with Labels(y, "
-                "erase=True) needs none."
+                "erase=True) needs none.",
             )
-        count = len(self._codes)
-        many = isinstance(labels, (list, tuple)) and all(isinstance(one, (Labels, ReadLabels)) for one in labels)
-        listed = list(labels) if many or (isinstance(labels, (list, tuple)) and len(labels) == count > 1) else [labels]
-        if len(listed) != count:
-            raise InvalidValueError(f"labels must be a list of {count}, for {names}; got {len(listed)}.")
-        return [
-            ReadLabels.of_new_rows(one.y if isinstance(one, Labels) else one, n_rows, numbers=code.names is None)
-            for one, code in zip(listed, self._codes, strict=True)
-        ]
+        return labels_of_new_rows(labels, self._codes, n_rows)
 
     def _with_labels(self, view: Any, components: Array, labels: Any) -> Any:
         read = self._read_labels(labels, None if is_dask(view) else len(view))

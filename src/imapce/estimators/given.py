@@ -11,15 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from imapce.choice.read_back import read_from_clusters
 from imapce.clusters.partition import candidate_of
+from imapce.common.arrays import Array
 from imapce.common.checks import require_choice, require_truth
 from imapce.errors import InvalidTypeError
 from imapce.estimators.explained import ExplainedRows
-from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list
+from imapce.priors.kinds import Prior, as_list
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows
 from imapce.tables.columns import Unknown
-
-Array = NDArray[np.float64]
 
 
 class Given(ExplainedRows):
@@ -89,7 +88,7 @@ class Given(ExplainedRows):
         """What is known: what `fit` is told, else what the constructor was."""
         priors = as_list(self.prior if prior is None else prior)
         for one in priors:
-            if isinstance(one, (Samples, Subset)):
+            if not one.has_effect:
                 raise InvalidTypeError(
                     "prior must be Attributes(columns), Labels(y) or a list of them, whose effect is taken from the "
                     f"rows; got {type(one).__name__}, which has none: pass it to IMAPCE, whose views it weighs on."
@@ -111,7 +110,7 @@ class Given(ExplainedRows):
         self.engine_ = problem.X.rows.engine
         self.encoded_feature_names_ = self.reader_.names
 
-    def _takes_part(self, label: Labels) -> bool:
+    def _takes_part(self, prior: Prior) -> bool:
         return True
 
     def _with_known_labels(self, view: Any, prior: Any) -> Any:

@@ -9,16 +9,15 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.choice.path import PathSearch
 from imapce.choice.point import solve_at
-from imapce.choice.read_back import read_back
+from imapce.choice.read_back import READ_BACK, read_back
 from imapce.choice.trace_ratio import weight_by_ratio
 from imapce.clusters.partition import Candidate, candidate_of
-from imapce.common.cards import on_host
+from imapce.common.arrays import Array, Mask
 from imapce.common.checks import (
     is_whole,
     require_choice,
@@ -27,10 +26,11 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
+from imapce.common.gpu_arrays import on_host
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import listing
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidValueError, Phrase, Sentence
 from imapce.estimators.linear_view import LinearView
 from imapce.estimators.stability import HalvedFits
 from imapce.priors.kinds import Prior
@@ -41,9 +41,6 @@ from imapce.search.solution import Optimum, Progress, Solution, Trace, Views
 from imapce.search.stiefel import canonical_frame
 from imapce.tables.columns import Unknown
 from imapce.tables.reader import Reader
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 OUTLIERS = ("auto", "keep", "trim")
 LARGEST_TERM = 1e150
@@ -233,8 +230,9 @@ class IMAPCE(HalvedFits, LinearView):
             if isinstance(value, str) or value == np.inf or abs(float(value)) <= LARGEST_TERM / max(size, 1.0):
                 continue
             raise InvalidValueError(
-                f"{name} must not exceed {LARGEST_TERM / max(size, 1.0):.0e} in size with these rows and priors, or "
-                f"squares overflow; got {value!r}."
+                name,
+                f"must not exceed {LARGEST_TERM / max(size, 1.0):.0e} in size with these rows and priors, or "
+                f"squares overflow; got {value!r}.",
             )
 
     def _solution(
@@ -296,8 +294,8 @@ class IMAPCE(HalvedFits, LinearView):
         self._keep_view(best.components, problem.X)
         self.n_iter_ = max(1, solution.n_iterations)
         self.n_evaluations_ = solution.n_evaluations
-        words = [solution.stop_reason, *([told.sentence] if told is not None else []), *problem.remarks]
-        self.stop_reason_ = " ".join(words)
+        known = "" if told is None else Phrase(READ_BACK, f" {told.sentence}")
+        self.stop_reason_ = Sentence(solution.stop_reason, known, *(f" {remark}" for remark in problem.remarks))
         self.trace_ = solution.trace
         if not solution.converged:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=7)

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.cards import in_kind_of, is_on_card, on_host
-from imapce.common.clusters import as_array, is_dask
+from imapce.common.arrays import Array
+from imapce.common.dask_arrays import as_array, is_dask
+from imapce.common.gpu_arrays import in_kind_of, is_on_card, on_host
 from imapce.common.threads import one_thread, threads_for
 from imapce.common.words import axis_names
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import TableEstimator
-from imapce.priors.kinds import Prior, as_list, require_same_index
+from imapce.priors.kinds import Prior, as_list
 from imapce.priors.labels import ReadLabels
 from imapce.priors.problem import Problem, pose, require_shape, standardized_data
 from imapce.rows.base import Rows
@@ -30,8 +30,6 @@ from imapce.rows.open import open_rows, projected
 from imapce.rows.standardized import StandardizedRows
 from imapce.tables.columns import Unknown
 from imapce.tables.reader import Missing, Reader
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class LinearRows(TableEstimator):
         self.check_parameters()
         priors = as_list(prior)
         for one in priors:
-            require_same_index(one, X)
+            one.require_same_index(X)
         matrix = self._learned(X)
         # On a card, threads of the host wait for each other: 0.32 s instead of 0.40 s for 2,000,000 × 784.
         with one_thread() if is_on_card(matrix) else threads_for(*matrix.shape):
@@ -164,7 +162,9 @@ class LinearRows(TableEstimator):
     def _read_labels(self, labels: Any, n_rows: int | None = None) -> list[ReadLabels] | None:
         """Labels of the rows to place, one for each that takes part; None where none does."""
         if labels is not None:
-            raise InvalidValueError("labels must be None: no labels were known in fit, so none take part in the view.")
+            raise InvalidValueError(
+                "labels", "must be None: no labels were known in fit, so none take part in the view."
+            )
         return None
 
     def _with_labels(self, view: Any, components: Array, labels: Any) -> Any:
@@ -203,9 +203,9 @@ class LinearRows(TableEstimator):
         try:
             rows = as_array(X) if is_dask(X) else np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InvalidTypeError(f"X must hold numbers, one {one_for}; {error}.") from error
+            raise InvalidTypeError("X", f"must hold numbers, one {one_for}; {error}.") from error
         if rows.ndim != 2 or rows.shape[1] != width:
-            raise InvalidValueError(f"X must have {columns} ({width}); got an array of shape {rows.shape}.")
+            raise InvalidValueError("X", f"must have {columns} ({width}); got an array of shape {rows.shape}.")
         return rows
 
     def _axes_of_columns(self, components: Array) -> Array:

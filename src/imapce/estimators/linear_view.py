@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.cards import on_host
+from imapce.common.arrays import Array
 from imapce.common.checks import random_generator
+from imapce.common.gpu_arrays import on_host
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.estimators.linear_rows import LinearRows
@@ -24,7 +25,6 @@ from imapce.tables.encode import frame
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 # A d×d matrix of 512 MiB: what decomposes one whole takes minutes there and hours beyond.
 MOST_COLUMNS = 8192
@@ -45,8 +45,9 @@ class LinearView(LinearRows):
             return form.matrix
         if form.size > MOST_COLUMNS:
             raise InvalidValueError(
-                f"X must have at most {MOST_COLUMNS} columns for {type(self).__name__}, which decomposes a matrix of "
-                f"columns by columns; got {form.size}. Reduce it first, for example with PCA."
+                "X",
+                f"must have at most {MOST_COLUMNS} columns for {type(self).__name__}, which decomposes a matrix of "
+                f"columns by columns; got {form.size}. Reduce it first, for example with PCA.",
             )
         return form @ np.eye(form.size)
 

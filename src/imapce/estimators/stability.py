@@ -18,10 +18,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from imapce.common.arrays import Array, Mask
 from imapce.common.checks import require_count
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidValueError
@@ -34,9 +34,6 @@ from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import stacked_product
 from imapce.search.stiefel import random_frames, transpose
 from imapce.tables.reader import Reader
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 CHANCE_DRAWS = 100
 FLAT = 1e-12
@@ -136,7 +133,7 @@ class HalvedFits(ExplainedRows):
         rows = self._open(matrix)
         whole = self._given_rows(self.pose(rows, priors, self.reader_))
 
-        def axes_without(left_out: NDArray[np.bool_], seed: int) -> Array:
+        def axes_without(left_out: Mask, seed: int) -> Array:
             other = clone(self).set_params(random_state=seed % 2**32, verbose=False)
             with quiet_about_convergence():
                 other.solve(other.pose(rows.without(left_out), without_rows(priors, left_out), self.reader_))

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from imapce.common.arrays import Array
 from imapce.common.streams import in_order, is_scan
 from imapce.common.words import close_matches
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.encode import is_table
 from imapce.tables.files import as_arrow, batches_written, table_target
-
-Array = NDArray[np.float64]
 
 # Rows placed at a time, of a table in memory.
 BATCH_ROWS = 1 << 16

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.checks import is_whole, require_count
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
 from imapce.common.words import listing
-from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
+from imapce.errors import Argument, ImapceError, InvalidTypeError, InvalidValueError, Phrase, Reference, Sentence
 from imapce.exploration.steps import View
-from imapce.priors.kinds import Subset, known_rows, require_same_index
+from imapce.priors.kinds import AS_A_MASK, LEAVE_OUT_OR, Subset
 from imapce.tables.encode import is_table
 
 # As long as a line of a legend or of a table may be.
@@ -43,8 +43,14 @@ def named_clusters(clusters: int | Sequence[int] | None, view: View) -> list[int
     if clusters is None:
         if not view.most_distinct:
             raise InvalidValueError(
-                "no cluster of this view can be taken: the rows are one group or none is large enough; pass a mask, "
-                'lower min_cluster_size, or take the best split with run(structure="ignore").'
+                Sentence(
+                    "no cluster of this view can be taken: the rows are one group or none is large enough; "
+                    "pass a mask, lower ",
+                    Argument("min_cluster_size"),
+                    ", or take the best split with ",
+                    Phrase("anyway", 'run(structure="ignore")'),
+                    ".",
+                )
             )
         return list(view.most_distinct)
     numbers = list(clusters) if isinstance(clusters, Iterable) else [clusters]
@@ -64,16 +70,14 @@ def named_rows(chosen: Any, table: Any, n_rows: int, *, argument: str) -> NDArra
     array([ True, False,  True])
     """
     try:
-        require_same_index(Subset(chosen), table)
-        return known_rows(Subset(chosen), n_rows)
+        Subset(chosen).require_same_index(table)
+        return Subset(chosen).row_mask(n_rows)
     except ImapceError as error:
         # The sentence must name the argument that was given.
-        raise type(error)(
-            str(error)
-            .replace("Subset(rows)", argument)
-            .replace("mask as a mask", "mask")
-            .replace("; pass prior=None or", ";")
-        ) from error
+        words: dict[Reference, str] = {Argument("Subset(rows)"): argument, LEAVE_OUT_OR: ""}
+        if argument == "mask":
+            words[AS_A_MASK] = ""
+        raise type(error)(error.rendered(lambda part: words.get(part, str(part)))) from error
 
 
 def names_of_rows(row_ids: Any, X: Any, n_rows: int) -> NDArray:

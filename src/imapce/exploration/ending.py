@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from imapce.common.words import counted
+from imapce.errors import Argument, Sentence
 from imapce.exploration.verdict import TAKES_IT, best_split_in_words, verdict_in_words
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def end_of(session: Session, *, n_components: int, is_flat: bool, by_chance: flo
         rows += f" ({aside:,} of them gross outliers, set aside)"
     are_left = f"{rows} {'is' if left == 1 else 'are'} left"
     if left < least or (left == least and not session.is_joint):
-        return f"{are_left}, no more than min_cluster_size={least}; they are outliers.", TOO_FEW
+        size = Argument("min_cluster_size", least)
+        return Sentence(f"{are_left}, no more than ", size, "; they are outliers."), TOO_FEW
     if left <= n_components:
         return f"{are_left}, too few for a view of {n_components} axes; they are outliers.", TOO_FEW
     if is_flat:
@@ -33,8 +35,9 @@ def end_of(session: Session, *, n_components: int, is_flat: bool, by_chance: flo
     step = session.proposal
     if step is not None and step.structure is not None and not session.shows(step.structure):
         best = best_split_in_words(step.structure) if not session.steps else ""
-        way_out = f" {best}: {TAKES_IT}." if best else ""
-        return f"{verdict_in_words(step.structure)}; the {rows} are one group.{way_out}", ONE_GROUP
+        way_out = Sentence(f" {best}", TAKES_IT, ".") if best else ""
+        verdict = f"{verdict_in_words(step.structure)}; the {rows} are one group."
+        return Sentence(verdict, way_out), ONE_GROUP
     seen = None if step is None else step.views[0]
     if seen is not None and seen.looked_at and not seen.most_distinct:
         stay = "stays" if left == 1 else "stay"

@@ -19,33 +19,6 @@ from imapce.priors.labels import LabelCode, ReadLabels
 Arrays = dict[str, NDArray]
 
 
-def told_labels(labels: ReadLabels, name: str, arrays: Arrays) -> dict[str, Any]:
-    """Labels as they were understood, held to their fingerprint; values go to `arrays` under a name."""
-    arrays[name] = np.where(labels.stated, labels.values, 0)
-    arrays[f"{name}_stated"] = labels.stated
-    names = None if labels.names is None else list(labels.names)
-    return {"names": names, "title": labels.title, "fingerprint": labels.digest}
-
-
-def labels_of_file(stored: dict[str, Any], name: str, arrays: Arrays, n_rows: int) -> ReadLabels:
-    """The labels that were told so."""
-    values, stated = arrays[name], arrays[f"{name}_stated"]
-    names = None if stored["names"] is None else tuple(map(str, stored["names"]))
-    if values.shape != (n_rows,) or stated.shape != (n_rows,) or stated.dtype != bool:
-        raise ValueError("the labels do not fit the rows")
-    if names is None:
-        values = np.where(stated, values.astype(np.float64), np.nan)
-    else:
-        values = np.where(stated, values.astype(np.intp), -1)
-        if not -1 <= values.min(initial=-1) <= values.max(initial=-1) < len(names):
-            raise ValueError("the labels are of classes that have no name")
-    title = stored["title"]
-    labels = ReadLabels(names, values, None if title is None else str(title))
-    if labels.digest != stored["fingerprint"]:
-        raise ValueError("the labels are not those of their fingerprint")
-    return labels
-
-
 class TellsExplained:
     """Writes explanations: `told` are those of the header, as many as there are different ones."""
 
@@ -69,9 +42,7 @@ class TellsExplained:
             self._arrays[f"explained{place}_code{c}"] = code.centre
             names = None if code.names is None else list(code.names)
             codes.append({"names": names, "unit": code.unit, "title": code.title})
-        labels = [
-            told_labels(one, f"explained{place}_labels{c}", self._arrays) for c, one in enumerate(explained.labels)
-        ]
+        labels = [one.to_json(f"explained{place}_labels{c}", self._arrays) for c, one in enumerate(explained.labels)]
         self.told.append({"codes": codes, "labels": labels})
         return place
 
@@ -103,9 +74,8 @@ def _one(place: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, i
     width = sum(len(code.centre) for code in codes)
     if weights.shape != (len(columns) + width, n_columns) or weights.dtype.kind != "f" or not len(weights):
         raise ValueError(f"the weights of explanation {place} do not fit what it explains")
-    labels = tuple(
-        labels_of_file(one, f"explained{place}_labels{c}", arrays, n_rows) for c, one in enumerate(stored["labels"])
-    )
+    named = enumerate(stored["labels"])
+    labels = tuple(ReadLabels.from_json(one, f"explained{place}_labels{c}", arrays, n_rows) for c, one in named)
     if len(labels) != len(codes):
         raise ValueError(f"explanation {place} has other labels than it reads")
     effect = Effect(columns.astype(np.intp), codes, weights)

@@ -22,7 +22,7 @@ from imapce.exploration.results import Results
 from imapce.exploration.steps import Look, Step, View, features_apart
 from imapce.exploration.verdict import require_granularity, require_number_of_clusters, require_rule
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Attributes, Labels, Prior, Subset, known_columns, known_labels
+from imapce.priors.kinds import Prior, Subset, labels_among
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.search.solution import Optimum
@@ -106,9 +106,8 @@ class Looking(Results):
             self._model.check_parameters()
             if prior is not None:
                 self._know(prior)
-                for one in self._other_priors:
-                    if isinstance(one, Attributes):
-                        known_columns(one, self._reader)
+                for known in self._other_priors:
+                    known.column_mask(self._reader)
             if granularity is not None:
                 self.granularity = require_granularity(granularity)
             if n_clusters is not None:
@@ -175,7 +174,7 @@ class Looking(Results):
         """Clusters and the effect of the known, found once, for a look after the first; None where each look finds its
         own, as beside a background of which nothing was explained away.
         """
-        asked = self.is_joint or any(isinstance(one, Attributes | Labels) for one in self._other_priors)
+        asked = self.is_joint or any(prior.has_effect for prior in self._other_priors)
         if not (self._moves and model.explains and asked):
             return None
         start = self._candidate_at_start(watch)
@@ -228,9 +227,7 @@ class Looking(Results):
         """All rows, with the labels beside them that clusters are found given."""
         if candidate.effect is None:
             return self._rows
-        n = self._rows.n_rows
-        labels = [known_labels(one, n) for one in self._other_priors if isinstance(one, Labels)]
-        return candidate.effect.joined(self._rows, labels)
+        return candidate.effect.joined(self._rows, labels_among(self._other_priors, self._rows.n_rows))
 
     def _parted(self, watch: Watch) -> Partition:
         """The clusters of the rows that were unexplored at the start, found once."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from imapce.common.file_lock import FileLock, HeldElsewhereError
 from imapce.common.whole_files import NotWritableError, as_path, whole_file, writable_target
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidValueError, Phrase, Sentence
 from imapce.exploration.record import Record
 from imapce.exploration.session_file import session_bytes
 
@@ -28,8 +28,12 @@ def require_new(path: str | os.PathLike[str] | None) -> None:
     """
     if path is not None and writable_target(path).is_file():
         raise InvalidValueError(
-            f"path must be a new file, and {str(path)!r} exists; go on with it by Exploration.load(path, X), or "
-            "choose another name."
+            "path",
+            Sentence(
+                f"must be a new file, and {str(path)!r} exists; ",
+                Phrase("resume", "go on with it by Exploration.load(path, X)"),
+                ", or choose another name.",
+            ),
         )
 
 
@@ -60,9 +64,13 @@ class OwnFile:
             found = revision_of(self.place)
             if found is not None and found != self.revision:
                 raise InvalidValueError(
-                    f"path must be as this session left it, and {str(self.path)!r} was changed since by "
-                    f"{self._changer(found)}: go on from there with load(path, X), or keep this state with save(path) "
-                    "under another name."
+                    "path",
+                    f"must be as this session left it, and {str(self.path)!r} was changed since by "
+                    f"{self._changer(found)}",
+                    way_out=Phrase(
+                        "changed session",
+                        "go on from there with load(path, X), or keep this state with save(path) under another name",
+                    ),
                 )
             content = session_bytes(record)
             try:
@@ -106,8 +114,11 @@ def claim(path: str | os.PathLike[str], place: Path) -> FileLock:
         return FileLock.of(place)
     except HeldElsewhereError as problem:
         raise InvalidValueError(
-            f"path must be a session that no other process writes, and {str(path)!r} is being written by "
-            f"{problem.holder}: end that process, choose another file, or only read it with autosave=False."
+            "path",
+            f"must be a session that no other process writes, and {str(path)!r} is being written by {problem.holder}",
+            way_out=Phrase(
+                "held session", "end that process, choose another file, or only read it with autosave=False"
+            ),
         ) from None
 
 

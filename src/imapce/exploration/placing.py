@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from imapce.clusters.columns import coordinates
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Labels, Prior, known_labels
+from imapce.priors.kinds import Prior, labels_among
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 
@@ -48,6 +48,6 @@ def explained_by(problem: Problem, priors: Sequence[Prior], n_rows: int) -> Expl
     effect = None if told is None or problem.effect is None else told.shown(problem.effect)
     if told is None or effect is None:
         return None
-    labels = tuple(known_labels(one, n_rows) for one in priors if isinstance(one, Labels) and not one.erase)
+    labels = tuple(labels_among((prior for prior in priors if not prior.erase), n_rows))
     centre = told.Z.mean[told.places[~told.erased & (told.places >= told.n_features)]]
     return Explained(effect, labels, centre)

@@ -189,18 +189,20 @@ class DataPrint(Comparable):
         """Refuse other data than this by the name of what differs."""
         if other.n_rows != self.n_rows:
             raise InvalidValueError(
-                f"X must be the data of the session; it has {counted(other.n_rows, 'row')} and the session "
-                f"{self.n_rows:,}."
+                "X",
+                f"must be the data of the session; it has {counted(other.n_rows, 'row')} and the session "
+                f"{self.n_rows:,}.",
             )
         if len(other.columns) != len(self.columns):
             raise InvalidValueError(
-                f"X must be the data of the session; it has {counted(len(other.columns), 'column')} and the session "
-                f"{len(self.columns)}."
+                "X",
+                f"must be the data of the session; it has {counted(len(other.columns), 'column')} and the session "
+                f"{len(self.columns)}.",
             )
         for here, there in zip(other.columns, self.columns, strict=True):
             if here != there:
                 raise InvalidValueError(
-                    f"X must be the data of the session; it has column {here!r} where the session has {there!r}."
+                    "X", f"must be the data of the session; it has column {here!r} where the session has {there!r}."
                 )
         if other.digest == self.digest:
             return
@@ -208,13 +210,14 @@ class DataPrint(Comparable):
         close &= np.isclose(other.variance, self.variance, rtol=1e-7, atol=1e-300)
         if close.all():
             raise InvalidValueError(
-                "X must be the data of the session, in the same order; its columns have the same means and spreads, so "
-                "the rows are in another order or a few values differ."
+                "X",
+                "must be the data of the session, in the same order; its columns have the same means and spreads, so "
+                "the rows are in another order or a few values differ.",
             )
         different = [self.columns[i] for i in np.flatnonzero(~close)]
         more = f" and {len(different) - 3} more" if len(different) > 3 else ""
         raise InvalidValueError(
-            f"X must be the data of the session; the values of {', '.join(map(repr, different[:3]))}{more} differ."
+            "X", f"must be the data of the session; the values of {', '.join(map(repr, different[:3]))}{more} differ."
         )
 
 

@@ -15,8 +15,8 @@ from imapce.clusters.partition import candidate_of, partition_of
 from imapce.clusters.space import Space
 from imapce.common.checks import is_whole
 from imapce.common.watch import Tell, Watch
-from imapce.common.words import listing
-from imapce.errors import InvalidValueError
+from imapce.common.words import listing, uncapitalized
+from imapce.errors import InvalidValueError, Sentence
 from imapce.exploration.choices import named_clusters
 from imapce.exploration.clustering import OUTLIER
 from imapce.exploration.consolidation import consolidated
@@ -159,11 +159,11 @@ class Regrouped(Looking):
     def _accepted_cluster(self, number: Any, argument: str) -> int:
         there = [cluster.number for cluster in self.clusters_]
         if not there:
-            raise InvalidValueError(f"{argument} must name accepted clusters, and there are none; accept some first.")
+            raise InvalidValueError(argument, "must name accepted clusters, and there are none; accept some first.")
         if not is_whole(number) or number not in there:
             raise InvalidValueError(
-                f"{argument} must be among the numbers of accepted clusters ({listing(map(str, there), 20)}); got "
-                f"{number!r:.80}."
+                argument,
+                f"must be among the numbers of accepted clusters ({listing(map(str, there), 20)}); got {number!r:.80}.",
             )
         return int(number)
 
@@ -193,10 +193,10 @@ class Regrouped(Looking):
         if not (found.structure.is_taken or ignore):
             words = best_split_in_words(found.structure)
             raise InvalidValueError(
-                f"{what} stays whole: {told[:1].lower()}{told[1:]}; {words[:1].lower()}{words[1:]}: {SPLITS_IT}."
+                Sentence(f"{what} stays whole: {uncapitalized(told)}; {uncapitalized(words)}", SPLITS_IT, ".")
             )
         order = np.argsort(-counts, kind="stable")
-        return [rows[found.labels[rows] == names[i]] for i in order], f"{told[:1].lower()}{told[1:]}"
+        return [rows[found.labels[rows] == names[i]] for i in order], uncapitalized(told)
 
     def _made(self, rows: Positions, number: int, *, chosen: str = "hand", of: Iterable[int] = ()) -> TakenCluster:
         """A cluster that no view showed as it is, described against all other rows; called as what it is made of is.

@@ -17,9 +17,7 @@ from imapce.errors import FileFormatError, InvalidValueError
 from imapce.exploration.explained_file import (
     TellsExplained,
     explained_of_file,
-    labels_of_file,
     of_step,
-    told_labels,
 )
 from imapce.exploration.old_file import with_numbers, with_todays_names
 from imapce.exploration.record import (
@@ -40,7 +38,7 @@ from imapce.exploration.verdict import (
     told_structure,
 )
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset, known_labels
+from imapce.priors.kinds import prior_of_json
 
 Arrays = dict[str, NDArray]
 
@@ -57,7 +55,7 @@ def session_bytes(record: Record) -> bytes:
     }
     explained = TellsExplained(arrays)
     steps = [_told_move(i, move, arrays, explained) for i, move in enumerate(record.steps)]
-    priors = [_told_prior(i, prior, arrays) for i, prior in enumerate(record.priors)]
+    priors = [prior.to_json(i, arrays, len(record.known_at_start)) for i, prior in enumerate(record.priors)]
     header = {
         "parameters": record.parameters,
         "min_cluster_size": record.min_cluster_size,
@@ -129,22 +127,6 @@ def _told_step(
     return told if step.p_value is None else {**told, "p_value": step.p_value}
 
 
-def _told_prior(i: int, prior: Prior, arrays: Arrays) -> dict[str, Any]:
-    assert not isinstance(prior, Subset)
-    if isinstance(prior, Labels):
-        read = known_labels(prior, len(arrays["known_at_start"]))
-        told = {"kind": "erased labels" if prior.erase else "labels", "weight": float(prior.weight)}
-        return {**told, **told_labels(read, f"labels{i}", arrays)}
-    if isinstance(prior, Samples):
-        arrays[f"background{i}"] = np.asarray(prior.background)
-        return {"kind": "samples", "weight": float(prior.weight)}
-    listed = [prior.columns] if isinstance(prior.columns, (str, int, np.integer)) else list(prior.columns)
-    columns = [c if isinstance(c, str) else bool(c) if isinstance(c, (bool, np.bool_)) else int(c) for c in listed]
-    # A kind of its own: a reader that cannot erase must refuse the session, not go on with a softer prior.
-    kind = "erased attributes" if prior.erase else "attributes"
-    return {"kind": kind, "columns": columns, "weight": float(prior.weight)}
-
-
 def read_session(path: str | os.PathLike[str]) -> Record:
     """The session in `path`; damaged, foreign and hostile files are refused with one sentence."""
     header, arrays = read_archive(path, "session", SESSION_VERSION, oldest=OLDEST_VERSION)
@@ -185,7 +167,7 @@ def _record(header: dict[str, Any], arrays: Arrays) -> Record:
         data,
         tuple(moves),
         start,
-        priors=tuple(_prior(i, stored, arrays, (n, len(columns))) for i, stored in enumerate(header["priors"])),
+        priors=tuple(prior_of_json(i, stored, arrays, (n, len(columns))) for i, stored in enumerate(header["priors"])),
         subset_weight=header["subset_weight"],
         parameters=parameters,
         min_cluster_size=header["min_cluster_size"],
@@ -216,19 +198,6 @@ def _whole(stored: Any) -> int:
     if not isinstance(stored, int) or isinstance(stored, bool) or not 0 <= stored < 2**53:
         raise ValueError(f"a cluster has the number {stored!r}")
     return stored
-
-
-def _prior(i: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, int]) -> Prior:
-    if stored["kind"] in ("labels", "erased labels"):
-        labels = labels_of_file(stored, f"labels{i}", arrays, shape[0])
-        return Labels(labels, weight=stored["weight"], erase=stored["kind"] != "labels")
-    if stored["kind"] in ("attributes", "erased attributes"):
-        erase = stored["kind"] == "erased attributes"
-        return Attributes(stored["columns"], weight=stored["weight"], erase=erase)
-    background = arrays[f"background{i}"]
-    if background.ndim != 2 or background.shape[1] != shape[1]:
-        raise ValueError("a background does not fit the columns")
-    return Samples(background, weight=stored["weight"])
 
 
 def _taken(clusters: list[TakenCluster], start: NDArray) -> NDArray:

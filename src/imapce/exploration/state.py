@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from imapce.clusters.partition import Candidate, Partition
 from imapce.clusters.structure import Structure
 from imapce.common.checks import require_count, require_seed
-from imapce.common.clusters import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.common.words import counted
 from imapce.errors import InvalidValueError
@@ -44,7 +43,7 @@ from imapce.exploration.shown import ShownExploration
 from imapce.exploration.steps import Look, Step
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.verdict import require_clusters_as_asked, require_granularity, require_number_of_clusters
-from imapce.priors.kinds import Labels, Prior, Samples, Subset, as_list, known_labels, known_rows, require_same_index
+from imapce.priors.kinds import Prior, Subset, as_list
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows
@@ -153,7 +152,7 @@ class Session(ShownExploration):
     @property
     def is_joint(self) -> bool:
         """Whether clusters are found once and in all directions; beside a background they are found view by view."""
-        background = any(isinstance(prior, Samples) for prior in self._other_priors)
+        background = any(prior.is_background for prior in self._other_priors)
         return self.clusterer == "joint" or (self.clusterer == "auto" and not background)
 
     @property
@@ -280,16 +279,8 @@ class Session(ShownExploration):
 
     def record(self) -> Record:
         """The whole session as plain data; a background is in the encoding of X."""
-        mean = self._print.mean
-        priors: list[Prior] = []
-        for prior in self._other_priors:
-            if isinstance(prior, Samples):
-                require_in_memory(prior.background, "a session that is kept in a file")
-                matrix = self._reader.background(prior.background, means=mean, missing=self._model.missing)
-                dense = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
-                priors.append(Samples(dense, weight=prior.weight))
-            else:
-                priors.append(prior)
+        means, missing = self._print.mean, self._model.missing
+        priors = (prior.encode(self._reader, means=means, missing=missing) for prior in self._other_priors)
         return Record(
             self._print,
             tuple(self._moves),
@@ -339,14 +330,12 @@ class Session(ShownExploration):
     def _know(self, prior: Any) -> None:
         """Take priors apart: rows of X join those accepted later, the others act on every view."""
         priors, n = as_list(prior), self._rows.n_rows
-        subsets = [one for one in priors if isinstance(one, Subset)]
-        for one in priors:
-            require_same_index(one, self._table)
-        self._other_priors = [_plain(one, n) for one in priors if not isinstance(one, Subset)]
-        self._subset_weight = max((float(one.weight) for one in subsets), default=1.0)
-        self._known_at_start = np.zeros(n, dtype=bool)
-        for one in subsets:
-            self._known_at_start |= known_rows(one, n)
+        for known in priors:
+            known.require_same_index(self._table)
+        # Labels are read here, so that those which cannot be used are refused before the first look.
+        self._other_priors = [known.resolve(n) for known in priors if not known.names_rows]
+        self._subset_weight = max((float(known.weight) for known in priors if known.names_rows), default=1.0)
+        self._known_at_start = np.logical_or.reduce([np.zeros(n, dtype=bool), *(known.row_mask(n) for known in priors)])
 
     def _require_clusters_as_asked(self) -> None:
         require_clusters_as_asked(
@@ -394,10 +383,3 @@ class Session(ShownExploration):
     def __getstate__(self) -> dict[str, Any]:
         # Both hold products with the rows, which no pickle can hold; it is looked again where they are needed.
         return {**self.__dict__, "_look": None, "_candidate": None}
-
-
-def _plain(prior: Prior, n_rows: int) -> Prior:
-    """Labels as they were understood, refused here and not at the first look; other priors as they are."""
-    if not isinstance(prior, Labels):
-        return prior
-    return Labels(known_labels(prior, n_rows), weight=prior.weight, erase=prior.erase)

@@ -10,14 +10,14 @@ from imapce.clusters.structure import Evidence, Structure, Verdict
 from imapce.common.archive import in_json
 from imapce.common.checks import is_whole, require_choice
 from imapce.common.words import counted
-from imapce.errors import InvalidValueError
+from imapce.errors import Argument, InvalidValueError, Phrase, Sentence
 
 GRANULARITIES = ("coarser", "auto", "finer")
 RULES = ("heed", "ignore")
 VERDICTS: tuple[Verdict, ...] = ("clear", "perhaps", "none")
-# The way out of a verdict, which the command line and the page say in their own words.
-TAKES_IT = 'run(structure="ignore") takes it'
-SPLITS_IT = 'split(cluster, structure="ignore") splits it so'
+# The way out of a verdict, which the command line says in its own words and the page with a button.
+TAKES_IT = Phrase("take the split", ': run(structure="ignore") takes it')
+SPLITS_IT = Phrase("split the cluster", ': split(cluster, structure="ignore") splits it so')
 BEGINNINGS = {"clear": "Clear structure", "perhaps": "Perhaps structure", "none": "No structure beyond chance"}
 # Draws of the rows that a cluster is looked for again in.
 DRAWS = 10
@@ -75,10 +75,10 @@ def caveat(structure: Structure | None) -> str:
 def without_way_out(sentences: str) -> str:
     """The same sentences for those who write no Python.
 
-    >>> without_way_out(f"The best split would be 2 groups of 9 and 8 rows: {TAKES_IT}.")
+    >>> without_way_out(Sentence("The best split would be 2 groups of 9 and 8 rows", TAKES_IT, "."))
     'The best split would be 2 groups of 9 and 8 rows.'
     """
-    return sentences.replace(f": {TAKES_IT}", "").replace(f": {SPLITS_IT}", "")
+    return Sentence(sentences).rendered(lambda part: "" if part in (TAKES_IT, SPLITS_IT) else str(part))
 
 
 def stability_in_words(stability: float | None) -> str:
@@ -113,7 +113,8 @@ def require_number_of_clusters(value: Any) -> int | None:
     if value is None:
         return None
     if not is_whole(value) or value < 2:
-        raise InvalidValueError(f"n_clusters must be None or a whole number of at least 2; got {value!r:.80}.")
+        rule = Sentence("must be ", Phrase("or None", "None or "), "a whole number of at least 2")
+        raise InvalidValueError("n_clusters", rule, f"{value!r:.80}")
     return int(value)
 
 
@@ -128,13 +129,19 @@ def require_clusters_as_asked(
     for name, value in asked.items():
         if value is not None and not is_joint:
             raise InvalidValueError(
-                f"{name} is for clusters found in all directions, and here they are found view by view; got {value!r}: "
-                'use clusterer="joint", or leave it out.'
+                name,
+                f"is for clusters found in all directions, and here they are found view by view; got {value!r}",
+                way_out=Sentence("use ", Argument("clusterer", "joint"), ", or leave it out"),
             )
     if n_clusters is not None and n_clusters * least > n_rows:
         raise InvalidValueError(
-            f"n_clusters must leave min_cluster_size={least} or more of {counted(n_rows, 'row')} for each cluster; got "
-            f"{n_clusters}: ask for fewer, or lower min_cluster_size."
+            "n_clusters",
+            Sentence(
+                "must leave ",
+                Argument("min_cluster_size", least),
+                f" or more of {counted(n_rows, 'row')} for each cluster; got {n_clusters}",
+            ),
+            way_out=Sentence("ask for fewer, or lower ", Argument("min_cluster_size")),
         )
 
 

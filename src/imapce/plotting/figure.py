@@ -158,7 +158,7 @@ def figure_target(path: str | os.PathLike[str]) -> Path:
     target = as_path(path)
     if target.suffix.lower() not in _UNDATED:
         raise InvalidValueError(
-            f"path must end in .png, .pdf or .svg, got {target.name!r}; the suffix chooses the format."
+            "path", f"must end in .png, .pdf or .svg, got {target.name!r}; the suffix chooses the format."
         )
     return writable_target(target)
 

@@ -11,15 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.records import Comparable
 from imapce.priors.labels import LabelCode, ReadLabels
 from imapce.rows.base import Rows
-from imapce.rows.beside import RowsBeside
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from imapce.rows.given import RowsBeside
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +28,7 @@ class Effect(Comparable):
     [[-2.0, 1.0, 0.0]]
     """
 
-    columns: Ints
+    columns: Codes
     codes: tuple[LabelCode, ...]
     weights: Array
 
@@ -41,7 +38,7 @@ class Effect(Comparable):
         return self.weights.shape[1]
 
     @property
-    def places(self) -> Ints:
+    def places(self) -> Codes:
         """Where the known stands among the columns of [x | l]."""
         return np.append(self.columns, self.n_features + np.arange(len(self.weights) - len(self.columns)))
 
@@ -54,7 +51,7 @@ class Effect(Comparable):
         titles = [code.title or "labels" for code in self.codes]
         return list(dict.fromkeys([*(sources[place] for place in self.columns), *titles]))
 
-    def only(self, kept: NDArray[np.bool_]) -> Effect:
+    def only(self, kept: Mask) -> Effect:
         """The effect of some of the known (q,): whole columns and whole labels."""
         own = len(self.columns)
         starts = own + np.cumsum([0, *(len(code.centre) for code in self.codes)])[:-1].astype(np.intp)
@@ -101,7 +98,7 @@ def explained_away(model: Any) -> list[str]:
     return effect.names(reader.names if reader.columns is None else [reader.columns[place] for place in reader.groups])
 
 
-def strongest(model: Any, most: int) -> Ints:
+def strongest(model: Any, most: int) -> Codes:
     """The places of the columns that make most of a fitted view, the strongest first; none that was explained away.
 
     >>> from imapce import IMAPCE, Attributes
@@ -136,7 +133,7 @@ class Explained(Comparable):
         """[x | l]."""
         return self.effect.joined(rows, self.labels)
 
-    def between(self, rows: Rows, inside: NDArray[np.bool_], outside: NDArray[np.bool_]) -> Array:
+    def between(self, rows: Rows, inside: Mask, outside: Mask) -> Array:
         """(d,): what the known explains of the difference of the means of some rows and others."""
         joined = self.joined(rows)
         gap = joined.subset(inside).moments().mean - joined.subset(outside).moments().mean

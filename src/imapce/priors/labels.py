@@ -21,16 +21,14 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Mask
 from imapce.common.checks import is_missing
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
 from imapce.common.records import Comparable
 from imapce.common.words import listing
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.tables.encode import is_table
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # Numbers of more different values are measurements; the same bound decides how the known is read back from a view.
 MOST_CLASSES_OF_NUMBERS = 20
@@ -38,6 +36,7 @@ MOST_CLASSES_OF_NUMBERS = 20
 MOST_CLASSES = 500
 ROWS_PER_CLASS = 5
 MISSING = -1
+LEAVE_OUT = Phrase("leave out", "pass prior=None")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,9 @@ class ReadLabels(Comparable):
         stated = np.fromiter((not is_missing(one) for one in entries), dtype=bool, count=len(entries))
         told = entries[stated]
         if not len(told):
-            raise InvalidValueError("Labels(y) has no label, all are missing, so nothing is known; pass prior=None.")
+            raise InvalidValueError(
+                "Labels(y)", Sentence("has no label, all are missing, so nothing is known; ", LEAVE_OUT)
+            )
         if all(map(_is_number, told)):
             return cls._of_numbers(told.astype(np.float64), stated, title)
         kinds = {one: place for place, one in enumerate(sorted(set(map(str, told))))}
@@ -74,8 +75,9 @@ class ReadLabels(Comparable):
             return cls._of_numbers(np.array([_days(one) for one in told]), stated, title)
         if len(kinds) > most:
             raise InvalidValueError(
-                f"Labels(y) must be classes of several rows, or numbers; got {len(kinds)} classes in {len(told)} rows, "
-                f"where at most {most} can be told apart. Merge the rare ones, or leave it out if it is an id."
+                "Labels(y)",
+                f"must be classes of several rows, or numbers; got {len(kinds)} classes in {len(told)} rows, "
+                f"where at most {most} can be told apart. Merge the rare ones, or leave it out if it is an id.",
             )
         values = np.full(len(entries), MISSING, dtype=np.intp)
         values[stated] = [kinds[str(one)] for one in told]
@@ -108,7 +110,7 @@ class ReadLabels(Comparable):
     @classmethod
     def _of_numbers(cls, told: Array, stated: Mask, title: str | None) -> ReadLabels:
         if not (np.abs(told) < 1e75).all():
-            raise InvalidValueError("Labels(y) must be finite and below 1e75; it has larger values: rescale them.")
+            raise InvalidValueError("Labels(y)", "must be finite and below 1e75; it has larger values: rescale them.")
         levels, places = np.unique(told, return_inverse=True)
         if len(levels) <= min(MOST_CLASSES_OF_NUMBERS, max(2, len(told) // ROWS_PER_CLASS)):
             values = np.full(len(stated), MISSING, dtype=np.intp)
@@ -125,7 +127,8 @@ class ReadLabels(Comparable):
     def _varying(read: ReadLabels) -> ReadLabels:
         if not read.varies:
             raise InvalidValueError(
-                f"Labels(y) is {read.names[0]!r} for every row, so nothing is known; pass prior=None."  # type: ignore[index]
+                "Labels(y)",
+                Sentence(f"is {read.names[0]!r} for every row, so nothing is known; ", LEAVE_OUT),  # type: ignore[index]
             )
         return read
 
@@ -154,13 +157,41 @@ class ReadLabels(Comparable):
         digest.update(np.ascontiguousarray(self.values, dtype="<f8").tobytes())
         return digest.hexdigest()
 
+    def to_json(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """The entry of a file, held to a fingerprint; the values go to `arrays` under a name."""
+        arrays[name] = np.where(self.stated, self.values, 0)
+        arrays[f"{name}_stated"] = self.stated
+        names = None if self.names is None else list(self.names)
+        return {"names": names, "title": self.title, "fingerprint": self.digest}
+
+    @classmethod
+    def from_json(
+        cls, stored: Mapping[str, Any], name: str, arrays: Mapping[str, NDArray[Any]], n_rows: int
+    ) -> ReadLabels:
+        """The labels that `to_json` wrote; a ValueError where they are not those of n rows."""
+        values, stated = arrays[name], arrays[f"{name}_stated"]
+        names = None if stored["names"] is None else tuple(map(str, stored["names"]))
+        if values.shape != (n_rows,) or stated.shape != (n_rows,) or stated.dtype != bool:
+            raise ValueError("the labels do not fit the rows")
+        if names is None:
+            values = np.where(stated, values.astype(np.float64), np.nan)
+        else:
+            values = np.where(stated, values.astype(np.intp), MISSING)
+            if not MISSING <= values.min(initial=MISSING) <= values.max(initial=MISSING) < len(names):
+                raise ValueError("the labels are of classes that have no name")
+        title = stored["title"]
+        labels = cls(names, values, None if title is None else str(title))
+        if labels.digest != stored["fingerprint"]:
+            raise ValueError("the labels are not those of their fingerprint")
+        return labels
+
     def as_numbers(self) -> ReadLabels:
         """Classes that are written as numbers, as numbers again: few rows may repeat what many do not."""
         assert self.names is not None
         try:
             values = np.array([*map(float, self.names), np.nan])[self.values]
         except ValueError as error:
-            raise InvalidValueError(f"labels must be numbers, as in fit; got {self.names[0]!r}.") from error
+            raise InvalidValueError("labels", f"must be numbers, as in fit; got {self.names[0]!r}.") from error
         return ReadLabels(None, values, self.title)
 
     def only(self, names: tuple[str, ...] | None) -> ReadLabels:
@@ -245,8 +276,12 @@ class LabelCode(Comparable):
             strangers = sorted(set(entries[stated].tolist()) - set(self.names))
             if strangers:
                 raise InvalidValueError(
-                    f"labels must be classes that fit saw ({listing(self.names, 5)}); got {strangers[0]!r}. Pass None "
-                    "for rows whose class is new: nothing is then taken from them."
+                    "labels",
+                    Sentence(
+                        f"must be classes that fit saw ({listing(self.names, 5)}); got {strangers[0]!r}. ",
+                        Phrase("no label", "Pass None"),
+                        " for rows whose class is new: nothing is then taken from them.",
+                    ),
                 )
             L = (entries[:, None] == np.array(self.names, dtype=object)).astype(np.float64)
         L = (L - self.centre) / self.unit
@@ -306,8 +341,9 @@ def _entries(y: Any) -> tuple[NDArray[np.object_], str | None]:
         table = nw.from_native(y, eager_only=True)
         if len(table.columns) != 1:
             raise InvalidValueError(
-                f"Labels(y) must be one column, got a table of {len(table.columns)}; pass a list of Labels, one for "
-                "each column, or Samples(background) where these are other rows."
+                "Labels(y)",
+                f"must be one column, got a table of {len(table.columns)}; pass a list of Labels, one for "
+                "each column, or Samples(background) where these are other rows.",
             )
         y = table[table.columns[0]].to_native()
         title: Any = table.columns[0]
@@ -315,8 +351,9 @@ def _entries(y: Any) -> tuple[NDArray[np.object_], str | None]:
         title = getattr(y, "name", None)
     if isinstance(y, (str, bytes, dict, set, frozenset)) or not (hasattr(y, "__len__") or hasattr(y, "ndim")):
         raise InvalidTypeError(
-            f"Labels(y) must hold one label per row, an array, a list or a Series; got {y!r:.80}. A column of X "
-            "that is known is Attributes(columns)."
+            "Labels(y)",
+            f"must hold one label per row, an array, a list or a Series; got {y!r:.80}. A column of X "
+            "that is known is Attributes(columns).",
         )
     if getattr(y, "ndim", 1) != 1:
         raise _not_flat(y)
@@ -346,14 +383,16 @@ def _days(moment: datetime.date) -> float:
 
 def _not_flat(y: Any) -> InvalidValueError:
     return InvalidValueError(
-        f"Labels(y) must be one-dimensional, a label for each row; got {type(y).__name__} of more dimensions. For "
-        "several labels pass a list of Labels, for a table of other rows Samples(background)."
+        "Labels(y)",
+        f"must be one-dimensional, a label for each row; got {type(y).__name__} of more dimensions. For "
+        "several labels pass a list of Labels, for a table of other rows Samples(background).",
     )
 
 
 def _require_length(length: int, n_rows: int | None) -> None:
     if n_rows is not None and length != n_rows:
         raise InvalidValueError(
-            f"Labels(y) must have one label per row of X ({n_rows}); got {length}. Columns of X that are known are "
-            "Attributes(columns)."
+            "Labels(y)",
+            f"must have one label per row of X ({n_rows}); got {length}. Columns of X that are known are "
+            "Attributes(columns).",
         )

@@ -11,39 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.words import listed
 from imapce.errors import InvalidValueError
 from imapce.priors.effect import Effect
-from imapce.priors.kinds import (
-    Attributes,
-    Labels,
-    Prior,
-    Samples,
-    Subset,
-    known_columns,
-    known_labels,
-    known_rows,
-    without_rows,
-)
+from imapce.priors.kinds import Prior, without_rows
 from imapce.priors.labels import LabelTerm
 from imapce.priors.terms import Known, PriorTerms, Told
 from imapce.rows.base import Rows
-from imapce.rows.beside import RowsBeside
+from imapce.rows.given import RowsBeside
 from imapce.rows.moment_tensor import MomentTensorRows, moment_tensor_pays
 from imapce.rows.open import open_rows
 from imapce.rows.outliers import outlying_rows, set_aside
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.rows.subspace import Subspace
-from imapce.tables.reader import Reader
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Missing = Literal["error", "mean"]
+from imapce.tables.reader import Missing, Reader
 
 
 class FlatRowsError(InvalidValueError):
@@ -52,9 +37,10 @@ class FlatRowsError(InvalidValueError):
     @classmethod
     def of_views(cls, n_components: int) -> FlatRowsError:
         return cls(
-            f"X must vary in at least n_components={n_components} directions among the rows to explore, and "
+            "X",
+            f"must vary in at least n_components={n_components} directions among the rows to explore, and "
             "it does not: columns repeat each other (or what is erased), rows are too few, or a few lie so far out "
-            'that nothing varies beside them (outliers="trim" sets these aside); lower n_components or add data.'
+            'that nothing varies beside them (outliers="trim" sets these aside); lower n_components or add data.',
         )
 
 
@@ -62,6 +48,7 @@ class FlatRowsError(InvalidValueError):
 class Problem:
     """X, Y and Z, the axes a view is to have, the rows of the table that were set aside, and what is to be told of it.
 
+    >>> from imapce import Subset
     >>> rng = np.random.default_rng(0)
     >>> reader, matrix = Reader.learn(rng.normal(size=(50, 4)))
     >>> problem = pose(open_rows(matrix), [Subset(np.arange(10))], reader, n_components=2)
@@ -75,7 +62,7 @@ class Problem:
     n_components: int
     set_aside: Mask
     remarks: tuple[str, ...] = ()
-    groups: NDArray[np.intp] | None = None
+    groups: Codes | None = None
     told: Told | None = None
     effect: Effect | None = None
     gaps: Array | None = None
@@ -108,7 +95,7 @@ class Problem:
         return self.Z if self.told is None else self.told.Z
 
     @property
-    def sources(self) -> NDArray[np.intp]:
+    def sources(self) -> Codes:
         """For each column of X the column of the table it came from."""
         return np.arange(self.X.n_features) if self.groups is None else self.groups
 
@@ -146,8 +133,9 @@ class Problem:
         if inside.n_erased and inside.size < self.n_components:
             kind = "Labels(y" if self.Y.erased_columns is None else "Attributes(columns"
             raise InvalidValueError(
-                f"{kind}, erase=True) leaves {inside.size} of {int(self.X.informative.sum())} directions, and a view "
-                f"needs n_components={self.n_components}; erase fewer columns or classes, or lower n_components."
+                f"{kind}, erase=True)",
+                f"leaves {inside.size} of {int(self.X.informative.sum())} directions, and a view "
+                f"needs n_components={self.n_components}; erase fewer columns or classes, or lower n_components.",
             )
         return inside
 
@@ -181,7 +169,7 @@ def pose(
         rows, priors = rows.without(outlying), without_rows(priors, outlying)
         X = standardized_data(rows, reader, n_components=n_components, standardize=standardize)
 
-    terms = {id(prior): LabelTerm.of(known_labels(prior, X.n_rows), X) for prior in priors if isinstance(prior, Labels)}
+    terms = {id(prior): LabelTerm.of(read, X) for prior in priors if (read := prior.read_labels(X.n_rows)) is not None}
     labels = [terms[id(prior)] for prior in priors if id(prior) in terms]
     whole, sources = rows, reader.groups
     if explain and labels:
@@ -198,36 +186,34 @@ def pose(
     weighed_labels: list[LabelTerm] = []
     erased_labels: list[LabelTerm] = []
     for prior in priors:
-        if isinstance(prior, Labels):
-            term = terms[id(prior)]
-            if prior.erase:
-                erased_labels.append(term)
-            elif not explain:
-                weighed_labels.append(term)
-                parts.append(Known(prior.weight, term.explained, int(term.stated.sum()), np.zeros_like(erased)))
+        columns, term = prior.column_mask(reader), terms.get(id(prior))
+        if prior.erase:
+            erased |= columns
+            erased_labels += [] if term is None else [term]
             continue
-        if isinstance(prior, Attributes):
-            columns = known_columns(prior, reader)
-            if prior.erase:
-                erased |= columns
-            elif explain:
-                explained |= columns
-            else:
-                parts.append(Known(prior.weight, X.with_columns(columns), X.n_rows, columns & X.informative))
+        if prior.has_effect and explain:
+            explained |= columns
             continue
-        if isinstance(prior, Samples):
+        if term is not None:
+            weighed_labels.append(term)
+            parts.append(Known(prior.weight, term.explained, int(term.stated.sum()), np.zeros_like(erased)))
+            continue
+        if prior.has_effect:
+            parts.append(Known(prior.weight, X.with_columns(columns), X.n_rows, columns & X.informative))
+            continue
+        if prior.is_background:
             with np.errstate(over="ignore", invalid="ignore"):
-                background = open_rows(reader.background(prior.background, means=X.mean, missing=missing))
+                background = open_rows(prior.background_matrix(reader, means=X.mean, missing=missing))
                 _require_range(standardized(background), reader, "Samples(background)")
             if trim and (strays := outlying_rows(background)).any():
                 remarks.append(set_aside(strays, "background rows"))
                 background = background.without(strays)
             Y = standardized(background)
         else:
-            subset = known_rows(prior, X.n_rows)
+            subset = prior.row_mask(X.n_rows)
             known = subset if known is None else known | subset
             Y = standardized(whole.subset(subset))
-        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y, isinstance(prior, Samples)))
+        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y, prior.is_background))
     if known is not None and X.n_rows - int(known.sum()) < n_components + 1:
         raise InvalidValueError(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
@@ -265,16 +251,14 @@ def _beside(rows: Rows, values: Array, n_components: int) -> Rows:
     return MomentTensorRows(joined) if pays else joined
 
 
-def _own_groups(groups: NDArray[np.intp] | None, n_features: int, n_joined: int) -> NDArray[np.intp] | None:
+def _own_groups(groups: Codes | None, n_features: int, n_joined: int) -> Codes | None:
     """The source of every column of [x | l]; columns of labels are each their own."""
     if groups is None:
         return None
     return np.concatenate([groups, groups.max() + 1 + np.arange(n_joined - n_features)])
 
 
-def _places(
-    columns: Mask, erased: Mask, label_is_erased: list[bool], labels: list[LabelTerm]
-) -> tuple[NDArray[np.intp], Mask]:
+def _places(columns: Mask, erased: Mask, label_is_erased: list[bool], labels: list[LabelTerm]) -> tuple[Codes, Mask]:
     """Where the known stands among the columns of [x | l], and which of it is erased."""
     own = np.flatnonzero(columns)
     widths = [term.values.shape[1] for term in labels]
@@ -301,7 +285,7 @@ def require_shape(shape: tuple[int, ...], n_components: int) -> None:
             f"{n_features} feature(s)."
         )
     if n_rows <= n_components:
-        raise InvalidValueError(f"X must have more rows than n_components={n_components}; got {n_rows} sample(s).")
+        raise InvalidValueError("X", f"must have more rows than n_components={n_components}; got {n_rows} sample(s).")
 
 
 def standardized_data(rows: Rows, reader: Reader, *, n_components: int, standardize: bool = True) -> StandardizedRows:
@@ -311,8 +295,9 @@ def standardized_data(rows: Rows, reader: Reader, *, n_components: int, standard
     _require_range(X, reader, "X")
     if int(X.informative.sum()) < n_components:
         raise InvalidValueError(
-            f"X must have at least n_components={n_components} columns that vary; got "
-            f"{int(X.informative.sum())}, the others are constant (or below 1e-150, where squares vanish)."
+            "X",
+            f"must have at least n_components={n_components} columns that vary; got "
+            f"{int(X.informative.sum())}, the others are constant (or below 1e-150, where squares vanish).",
         )
     return X
 
@@ -323,8 +308,9 @@ def _require_range(rows: StandardizedRows, reader: Reader, argument: str) -> Non
         too_large = ~(np.abs(rows.mean) + rows.scale < 1e75) | ~np.isfinite(rows.variance)
     if too_large.any():
         raise InvalidValueError(
-            f"{argument} must have values below about 1e75, or their squares overflow; "
-            f"column {listed(reader.names, too_large)} has larger ones. Rescale it."
+            argument,
+            f"must have values below about 1e75, or their squares overflow; "
+            f"column {listed(reader.names, too_large)} has larger ones. Rescale it.",
         )
 
 
@@ -333,6 +319,5 @@ def _outlying(rows: Rows, priors: Sequence[Prior], n_components: int) -> Mask:
     outlying = outlying_rows(rows)
     unexplored = ~outlying
     for prior in priors:
-        if isinstance(prior, Subset):
-            unexplored &= ~known_rows(prior, rows.n_rows)
+        unexplored &= ~prior.row_mask(rows.n_rows)
     return outlying if int(unexplored.sum()) > n_components else np.zeros_like(outlying)

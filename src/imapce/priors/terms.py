@@ -10,16 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.priors.effect import Effect
 from imapce.priors.labels import LabelCode, LabelTerm
 from imapce.rows.given import RowsGiven
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class Told:
 
     X: StandardizedRows
     Z: StandardizedRows
-    places: Ints
+    places: Codes
     erased: Mask
     n_features: int
     codes: tuple[LabelCode, ...] = ()

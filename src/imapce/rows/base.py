@@ -1,10 +1,17 @@
-"""The contract between the mathematics and the data: a few reductions over rows.
+"""The contract of an engine: rows that can be reduced to small matrices, and are never looked at.
 
-Whoever can answer `moments`, `quartic`, `scatter_product` and `project` is an engine. The solver sees only small
-matrices and never learns whether the rows sit in memory, in a sparse matrix or were folded into a tensor once.
+The mathematics asks for sums over all rows z, given small matrices W, and gets small matrices back. Whoever answers is
+an engine, whether its rows lie in memory, in files, on a card or on a cluster:
 
-Rows are read as ``z − origin``. The origin is zero unless the columns lie so far from it that sums would cancel
-(a column of years, say: mean 2000, spread 5); every result of the contract is in these coordinates.
+    must have       moments (by `_compute_moments`), quartic, scatter_product, subset, without, blocks
+    may do better   fourth_powers, project, project_some, project_exactly, cross, reduce_blocks, add_blocks, digest
+    says of itself  engine, because, folded, precision, resolution, xp, origin
+
+An engine that reads its rows as blocks of float64 inherits the sums from `BlockRows` (`rows/dense.py`) and writes
+`blocks`, `subset` and `without`.
+
+Rows are read as z − origin, and every result is in these coordinates. The origin is zero unless a column lies so far
+from it that sums would cancel (a column of years: mean 2000, spread 5).
 """
 
 from __future__ import annotations
@@ -13,6 +20,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +28,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 AnyArray = NDArray[np.generic]
+Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 FAR_FROM_ORIGIN = 1e3  # the ratio of mean to spread beyond which rows are read less their mean
 
@@ -94,10 +104,12 @@ class Rows(ABC):
     folded: bool = False
     # The relative size of what rounding does to an evaluation: float64 sums, unless the engine says otherwise.
     precision: float = 1e-13
-    # The library that computes with the rows where they lie: NumPy, or CuPy for those on a card.
-    xp: Any = np
     # The least variance of a direction, relative to the mean column's, whose fourth moment is more than rounding.
     resolution: float = 1e-10
+    # The library that computes with the rows where they lie: NumPy, or CuPy for those on a card.
+    xp: Any = np
+
+    # --- what every engine answers ------------------------------------------------------------------------------------
 
     # Not a cached_property: before Python 3.12 that holds one lock for all rows, and chunks reduced by other threads
     # while a sum over them is asked for would wait for each other.
@@ -116,21 +128,44 @@ class Rows(ABC):
     def quartic(self, W: Array, offset: Array) -> Quartic:
         """One pass: Σ s z uᵀ and Σ s u for every frame of W (R, d, k) with its offset (R, k)."""
 
+    @abstractmethod
+    def scatter_product(self, W: Array, offset: Array) -> Array:
+        """Σ z uᵀ (d, c) with u = Wᵀz − offset, for W (d, c): a product with the scatter matrix that was not formed."""
+
+    @abstractmethod
+    def subset(self, mask: Mask) -> Rows:
+        """The rows where `mask` is true, with the same origin."""
+
+    @abstractmethod
+    def without(self, mask: Mask) -> Rows:
+        """The rows where `mask` is false, as if the others had never been there: nothing learned from them is left."""
+
+    @abstractmethod
+    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
+        """The rows as float64 blocks that fit in cache, in order, or some of their columns; not to be written to."""
+
+    # --- what can be made of that, and some engines do better ---------------------------------------------------------
+
+    @property
+    def unfolded(self) -> Rows:
+        """The rows themselves, where what is asked for is another reduction than the one they were folded for."""
+        return self
+
     def fourth_powers(self, W: Array, centre: Array) -> Array:
         """One pass: Σ s² of every frame, with u = Wᵀ(z − centre), where no gradient is asked for."""
         offset = centre @ W
         result = self.quartic(W, offset)
         return np.einsum("rdk,rdk->r", W, result.weighted) - np.einsum("rk,rk->r", offset, result.total)
 
-    @abstractmethod
-    def scatter_product(self, W: Array, offset: Array) -> Array:
-        """Σ z uᵀ (d, c) with u = Wᵀz − offset, for W (d, c): a product with the scatter matrix that was not formed."""
-
-    @abstractmethod
     def project(self, W: Array, offset: Array) -> Array:
         """The n × c matrix of Wᵀz − offset."""
+        result, start = np.empty((self.n_rows, W.shape[1])), 0
+        for part in self.reduce_blocks(partial(_product, W=W)):
+            np.subtract(part, offset, out=result[start : start + len(part)])
+            start += len(part)
+        return result
 
-    def project_some(self, W: Array, offset: Array, mask: NDArray[np.bool_]) -> Array:
+    def project_some(self, W: Array, offset: Array, mask: Mask) -> Array:
         """`project` of the rows where `mask` is true."""
         return self.subset(mask).project(W, offset)
 
@@ -143,23 +178,11 @@ class Rows(ABC):
         (result,) = self.add_blocks(_cross, beside=values)
         return result
 
-    @abstractmethod
-    def subset(self, mask: NDArray[np.bool_]) -> Rows:
-        """The rows where `mask` is true, with the same origin."""
-
-    @abstractmethod
-    def without(self, mask: NDArray[np.bool_]) -> Rows:
-        """The rows where `mask` is false, as if the others had never been there: nothing learned from them is left."""
-
-    @abstractmethod
-    def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
-        """The rows as float64 blocks that fit in cache, in order, or some of their columns; not to be written to."""
-
-    def native_blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Any]:
-        """`blocks` as arrays of `xp`, for a reduction that is not in the contract: on a card they need not leave it."""
+    def native_blocks(self, columns: Places | None = None) -> Iterator[Any]:
+        """`blocks` as arrays of `xp`: those on a card need not leave it."""
         return self.blocks(columns)
 
-    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: NDArray[np.intp] | None = None) -> Iterator[Any]:
+    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: Places | None = None) -> Iterator[Any]:
         """What `reduce` makes of each block, in order, computed where the rows lie; for what is not in the contract.
 
         It must not depend on where one block ends and the next begins, and be a function that can be sent.
@@ -192,10 +215,9 @@ class Rows(ABC):
             digest.update(np.ascontiguousarray(block + 0.0).tobytes())
         return digest.hexdigest()
 
-    @property
-    def unfolded(self) -> Rows:
-        """The rows themselves, where what is asked for is another reduction than the one they were folded for."""
-        return self
+
+def _product(block: Array, W: Array) -> Array:
+    return block @ W
 
 
 def _cross(block: Array, values: Array) -> tuple[Array]:

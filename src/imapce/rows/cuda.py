@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.cards import cupy_module
+from imapce.common.gpu_arrays import cupy_module
 from imapce.common.streams import Stream
 from imapce.errors import InvalidValueError
 from imapce.rows.base import Array, Moments, Quartic, Rows

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from imapce.common.cards import is_on_card
+from imapce.common.gpu_arrays import is_on_card
 from imapce.common.streams import Mask, Places, Portion, Stream, in_order, mask_within
 
 BATCH_BYTES = 128 << 20  # of what is read at once from the source

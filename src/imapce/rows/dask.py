@@ -13,6 +13,7 @@ import functools
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any, Protocol
 
@@ -20,10 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.threads import one_thread
-from imapce.rows.base import AnyArray, Array, Moments, Quartic, Rows
-from imapce.rows.dense import DenseRows
-
-Mask = NDArray[np.bool_]
+from imapce.rows.base import AnyArray, Array, Mask, Moments, Places, Rows
+from imapce.rows.dense import BlockRows, Blocks, DenseRows, Sums, add_sums
 
 # Rows that may be brought to where the search runs: a sample, as the choice of a view asks for, never the table.
 GATHERED_ROWS, GATHERED_BYTES = 20_000, 256 << 20
@@ -45,14 +44,14 @@ class ChunksLike(Protocol):
 
 
 @dataclass(frozen=True)
-class Given:
-    """What all chunks are told in a round, sent once and not in each task: the origin and the reduction's arguments."""
+class Round:
+    """What all chunks are asked in a round, sent once and not in each task: reduce(rows, what is the chunk's own)."""
 
     origin: Array
-    arguments: tuple[Any, ...]
+    reduce: Callable[..., Any]
 
 
-class DaskRows(Rows):
+class DaskRows(BlockRows):
     """Chunks of rows that a cluster holds, on whatever scheduler is the user's.
 
     >>> import dask
@@ -77,67 +76,51 @@ class DaskRows(Rows):
         """The rows with their mean as origin where a column lies far from zero, else unchanged."""
         rows = cls(chunks)
         moments = rows.moments()
-        if not moments.is_far_from_zero:
-            return rows
-        return cls(chunks, origin=moments.mean)
+        return cls(chunks, origin=moments.mean) if moments.is_far_from_zero else rows
 
     # --- one round to the cluster -------------------------------------------------------------------------------------
 
-    def _tasks(
-        self, reduce: Callable[..., Any], given: Sequence[Any], own: Sequence[Any] | None
-    ) -> tuple[dict[Any, Any], list[str]]:
+    def _tasks(self, reduce: Callable[..., Any], own: Sequence[Any] | None = None) -> tuple[dict[Any, Any], list[str]]:
         """A graph that reduces every chunk, and the names of its results; `own` is what each chunk is told besides."""
-        name = f"imapce{reduce.__name__}-{uuid.uuid4().hex}"
-        told = f"{name}-given"
-        graph = {**self._source, told: Given(self.origin, tuple(given))}
+        name = f"imapce_reduced-{uuid.uuid4().hex}"
+        asked = f"{name}-round"
+        graph = {**self._source, asked: Round(self.origin, reduce)}
         keys = [f"{name}-{i}" for i in range(len(self._chunks.parts))]
         for i, (key, part) in enumerate(zip(keys, self._chunks.parts, strict=True)):
-            graph[key] = (_on_chunk, reduce, part.key, told, *([] if own is None else [own[i]]))
+            graph[key] = (_on_chunk, part.key, asked, *([] if own is None else [own[i]]))
         return graph, keys
 
-    def _each(self, reduce: Callable[..., Any], *given: Any, own: Sequence[Any] | None = None) -> tuple[Any, ...]:
-        """reduce(rows of a chunk, *given) of every chunk, in order."""
-        return _computed(*self._tasks(reduce, given, own))
+    def _each(self, reduce: Callable[..., Any], own: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """What `reduce` makes of the rows of every chunk, in order."""
+        return _computed(*self._tasks(reduce, own))
 
     def _added(
         self,
         reduce: Callable[..., Any],
-        *given: Any,
         own: Sequence[Any] | None = None,
-        add: Callable[[Any, Any], Any] | None = None,
+        add: Callable[[Any, Any], Any] = add_sums,
     ) -> Any:
-        """reduce(rows of a chunk, *given) of every chunk, added in a tree on the cluster."""
-        graph, keys = self._tasks(reduce, given, own)
+        """What `reduce` makes of the rows of every chunk, added in a tree on the cluster."""
+        graph, keys = self._tasks(reduce, own)
         name = f"imapce_added-{uuid.uuid4().hex}"
         while len(keys) > 1:
             groups = [keys[i : i + ADDED_AT_ONCE] for i in range(0, len(keys), ADDED_AT_ONCE)]
             keys = [f"{name}-{len(groups)}-{i}" for i in range(len(groups))]
-            graph.update({key: (_in_order, add or _sums, group) for key, group in zip(keys, groups, strict=True)})
+            graph.update({key: (functools.reduce, add, group) for key, group in zip(keys, groups, strict=True)})
         (result,) = _computed(graph, keys)
         return result
 
     # --- the contract -------------------------------------------------------------------------------------------------
 
+    def _sum(self, reduce: Callable[[Blocks], Sums]) -> Sums:
+        return self._added(partial(_blocks_reduced, reduce))
+
     def _compute_moments(self) -> Moments:
-        return self._added(_moments, add=Moments.joined)
-
-    def quartic(self, W: Array, offset: Array) -> Quartic:
-        return Quartic(*self._added(_quartic, W, offset))
-
-    def fourth_powers(self, W: Array, centre: Array) -> Array:
-        (result,) = self._added(_fourth_powers, W, centre)
-        return result
-
-    def scatter_product(self, W: Array, offset: Array) -> Array:
-        (result,) = self._added(_scatter_product, W, offset)
-        return result
-
-    def project(self, W: Array, offset: Array) -> Array:
-        return np.concatenate(self._each(_project, W, offset))
+        return self._added(DenseRows.moments, add=Moments.joined)
 
     def project_some(self, W: Array, offset: Array, mask: Mask) -> Array:
         # Where they lie: a view of a row is smaller than the row.
-        return np.concatenate(self._each(_project_some, W, offset, own=[_told(cut) for cut in self._cut(mask)]))
+        return np.concatenate(self._each(partial(_project_some, W, offset), self._cut_places(mask)))
 
     def subset(self, mask: Mask) -> Rows:
         if self._is_sample(mask):
@@ -149,23 +132,23 @@ class DaskRows(Rows):
             return DenseRows.centred_if_far(self._gathered(~mask))
         return DaskRows.centred_if_far(self._where(~mask))
 
-    def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
         """Chunk by chunk, for what cannot be done where they lie: a baseline's own loop, never a fit."""
-        graph, keys = self._tasks(_block, (columns,), None)
+        graph, keys = self._tasks(partial(_each_block, np.copy, columns))
         for key in keys:
-            yield from _computed(graph, [key])
+            yield np.concatenate(_computed(graph, [key])[0])
 
-    def reduce_blocks(self, reduce: Callable[[Array], Any], columns: NDArray[np.intp] | None = None) -> Iterator[Any]:
-        return chain.from_iterable(self._each(_reduced, reduce, columns))
+    def reduce_blocks(self, reduce: Callable[[Array], Any], columns: Places | None = None) -> Iterator[Any]:
+        return chain.from_iterable(self._each(partial(_each_block, reduce, columns)))
 
     def add_blocks(self, reduce: Callable[..., tuple[Any, ...]], *, beside: AnyArray | None = None) -> tuple[Any, ...]:
-        return self._added(_added_blocks, reduce, own=None if beside is None else self._cut(beside))
+        return self._added(partial(_added_blocks, reduce), None if beside is None else self._cut(beside))
 
     def digest(self) -> str:
         """Sums over rows of a hash of their numbers and their place: the same wherever chunks begin and end."""
         starts = [int(stop) - length for stop, length in zip(self._ends, self._chunks.lengths, strict=True)]
         # Less no origin: a mean differs in its last bits with the chunks it was added from.
-        (words,) = DaskRows(self._chunks)._added(_digest, own=starts)
+        (words,) = DaskRows(self._chunks)._added(_digest, starts)
         return str(words.astype("<u8").tobytes().hex())
 
     # --- some of the rows ---------------------------------------------------------------------------------------------
@@ -177,17 +160,23 @@ class DaskRows(Rows):
     def _cut(self, beside: AnyArray) -> list[Any]:
         return [beside[stop - length : stop] for stop, length in zip(self._ends, self._chunks.lengths, strict=True)]
 
+    def _cut_places(self, mask: Mask) -> list[NDArray[Any]]:
+        """Which rows of every chunk, as it is sent: places of few rows are smaller than a mask of all."""
+        places = [(np.flatnonzero(cut), cut) for cut in self._cut(mask)]
+        return [chosen if 8 * len(chosen) < len(cut) else cut for chosen, cut in places]
+
     def _parts_of(self, mask: Mask) -> tuple[list[Any], tuple[int, ...]]:
         """The chosen rows of every chunk that has some, delayed, and how many they are."""
         from dask.delayed import Delayed
 
         name = f"imapce_taken-{uuid.uuid4().hex}"
         parts, lengths = [], []
-        for i, (part, cut) in enumerate(zip(self._chunks.parts, self._cut(mask), strict=True)):
-            if count := int(cut.sum()):
+        counts = [int(cut.sum()) for cut in self._cut(mask)]
+        for i, (part, chosen) in enumerate(zip(self._chunks.parts, self._cut_places(mask), strict=True)):
+            if counts[i]:
                 key = f"{name}-{i}"
-                parts.append(Delayed(key, {**dict(part.dask), key: (_taken, part.key, _told(cut))}))
-                lengths.append(count)
+                parts.append(Delayed(key, {**dict(part.dask), key: (_taken, part.key, chosen)}))
+                lengths.append(counts[i])
         return parts, tuple(lengths)
 
     def _gathered(self, mask: Mask) -> AnyArray:
@@ -204,12 +193,6 @@ class DaskRows(Rows):
         return self._chunks.chosen(tuple(dask.persist(*parts, optimize_graph=False)), lengths)
 
 
-def _told(mask: Mask) -> NDArray[Any]:
-    """Which rows of a chunk, as it is sent: places of few rows are smaller than a mask of all."""
-    chosen = np.flatnonzero(mask)
-    return chosen if 8 * len(chosen) < len(mask) else mask
-
-
 def _computed(graph: dict[Any, Any], keys: Sequence[str]) -> tuple[Any, ...]:
     from dask.delayed import Delayed
 
@@ -224,55 +207,30 @@ def _computed(graph: dict[Any, Any], keys: Sequence[str]) -> tuple[Any, ...]:
 # --- what is done to a chunk, where it lies ---------------------------------------------------------------------------
 
 
-def _on_chunk(reduce: Callable[..., Any], chunk: Any, given: Given, *own: Any) -> Any:
-    return reduce(DenseRows(np.asarray(chunk), origin=given.origin), *given.arguments, *own)
+def _on_chunk(chunk: Any, asked: Round, *own: Any) -> Any:
+    return asked.reduce(DenseRows(np.asarray(chunk), origin=asked.origin), *own)
 
 
-def _in_order(add: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
-    return functools.reduce(add, parts)
+def _blocks_reduced(reduce: Callable[[Blocks], Sums], rows: DenseRows) -> Sums:
+    return reduce(rows.blocks())
 
 
-def _sums(one: tuple[Array, ...], other: tuple[Array, ...]) -> tuple[Array, ...]:
-    return tuple(here + there for here, there in zip(one, other, strict=True))
+def _each_block(reduce: Callable[[Array], Any], columns: Places | None, rows: DenseRows) -> list[Any]:
+    return [reduce(block) for block in rows.blocks(columns)]
 
 
-def _moments(rows: DenseRows) -> Moments:
-    return rows.moments()
+def _added_blocks(reduce: Callable[..., tuple[Any, ...]], rows: DenseRows, beside: Any = None) -> tuple[Any, ...]:
+    return rows.add_blocks(reduce, beside=beside)
 
 
-def _quartic(rows: DenseRows, W: Array, offset: Array) -> tuple[Array, Array]:
-    result = rows.quartic(W, offset)
-    return result.weighted, result.total
-
-
-def _fourth_powers(rows: DenseRows, W: Array, centre: Array) -> tuple[Array]:
-    return (rows.fourth_powers(W, centre),)
-
-
-def _scatter_product(rows: DenseRows, W: Array, offset: Array) -> tuple[Array]:
-    return (rows.scatter_product(W, offset),)
-
-
-def _project(rows: DenseRows, W: Array, offset: Array) -> Array:
-    return rows.project(W, offset)
-
-
-def _project_some(rows: DenseRows, W: Array, offset: Array, chosen: NDArray[Any]) -> Array:
+def _project_some(W: Array, offset: Array, rows: DenseRows, chosen: NDArray[Any]) -> Array:
     mask = np.zeros(rows.n_rows, dtype=bool)
     mask[chosen] = True
     return rows.subset(mask).project(W, offset)
 
 
-def _block(rows: DenseRows, columns: NDArray[np.intp] | None) -> Array:
-    return np.concatenate([block.copy() for block in rows.blocks(columns)])
-
-
-def _reduced(rows: DenseRows, reduce: Callable[[Array], Any], columns: NDArray[np.intp] | None) -> list[Any]:
-    return [reduce(block) for block in rows.blocks(columns)]
-
-
-def _added_blocks(rows: DenseRows, reduce: Callable[..., tuple[Any, ...]], beside: Any = None) -> tuple[Any, ...]:
-    return rows.add_blocks(reduce, beside=beside)
+def _taken(chunk: Any, chosen: NDArray[Any]) -> Any:
+    return np.asarray(chunk)[chosen]
 
 
 def _digest(rows: DenseRows, start: int) -> tuple[NDArray[np.uint64]]:
@@ -288,7 +246,7 @@ def _digest(rows: DenseRows, start: int) -> tuple[NDArray[np.uint64]]:
         start += len(bits)
         hashes = (_scrambled((bits * weight).sum(axis=1)) for weight in weights)
         # Sums of arrays wrap; those of numbers would warn.
-        words += np.array([_scrambled(one + places).sum() for one in hashes])
+        words += np.array([_scrambled(hashed + places).sum() for hashed in hashes])
     return (words,)
 
 
@@ -297,7 +255,3 @@ def _scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
-
-
-def _taken(chunk: Any, chosen: NDArray[Any]) -> Any:
-    return np.asarray(chunk)[chosen]

@@ -7,25 +7,22 @@ and again, is gathered in one pass and then lies in memory; a large part of them
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
-from functools import reduce as reduced
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from imapce.common.streams import Mask, Portion, Stream, in_order, mask_within
+from imapce.common.streams import Portion, Stream, in_order, mask_within
 from imapce.common.threads import one_thread
-from imapce.rows.base import Array, Moments, Quartic, Rows
-from imapce.rows.blocks import BlockRows, fourth_powers_of, moments_of, quartic_of, scatter_product_of
-from imapce.rows.dense import DenseRows
+from imapce.rows.base import Array, Mask, Moments, Places, Rows
+from imapce.rows.dense import BlockRows, Blocks, DenseRows, Sums, add_sums, moments_of
 
 Result = TypeVar("Result")
-Blocks = Callable[[], Iterator[Array]]
 
 # Rows gathered from disk that may lie in memory: 160 MB, four times the 20,000 rows of 250 columns a search looks at.
 GATHERED_BYTES = 160 << 20
@@ -80,49 +77,38 @@ class FileRows(BlockRows):
 
     # --- one pass -----------------------------------------------------------------------------------------------------
 
-    def _portions(self, columns: NDArray[np.intp] | None = None) -> Iterator[Blocks]:
-        """The blocks of every portion, in the coordinates of these rows; what is not chosen is read past."""
-        origin = self.origin if columns is None else self.origin[columns]
+    def _portions(self, columns: Places | None = None) -> Iterator[tuple[Portion, Mask | None]]:
+        """Every portion that has rows of these, and which of its own they are; what is not chosen is read past."""
         start = 0
         for portion in self._stream.portions(columns):
             chosen = None if self._mask is None else self._mask[start : start + portion.n_rows]
             start += portion.n_rows
             if chosen is None or chosen.any():
-                yield partial(_chosen_blocks, portion, origin, chosen)
+                yield portion, chosen
 
-    def _of_each(self, reduce: Callable[[Blocks], Result], columns: NDArray[np.intp] | None = None) -> Iterator[Result]:
+    def _blocks_of(self, portion: Portion, chosen: Mask | None, columns: Places | None) -> Iterator[Array]:
+        origin = self.origin if columns is None else self.origin[columns]
+        shifted = bool(origin.any())
+        for block in portion.blocks(None if chosen is None else np.flatnonzero(chosen)):
+            yield block - origin if shifted else block
+
+    def _of_each(self, reduce: Callable[[Blocks], Result], columns: Places | None = None) -> Iterator[Result]:
         # BLAS threads of their own would wait for each other, and for these.
         with one_thread():
-            yield from in_order(reduce, self._portions(columns))
+            yield from in_order(lambda read: reduce(self._blocks_of(*read, columns)), self._portions(columns))
+
+    def _sum(self, reduce: Callable[[Blocks], Sums]) -> Sums:
+        return functools.reduce(add_sums, self._of_each(reduce))
 
     def _compute_moments(self) -> Moments:
-        form_scatter = self._forms_scatter
-        return reduced(Moments.joined, self._of_each(lambda blocks: moments_of(blocks(), form_scatter=form_scatter)))
+        moments = functools.partial(moments_of, form_scatter=self._forms_scatter)
+        return functools.reduce(Moments.joined, self._of_each(moments))
 
-    def quartic(self, W: Array, offset: Array) -> Quartic:
-        parts = self._of_each(lambda blocks: quartic_of(blocks(), W, offset))
-        return reduced(lambda one, other: Quartic(one.weighted + other.weighted, one.total + other.total), parts)
+    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
+        return chain.from_iterable(self._blocks_of(*read, columns) for read in self._portions(columns))
 
-    def fourth_powers(self, W: Array, centre: Array) -> Array:
-        return reduced(np.add, self._of_each(lambda blocks: fourth_powers_of(blocks(), W, centre)))
-
-    def scatter_product(self, W: Array, offset: Array) -> Array:
-        return reduced(np.add, self._of_each(lambda blocks: scatter_product_of(blocks(), W, offset)))
-
-    def project(self, W: Array, offset: Array) -> Array:
-        result, start = np.empty((self.n_rows, W.shape[1])), 0
-        for part in self._of_each(lambda blocks: np.concatenate([block @ W for block in blocks()])):
-            np.subtract(part, offset, out=result[start : start + len(part)])
-            start += len(part)
-        return result
-
-    def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
-        for blocks in self._portions(columns):
-            yield from blocks()
-
-    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: NDArray[np.intp] | None = None) -> Iterator[Any]:
-        for results in self._of_each(lambda blocks: [reduce(block) for block in blocks()], columns):
-            yield from results
+    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: Places | None = None) -> Iterator[Any]:
+        return chain.from_iterable(self._of_each(lambda blocks: [reduce(block) for block in blocks], columns))
 
     # --- some of the rows ---------------------------------------------------------------------------------------------
 
@@ -153,9 +139,3 @@ class FileRows(BlockRows):
             array[filled : filled + len(part)] = part
             filled += len(part)
         return array
-
-
-def _chosen_blocks(portion: Portion, origin: Array, chosen: Mask | None) -> Iterator[Array]:
-    shifted = bool(origin.any())
-    for block in portion.blocks(None if chosen is None else np.flatnonzero(chosen)):
-        yield block - origin if shifted else block

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.cards import array_module, on_host
+from imapce.common.gpu_arrays import array_module, on_host
 from imapce.rows.base import Array, Moments, Quartic, Rows
 from imapce.rows.standardized import SMALLEST_SPREAD
 

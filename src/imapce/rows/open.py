@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from imapce.common.cards import card_answers, is_on_card
 from imapce.common.checks import require_choice
+from imapce.common.gpu_arrays import card_answers, is_on_card
 from imapce.common.streams import Stream
 from imapce.errors import InvalidTypeError
 from imapce.rows.base import Array, Rows

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.cards import array_module, on_host
+from imapce.common.gpu_arrays import array_module, on_host
 from imapce.common.samples import seeded_sample
 from imapce.rows.base import Rows
 

@@ -1,6 +1,10 @@
 """Standardised rows that are never written: ((z − m)/σ)ᵀV = zᵀ(V/σ) − mᵀ(V/σ).
 
 X, Y and Z are each standardised with their own mean and standard deviation, and all of it happens on d×k matrices.
+
+Their order is one that their values alone decide: by u = Zg, g two fixed directions, first by u₁ and where that agrees
+by u₂. Sorting a table, or reading it from another place, must not change what is found in it; yet folds, samples and
+starts are taken by place. Taken by the place in this order, they are the same rows.
 """
 
 from __future__ import annotations
@@ -8,18 +12,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from imapce.common.samples import seeded_sample
-from imapce.rows.base import Array, Rows
-from imapce.rows.ordering import key_directions, order_of_points
+from imapce.rows.base import Array, Mask, Places, Rows
 
 SMALLEST_SPREAD = 1e-150
 ORDERED_ROWS = 50_000
 LARGEST_FACTOR = 256 << 20  # bytes
+# Of their spread: sums of the same numbers in another order differ in their last digits.
+DIGITS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class QuadraticForm:
     def __matmul__(self, V: Array) -> Array:
         return self.product(V)
 
-    def columns(self, chosen: NDArray[np.bool_]) -> Array:
+    def columns(self, chosen: Mask) -> Array:
         """M[:, chosen] (d, q), read off the matrix or as one product with unit vectors."""
         if self.matrix is not None:
             return self.matrix[:, chosen]
@@ -57,12 +61,19 @@ class QuadraticForm:
         units[places, np.arange(len(places))] = 1.0
         return self @ units
 
-    def restricted_to(self, columns: NDArray[np.bool_], trace: float) -> QuadraticForm:
-        """ΠMΠ with Π keeping `columns`: the second moment of the rows whose other columns are zero."""
-        keep = columns.astype(np.float64)
+    def mapped(
+        self, size: int, forward: Callable[[Array], Array], back: Callable[[Array], Array], trace: float | None
+    ) -> QuadraticForm:
+        """AᵀMA for a linear map with AV = forward(V) and AᵀG = back(G); `trace` None is that of the matrix formed."""
         if self.matrix is not None:
-            return QuadraticForm.of_matrix(self.matrix * np.outer(keep, keep))
-        return QuadraticForm(self.size, trace, lambda V: keep[:, None] * (self @ (keep[:, None] * V)))
+            matrix = back(back(self.matrix).T)
+            matrix = (matrix + matrix.T) / 2
+            trace = float(np.trace(matrix)) if trace is None else trace
+            return QuadraticForm(size, trace, lambda V: matrix @ V, matrix)
+        assert trace is not None
+        write = self.factor
+        factor = None if write is None else (lambda: back(write().T).T)
+        return QuadraticForm(size, trace, lambda V: back(self @ forward(V)), factor=factor)
 
     @staticmethod
     def combine(terms: Sequence[tuple[float, QuadraticForm]]) -> QuadraticForm:
@@ -75,25 +86,18 @@ class QuadraticForm:
         terms = [(weight, form) for weight, form in terms if weight != 0.0] or [(0.0, terms[0][1])]
         if len(terms) == 1 and terms[0][0] == 1.0:
             return terms[0][1]
-        matrices = [(weight, form.matrix) for weight, form in terms if form.matrix is not None]
+        # The traces may count more than the matrices do, such as variance outside of a subspace.
+        trace = sum(weight * form.trace for weight, form in terms)
+        matrices = [weight * form.matrix for weight, form in terms if form.matrix is not None]
         if len(matrices) == len(terms):
-            total = matrices[0][0] * matrices[0][1]
-            for weight, matrix in matrices[1:]:
-                total += weight * matrix
-            # The traces may count more than the matrices do, such as variance outside of a subspace.
-            trace = sum(weight * form.trace for weight, form in terms)
+            total = reduce(np.add, matrices)
             return QuadraticForm(len(total), trace, lambda V: total @ V, total)
-
-        def product(V: Array) -> Array:
-            result = terms[0][0] * (terms[0][1] @ V)
-            for weight, form in terms[1:]:
-                result += weight * (form @ V)
-            return result
-
-        return QuadraticForm(terms[0][1].size, sum(weight * form.trace for weight, form in terms), product)
+        return QuadraticForm(
+            terms[0][1].size, trace, lambda V: reduce(np.add, (weight * (form @ V) for weight, form in terms))
+        )
 
 
-def column_scales(mean: Array, variance: Array, groups: NDArray[np.intp] | None, *, standardize: bool) -> Array:
+def column_scales(mean: Array, variance: Array, groups: Places | None, *, standardize: bool) -> Array:
     """σ of every column, 0 for a constant one; the columns of one group (a one-hot category) share √Σ variance.
 
     A spread below 8 rounding errors of the mean counts as constant: a column of 0.1 has no information in its last
@@ -123,7 +127,7 @@ class StandardizedRows:
            [0., 0., 0.]])
     """
 
-    def __init__(self, rows: Rows, *, groups: NDArray[np.intp] | None = None, standardize: bool = True):
+    def __init__(self, rows: Rows, *, groups: Places | None = None, standardize: bool = True):
         self.rows = rows
         self.n_rows, self.n_features = rows.n_rows, rows.n_features
         moments = rows.moments()
@@ -169,11 +173,15 @@ class StandardizedRows:
         rows = self.rows.unfolded.cross(values)
         return self._inverse[:, None] * (rows - np.outer(self._mean, values.sum(axis=0)))
 
-    def with_columns(self, columns: NDArray[np.bool_]) -> QuadraticForm:
+    def with_columns(self, columns: Mask) -> QuadraticForm:
         """The second moment of the rows whose columns outside `columns` are set to zero."""
-        return self.second_moment.restricted_to(columns, float(self.n_rows * self.variance[columns].sum()))
+        keep, form = columns.astype(np.float64), self.second_moment
+        if form.matrix is not None:
+            return QuadraticForm.of_matrix(form.matrix * np.outer(keep, keep))
+        trace = float(self.n_rows * self.variance[columns].sum())
+        return QuadraticForm(form.size, trace, lambda V: keep[:, None] * (form @ (keep[:, None] * V)))
 
-    def project(self, V: Array, sample: NDArray[np.bool_] | None = None) -> Array:
+    def project(self, V: Array, sample: Mask | None = None) -> Array:
         """ZV (n, c), or of the rows in `sample` alone; scaled as Z is, whatever rows are asked for."""
         scaled = self._inverse[:, None] * V
         offset = self._mean @ scaled
@@ -182,7 +190,7 @@ class StandardizedRows:
         # Folding a sample would cost more than the one pass over it.
         return self.rows.unfolded.project_some(scaled, offset, sample)
 
-    def sampled(self, sample: NDArray[np.bool_]) -> Array:
+    def sampled(self, sample: Mask) -> Array:
         """The rows in `sample` themselves (m, d), for what no reduction can tell; a few thousand at most."""
         chosen = self.rows.unfolded.subset(sample)
         return np.concatenate([(block - self._mean) * self._inverse for block in chosen.blocks()])
@@ -191,18 +199,18 @@ class StandardizedRows:
         """Σ s² (R,) with s the squared row norms of ZW."""
         return self.rows.fourth_powers(self._inverse[:, None] * W, self._mean)
 
+    def quartic(self, W: Array) -> Array:
+        """Zᵀ diag(s) U (R, d, k) with U = ZW and s its squared row norms."""
+        scaled = self._inverse[:, None] * W
+        result = self.rows.quartic(scaled, self._mean @ scaled)
+        return self._inverse[:, None] * (result.weighted - self._mean[:, None] * result.total[:, None, :])
+
     @cached_property
-    def content_order(self) -> NDArray[np.intp]:
+    def content_order(self) -> Places:
         """The places (n,) of the rows in an order that their values alone decide, wherever they stand; one pass.
 
         Very many rows stay in theirs: a sample of 20,000 of them is much the same whichever it is, and to sort them
         would need all of them in one place.
-
-        >>> from imapce.rows.dense import DenseRows
-        >>> X = np.random.default_rng(0).normal(size=(50, 3))
-        >>> Z, turned = (StandardizedRows(DenseRows(rows)) for rows in (X, X[::-1].copy()))
-        >>> bool(np.all(X[Z.content_order] == X[::-1][turned.content_order]))
-        True
         """
         if self.n_rows > ORDERED_ROWS:
             return np.arange(self.n_rows)
@@ -216,20 +224,15 @@ class StandardizedRows:
         scaled = self._inverse[:, None] * V
         return self.rows.unfolded.project_exactly(scaled, self._mean @ scaled)
 
-    def by_content(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
+    def by_content(self, places: Places) -> Places:
         """content_order[places], which of very many rows is not written: eight bytes for each."""
         return places if self.n_rows > ORDERED_ROWS else self.content_order[places]
 
-    def content_sample(self, most: int) -> NDArray[np.intp]:
-        """The places of at most `most` rows, drawn by their values, in the order of their values.
-
-        >>> from imapce.rows.dense import DenseRows
-        >>> len(StandardizedRows(DenseRows(np.eye(9))).content_sample(4))
-        4
-        """
+    def content_sample(self, most: int) -> Places:
+        """The places of at most `most` rows, drawn by their values, in the order of their values."""
         return self.by_content(np.flatnonzero(seeded_sample(self.n_rows, most)))
 
-    def content_mask(self, most: int) -> NDArray[np.bool_]:
+    def content_mask(self, most: int) -> Mask:
         """The same sample as a mask (n,)."""
         mask = np.ones(self.n_rows, dtype=bool)
         # Of few rows all are meant, and their order costs a pass.
@@ -238,8 +241,62 @@ class StandardizedRows:
             mask[self.content_sample(most)] = True
         return mask
 
+
+class MappedRows(StandardizedRows):
+    """ZA: the standardised rows Z seen through a linear map A, which a subclass gives by its two products."""
+
+    def __init__(self, Z: StandardizedRows, second_moment: QuadraticForm):
+        self._Z, self.rows = Z, Z.rows
+        self.n_rows, self.n_features = Z.n_rows, second_moment.size
+        self.second_moment = second_moment
+
+    def forward(self, V: Array) -> Array:
+        """AV: frames (..., n_features, k) as frames of Z."""
+        raise NotImplementedError
+
+    def back(self, G: Array) -> Array:
+        """AᵀG: what a gradient in the columns of Z means in those of ZA."""
+        raise NotImplementedError
+
+    def blocks(self) -> Iterator[Array]:
+        for block in self._Z.blocks():
+            yield self.back(block.T).T
+
+    def cross(self, values: Array) -> Array:
+        return self.back(self._Z.cross(values))
+
+    def project(self, V: Array, sample: Mask | None = None) -> Array:
+        return self._Z.project(self.forward(V), sample)
+
+    def project_exactly(self, V: Array) -> Array:
+        return self._Z.project_exactly(self.forward(V))
+
+    def sampled(self, sample: Mask) -> Array:
+        return self.back(self._Z.sampled(sample).T).T
+
+    def fourth_powers(self, W: Array) -> Array:
+        return self._Z.fourth_powers(self.forward(W))
+
     def quartic(self, W: Array) -> Array:
-        """Zᵀ diag(s) U (R, d, k) with U = ZW and s its squared row norms."""
-        scaled = self._inverse[:, None] * W
-        result = self.rows.quartic(scaled, self._mean @ scaled)
-        return self._inverse[:, None] * (result.weighted - self._mean[:, None] * result.total[:, None, :])
+        return self.back(self._Z.quartic(self.forward(W)))
+
+
+def order_of_points(points: Array) -> Places:
+    """The order of rows (n, c) by their columns, the first before the second and so on; those that agree in all of
+    them, to DIGITS of their spread, are the same row.
+
+    >>> order_of_points(np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 1.0]]))
+    array([1, 2, 0])
+    """
+    if points.size == 0:
+        return np.arange(len(points))
+    # A few far rows would make the spread so wide that all others agree.
+    spread = np.subtract(*np.percentile(points, [75, 25], axis=0))
+    spread = np.where(spread > 0, spread, points.std(axis=0))
+    whole = np.rint(points / np.where(spread > 0, DIGITS * spread, 1.0))
+    return np.lexsort(whole.T[::-1])
+
+
+def key_directions(n_features: int) -> Array:
+    """g (d, 2), always the same: eigenvectors would have signs that another order of the rows turns."""
+    return np.random.default_rng(0).standard_normal((n_features, 2))

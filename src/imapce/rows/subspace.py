@@ -10,13 +10,10 @@ Parlett 1988) whose first r columns span what is erased, so NW costs 2drk and a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-from numpy.typing import NDArray
 
-from imapce.rows.base import Array
-from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.base import Array, Mask
+from imapce.rows.standardized import MappedRows, QuadraticForm, StandardizedRows
 
 # Known columns that repeat each other, or a whole one-hot category, span fewer directions than they are. The singular
 # values of their unit columns beyond the rank are rounding: 1e-16, or 1e-12 in sparse columns whose mean is a hundred
@@ -32,7 +29,7 @@ class Subspace:
     (1, [0.8, 0.6, 0.0])
     """
 
-    def __init__(self, columns: NDArray[np.bool_], erased: Array | None = None):
+    def __init__(self, columns: Mask, erased: Array | None = None):
         self.n_features = len(columns)
         self._columns = np.flatnonzero(columns)
         basis = np.zeros((len(self._columns), 0)) if erased is None else _range(erased, columns)
@@ -72,20 +69,11 @@ class Subspace:
 
     def form(self, M: QuadraticForm) -> QuadraticForm:
         """NᵀMN, with the trace of M itself: f goes on counting the variance that no view in the subspace can show."""
-        if self.is_whole:
-            return M
-        if M.matrix is not None:
-            half = self.coordinates(M.matrix)
-            matrix = self.coordinates(half.T)
-            matrix = (matrix + matrix.T) / 2
-            return QuadraticForm(self.size, M.trace, lambda W: matrix @ W, matrix)
-        write = M.factor
-        factor = None if write is None else (lambda: self.coordinates(write().T).T)
-        return QuadraticForm(self.size, M.trace, lambda W: self.coordinates(M @ self.lift(W)), factor=factor)
+        return M if self.is_whole else M.mapped(self.size, self.lift, self.coordinates, M.trace)
 
 
-class RowsWithin(StandardizedRows):
-    """ZN, the standardised rows Z in the coordinates of a subspace; what the search asks of Z and no more.
+class RowsWithin(MappedRows):
+    """ZN, the standardised rows Z in the coordinates of a subspace.
 
     >>> from imapce.rows.dense import DenseRows
     >>> Z = StandardizedRows(DenseRows(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])))
@@ -95,24 +83,18 @@ class RowsWithin(StandardizedRows):
     """
 
     def __init__(self, Z: StandardizedRows, inside: Subspace):
-        self._Z, self._inside = Z, inside
-        self.rows = Z.rows
-        self.n_rows, self.n_features = Z.n_rows, inside.size
+        self._inside = inside
         self.informative = np.ones(inside.size, dtype=bool)
-        self.second_moment = inside.form(Z.second_moment)
+        super().__init__(Z, inside.form(Z.second_moment))
 
-    def blocks(self) -> Iterator[Array]:
-        for block in self._Z.blocks():
-            yield self._inside.coordinates(block.T).T
+    def forward(self, V: Array) -> Array:
+        return self._inside.lift(V)
 
-    def fourth_powers(self, W: Array) -> Array:
-        return self._Z.fourth_powers(self._inside.lift(W))
-
-    def quartic(self, W: Array) -> Array:
-        return self._inside.coordinates(self._Z.quartic(self._inside.lift(W)))
+    def back(self, G: Array) -> Array:
+        return self._inside.coordinates(G)
 
 
-def _range(B: Array, columns: NDArray[np.bool_]) -> Array:
+def _range(B: Array, columns: Mask) -> Array:
     """An orthonormal basis of the span of B's columns, as vectors of `columns` alone.
 
     Every column of B counts as one of unit length, whatever its scale; one that is constant in X is zero and counts

@@ -4,23 +4,29 @@ Each round evaluates every running start in one call, so ten starts read the dat
 A start leaves the race when its gradient is small, when it comes to lie on another start ("joined"), or when at its
 present pace it cannot reach the best one ("gave up"). What remains is polished, ranked and returned.
 
-The solver knows no formula: it sees `evaluate(V) -> value, gradient, scale` and a preconditioner.
+`minimize` searches one objective to its last digit. `sketch` searches several that differ in μ alone side by side, one
+pass over the rows for all of them, and only so far that optima can be compared; a start runs against those of its own
+μ, so what comes out is what a race for each μ would give.
+
+The race knows no formula: it sees `evaluate(V) -> value, gradient, scale` and a preconditioner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.search.lbfgs import Descent, Field
-from imapce.search.newton import SAME_SKETCH, ObjectiveLike, beside_a_better_one, newton_polish
+from imapce.search.descent import SAME_SKETCH, Descent, Field, ObjectiveLike, beside_a_better_one, newton_polish
+from imapce.search.objective import Objective
 from imapce.search.solution import Optimum, Progress, Solution, Trace, reason_to_stop
 from imapce.search.stiefel import squared_distances
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Callback = Callable[[Progress], None] | None
 
 MAX_REFUSALS = 12
 JOINED = 1e-4  # summed squared sines (an angle of about half a degree): two starts in one basin
@@ -33,15 +39,21 @@ NEWTON_LIMIT = 128  # tangent dimensions up to which Newton may follow where eva
 
 
 @dataclass
-class Race(Descent):
-    """The starts running against each other; `near` is how close two of them lie to count as one."""
+class Race:
+    """Starts running against each other, those of one objective each: `of` (R,) is the number of a start's objective,
+    and `near` how close two of them lie to count as one.
+    """
 
+    descent: Descent
+    of: Ints
     max_iter: int
-    callback: Callable[[Progress], None] | None = None
+    callback: Callback
     near: float = JOINED
     rounds: int = 0
-    best: float = np.inf
-    history: list[tuple[NDArray[np.intp], Array]] = field(default_factory=list)
+    history: list[tuple[Ints, Array]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.best = np.full(self.of.max() + 1, np.inf)
 
     def run(self, field: Field, tol: float, *, compete: bool = True) -> list[tuple[str, Field]]:
         """Let the field run until every start has left; returns each with its outcome."""
@@ -58,51 +70,49 @@ class Race(Descent):
         leave(~np.isfinite(field.value), "gave up")
         leave(field.relative_gradient() <= tol, "converged")
         while len(field.start):
-            self.advance(field)
+            self.descent.advance(field)
             self.rounds += 1
             self.history.append((field.start.copy(), field.value.copy()))
-            self.best = min(self.best, float(field.value.min()))
+            np.minimum.at(self.best, self.of[field.start], field.value)
             if self.callback is not None:
-                self.callback(Progress(self.rounds, len(field.start), self.best))
+                self.callback(Progress(self.rounds, len(field.start), float(self.best.min())))
             leave(field.relative_gradient() <= tol, "converged")
             # Shortened this often a step goes down wherever f is smooth; what is left to chase is rounding.
             leave(field.refusals >= MAX_REFUSALS, "exhausted")
             leave(field.iterations >= self.max_iter, "stopped")
             if compete and self.rounds % REVIEW == 0 and len(field.start):
-                leave(self._joined(field, [one for outcome, one in left if outcome == "converged"]), "joined")
-                leave(hopeless(field, self._best_of(field)), "gave up")
+                leave(self._joined(field, [start for outcome, start in left if outcome == "converged"]), "joined")
+                leave(hopeless(field, self.best[self.of[field.start]]), "gave up")
         return left
 
-    def finish(self, ones: list[Field], tol: float, *, newton: bool) -> list[Field]:
+    def _joined(self, field: Field, arrived: list[Field]) -> NDArray[np.bool_]:
+        """Running starts that lie on an arrived one of their objective, or on a running one that is further down."""
+        of = self.of[field.start]
+        joined = beside_a_better_one(field, self.near, of[:, None] == of)
+        if arrived:
+            same = of[:, None] == self.of[[start.start[0] for start in arrived]]
+            joined |= np.any(same & (squared_distances(field.V, _frames(arrived)) < self.near), axis=1)
+        return joined
+
+    def finish(self, objective: ObjectiveLike, starts: list[Field], tol: float, *, newton: bool) -> list[Field]:
         """Starts brought to `tol`, best first: Newton where evaluations are cheap, L-BFGS for what that leaves."""
-        stopped = [one for one in ones if one.iterations[0] >= self.max_iter]
-        going = [one for one in ones if one.iterations[0] < self.max_iter]
+        stopped = [start for start in starts if start.iterations[0] >= self.max_iter]
+        going = [start for start in starts if start.iterations[0] < self.max_iter]
         if going:
             field = Field.stack(going)
             if newton:
-                newton_polish(self.objective, field, tol * POLISH)
-                field = self.at_rest(field.keep(~beside_a_better_one(field, SAME_SKETCH)))
-            going = [one for _, one in self.run(field, tol, compete=False)]
+                newton_polish(objective, field, tol * POLISH)
+                field = self.descent.at_rest(field.keep(~beside_a_better_one(field, SAME_SKETCH)))
+            going = [start for _, start in self.run(field, tol, compete=False)]
             d, k = field.V.shape[1:]
             if not newton and (d - k) * k <= NEWTON_LIMIT:
                 # L-BFGS may stall on the last digits; a few Newton steps are worth their price for one start.
-                for one in going:
-                    newton_polish(self.objective, one, tol)
-        return sorted(going + stopped, key=lambda one: float(one.value[0]))
-
-    def _joined(self, field: Field, arrived: list[Field]) -> NDArray[np.bool_]:
-        """Running starts that lie on an arrived one, or on a running one that is further down."""
-        joined = beside_a_better_one(field, self.near)
-        if arrived:
-            joined |= np.any(squared_distances(field.V, np.concatenate([one.V for one in arrived])) < self.near, axis=1)
-        return joined
-
-    def _best_of(self, field: Field) -> float | Array:
-        """The lowest objective that the starts of a field run against."""
-        return self.best
+                for start in going:
+                    newton_polish(objective, start, tol)
+        return _ranked(going + stopped)
 
 
-def hopeless(field: Field, best: float | Array) -> NDArray[np.bool_]:
+def hopeless(field: Field, best: Array) -> NDArray[np.bool_]:
     """Which starts cannot reach the best objective at their present pace; from here on a new one is measured."""
     due = (field.iterations > 0) & (field.iterations % PATIENCE < REVIEW) & (field.mark > field.value)
     behind = due & (field.value - best > HOPELESS * (field.mark - field.value))
@@ -119,7 +129,7 @@ def minimize(
     preconditioner: Array | None = None,
     newton: bool = False,
     polish: bool = True,
-    callback: Callable[[Progress], None] | None = None,
+    callback: Callback = None,
 ) -> Solution:
     """Run all `starts` (R, d, k) and return the distinct optima they end in, ranked by objective.
 
@@ -131,51 +141,104 @@ def minimize(
     >>> solution.stop_reason                                  # doctest: +SKIP
     'Converged: 8 of 10 starts reached the best objective, 6387.39, ...'
     """
-    race = Race(objective, preconditioner, max_iter, callback, SAME_SKETCH if newton else JOINED)
-    left = race.run(race.line_up(np.linalg.qr(starts)[0]), max(tol, SKETCH) if newton else tol)
-    outcomes = [""] * len(starts)
-    for outcome, one in left:
-        outcomes[int(one.start[0])] = outcome
-    # A start that gave up stands nowhere; it only counts where nobody arrived.
-    everyone = sorted((one for _, one in left), key=lambda one: float(one.value[0]))
-    arrived = [one for one in everyone if outcomes[one.start[0]] not in ("joined", "gave up")] or everyone[:1]
+    precondition = None if preconditioner is None else (lambda G, _: np.matmul(preconditioner, G))
+    descent = Descent(lambda V, _: objective.evaluate(V), precondition, objective.noise)
+    race = Race(descent, np.zeros(len(starts), dtype=np.intp), max_iter, callback, SAME_SKETCH if newton else JOINED)
+    left = race.run(descent.line_up(np.linalg.qr(starts)[0]), max(tol, SKETCH) if newton else tol)
+    arrived, reached = _arrived(left)
     # Where every start is flat there is nothing to refine; the caller is told by an infinite objective.
     if np.isfinite(arrived[0].value[0]):
         if newton:
-            arrived = race.finish(apart(arrived, SAME_SKETCH), tol, newton=True)
+            arrived = race.finish(objective, apart(arrived, SAME_SKETCH), tol, newton=True)
         if polish:
-            arrived[:1] = race.finish(arrived[:1], max(tol * POLISH, objective.noise), newton=False)
-    reached = [one for one in everyone if outcomes[one.start[0]] != "gave up"] or arrived
-    optima = optima_of(apart(arrived, race.near), reached, tol, race.near if newton else 10 * JOINED)
+            arrived[:1] = race.finish(objective, arrived[:1], max(tol * POLISH, objective.noise), newton=False)
+    optima = optima_of(apart(arrived, race.near), reached or arrived, tol, race.near if newton else 10 * JOINED)
+    outcomes = _outcomes(left)
     iterations = int(arrived[0].iterations[0])
     reason = reason_to_stop(optima[0], outcomes, iterations=iterations, tol=tol)
     return Solution(optima, iterations, race.rounds + 1, reason, Trace.of_rounds(race.history, outcomes))
 
 
+def sketch(
+    objectives: Sequence[Objective], starts: Array, *, tol: float, max_iter: int, callback: Callback = None
+) -> tuple[list[list[Optimum]], Trace]:
+    """The optima that the `starts` (R, d, k) end in, for each of the `objectives`, which differ in μ ≠ 0 alone; best
+    objective first, and no further than to `tol`.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> from imapce.rows.standardized import StandardizedRows
+    >>> from imapce.search.stiefel import random_frames
+    >>> rng = np.random.default_rng(0)
+    >>> Z = StandardizedRows(DenseRows(rng.normal(size=(100, 4))))
+    >>> both = [Objective(Z.second_moment, Z, mu) for mu in (1.0, 100.0)]
+    >>> found, _ = sketch(both, random_frames(3, 4, 2, rng), tol=1e-3, max_iter=100)
+    >>> [optima[0].mu for optima in found], all(optima[0].converged for optima in found)
+    ([1.0, 100.0], True)
+    """
+    n_starts, _, k = starts.shape
+    first, of = objectives[0], np.repeat(np.arange(len(objectives)), n_starts)
+    mus = np.array([objective.mu for objective in objectives])[of]
+    scales = [scale for scale in (objective.preconditioner(k) for objective in objectives) if scale is not None]
+    stack = np.stack(scales) if scales else None
+    precondition = None if stack is None else (lambda G, start: np.matmul(stack[of[start]], G))
+    descent = Descent(lambda V, start: first.evaluate(V, mus[start]), precondition, first.noise)
+    race = Race(descent, of, max_iter, callback)
+    frames = np.linalg.qr(first.within_range(starts))[0]
+    left = race.run(descent.line_up(np.tile(frames, (len(objectives), 1, 1))), tol)
+    found = []
+    for number, objective in enumerate(objectives):
+        arrived, reached = _arrived([(outcome, start) for outcome, start in left if of[start.start[0]] == number])
+        optima = optima_of(apart(arrived, race.near), reached or arrived, tol, 10 * JOINED)
+        kurtoses = objective.kurtosis(np.stack([optimum.V for optimum in optima]))
+        pairs = zip(optima, kurtoses, strict=True)
+        found.append([replace(optimum, mu=objective.mu, kurtosis=float(kappa)) for optimum, kappa in pairs])
+    return found, Trace.of_rounds(race.history, _outcomes(left))
+
+
+def _outcomes(left: list[tuple[str, Field]]) -> list[str]:
+    """How each start ended, by its number."""
+    return [outcome for _, outcome in sorted((int(start.start[0]), outcome) for outcome, start in left)]
+
+
+def _arrived(left: list[tuple[str, Field]]) -> tuple[list[Field], list[Field]]:
+    """The starts that stand somewhere of their own, and those that joined one of them too; best first.
+
+    A start that gave up stands nowhere; it only counts where nobody arrived.
+    """
+    reached = _ranked([start for outcome, start in left if outcome != "gave up"])
+    arrived = _ranked([start for outcome, start in left if outcome not in ("joined", "gave up")])
+    return arrived or _ranked([start for _, start in left])[:1], reached
+
+
+def _ranked(starts: list[Field]) -> list[Field]:
+    return sorted(starts, key=lambda start: float(start.value[0]))
+
+
+def _frames(starts: list[Field]) -> Array:
+    return np.concatenate([start.V for start in starts])
+
+
 def apart(ranked: list[Field], distance: float) -> list[Field]:
     """The first of every group of subspaces that lie within `distance` of each other."""
     kept: list[Field] = []
-    for one in ranked:
-        if not kept or squared_distances(one.V, np.concatenate([other.V for other in kept])).min() >= distance:
-            kept.append(one)
+    for start in ranked:
+        if not kept or squared_distances(start.V, _frames(kept)).min() >= distance:
+            kept.append(start)
     return kept
 
 
 def optima_of(distinct: list[Field], reached: list[Field], tol: float, near: float) -> list[Optimum]:
     """The distinct optima; every start that did not give up counts for the one nearest to where it ended."""
-    distances = squared_distances(
-        np.concatenate([one.V for one in reached]), np.concatenate([one.V for one in distinct])
-    )
+    distances = squared_distances(_frames(reached), _frames(distinct))
     nearest = np.where(distances.min(axis=1) < near, distances.argmin(axis=1), -1)
     optima = []
-    for i, one in enumerate(distinct):
-        gradient = float(one.relative_gradient()[0])
-        starts = max(1, int((nearest == i).sum()))
+    for i, start in enumerate(distinct):
+        gradient = float(start.relative_gradient()[0])
         optima.append(
             Optimum(
-                one.V[0].T,
-                float(one.value[0]),
-                starts=starts,
+                start.V[0].T,
+                float(start.value[0]),
+                starts=max(1, int((nearest == i).sum())),
                 relative_gradient=gradient,
                 converged=gradient <= tol,
             )

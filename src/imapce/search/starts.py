@@ -1,36 +1,97 @@
-"""Where the search begins: closed-form frames that are often in the right basin, then random ones.
+"""Where the search begins, and what needs no search: leading eigenvectors, and frames often in the right basin.
+
+At μ = 0 the objective is tr M − tr(VᵀMV), M = XᵀX − αYᵀY, and its optimum are the k leading eigenvectors of M. They
+are the first start of every search, then come both ends of the kurtosis matrix and random frames.
 
 Measured with ten starts: with the closed-form frames ten of ten seeds of Image Segmentation (μ = 1e5) reached the
 lowest objective known, with random frames alone five of ten; on MNIST+Fashion-MNIST (μ = 1e5) both did in five of five.
+
+>>> abs(contrastive_axes(QuadraticForm.of_matrix(np.diag([1.0, 3.0, 2.0])), 2).T).round(3)
+array([[0., 1., 0.],
+       [0., 0., 1.]])
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import ArpackError
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from imapce.rows.standardized import StandardizedRows
-from imapce.search.closed_form import leading_eigenvectors
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import kurtosis_matrix
 from imapce.search.stiefel import random_frames
 
 Array = NDArray[np.float64]
 
+DENSE_EIGEN_LIMIT = 1024
+COMMONLY_ASKED = 64
+SMALLEST_SHARE = 1e-10  # of the largest eigenvalue: below it those of FFᵀ are rounding
 # The kurtosis matrix is taken in the leading principal axes: whitening noise directions makes every row an outlier.
 WHITENED_AXES = 64
+
+
+def leading_eigenvectors(form: QuadraticForm, count: int) -> tuple[Array, Array]:
+    """The `count` algebraically largest eigenvalues (descending) and their eigenvectors (d, count).
+
+    >>> leading_eigenvectors(QuadraticForm.of_matrix(np.diag([1.0, 3.0, 2.0])), 1)[0]
+    array([3.])
+    """
+    for values, vectors in form.found:
+        if len(values) >= count:
+            return values[:count], vectors[:, :count]
+    # A small eigenproblem costs as much for two vectors as for sixty-four, and a fit asks for both.
+    several = form.matrix is not None and COMMONLY_ASKED < form.size <= DENSE_EIGEN_LIMIT
+    values, vectors = _decompose(form, max(count, COMMONLY_ASKED) if several else count)
+    form.found.append((values, vectors))
+    return values[:count], vectors[:, :count]
+
+
+def _decompose(form: QuadraticForm, count: int) -> tuple[Array, Array]:
+    d = form.size
+    if form.matrix is None and form.factor is not None:
+        found = _from_gram(form.factor(), count)
+        if found is not None:
+            return found
+    # ARPACK cannot find all of them, and so many are asked for only where they are few.
+    matrix = form @ np.eye(d) if form.matrix is None and count >= d else form.matrix
+    if matrix is not None and (d <= DENSE_EIGEN_LIMIT or count >= d):
+        values, vectors = eigh(matrix, subset_by_index=(d - count, d - 1))
+    else:
+        operator = LinearOperator(
+            (d, d), matvec=lambda v: form @ v.reshape(d, 1), matmat=lambda V: form @ V, dtype=np.float64
+        )
+        # A fixed starting vector: ARPACK's own would be random, and the same data must give the same picture.
+        values, vectors = eigsh(operator, k=count, which="LA", v0=np.cos(np.arange(d)))
+    order = np.argsort(values)[::-1]
+    return values[order], vectors[:, order]
+
+
+def _from_gram(F: Array, count: int) -> tuple[Array, Array] | None:
+    """The leading eigenvalues and eigenvectors of FᵀF, F (n, d), from those of the smaller FFᵀ; None where F has fewer.
+
+    One product instead of a pass over F for each vector ARPACK tries: 64 axes of 2,000 × 9,000 in 1.4 s, not in 9 s.
+    """
+    n = len(F)
+    if count > n:
+        return None
+    values, left = eigh(F @ F.T, subset_by_index=(n - count, n - 1))
+    if values[0] <= SMALLEST_SHARE * values[-1]:
+        return None
+    # Orthonormal but for rounding, which grows with the spread of the eigenvalues.
+    vectors, signs = np.linalg.qr(F.T @ left[:, ::-1] / np.sqrt(values[::-1]))
+    return values[::-1], vectors * np.sign(np.diagonal(signs))
+
+
+def contrastive_axes(M: QuadraticForm, n_components: int) -> Array:
+    """The closed-form cPCA solution: the k leading eigenvectors of M = XᵀX − αYᵀY, optimal for μ = 0."""
+    return leading_eigenvectors(M, n_components)[1]
 
 
 def kurtosis_frames(Z: StandardizedRows, n_components: int) -> list[Array]:
     """Frames from both ends of the kurtosis matrix of the whitened rows (Peña, Prieto and Viladomat 2010).
 
     Low eigenvalues point at balanced clusters, high ones at minorities and outliers.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> X[:, 1] = np.sign(X[:, 1])
-    >>> int(np.argmax(np.abs(kurtosis_frames(StandardizedRows(DenseRows(X)), 1)[0])))
-    1
     """
     k = n_components
     count = min(WHITENED_AXES, Z.n_features - 1 if Z.second_moment.matrix is None else Z.n_features)

@@ -38,10 +38,10 @@ def features(adata: Any, *, layer: str | None = None, use_rep: str | None = None
     if layer is not None and use_rep is not None:
         raise InvalidValueError(f"layer={layer!r} and use_rep={use_rep!r} are two answers to one question: pass one.")
     if not (hasattr(adata, "obs_names") and hasattr(adata, "var_names")):
-        raise InvalidTypeError(f"{name} must be an AnnData; got {type(adata).__name__}.")
+        raise InvalidTypeError(name, f"must be an AnnData; got {type(adata).__name__}.")
     if adata.isbacked:
         raise InvalidValueError(
-            f"{name} must be in memory, and it is backed by {Path(adata.filename).name!r}: use adata.to_memory()."
+            name, f"must be in memory, and it is backed by {Path(adata.filename).name!r}: use adata.to_memory()."
         )
     if use_rep is not None:
         held = _member(adata.obsm, use_rep, "use_rep", f"{name}.obsm")
@@ -100,7 +100,8 @@ def h5ad_target(path: str | os.PathLike[str], source: str | None) -> Path:
     """
     if not is_h5ad(source):
         raise InvalidValueError(
-            f"path can be .h5ad where rows to embed or explore come from one, got {str(path)!r}: use .parquet or .csv."
+            "path",
+            f"can be .h5ad where rows to embed or explore come from one, got {str(path)!r}: use .parquet or .csv.",
         )
     return writable_target(path)
 
@@ -126,7 +127,7 @@ def about_cells(adata: Any) -> pa.Table:
 def _member(mapping: Any, key: str, argument: str, where: str) -> Any:
     if key not in mapping:
         raise InvalidValueError(
-            f"{argument} must be one of {where}, which holds {listing(map(repr, mapping))}; got {key!r}."
+            argument, f"must be one of {where}, which holds {listing(map(repr, mapping))}; got {key!r}."
         )
     return mapping[key]
 

@@ -38,12 +38,13 @@ def parts_of(path: str) -> list[Path] | None:
         strangers = [part.name for part in parts if part.suffix.lower() != ".parquet"]
         if not parts or strangers:
             held = f"which also finds {strangers[0]!r}" if strangers else "which finds no file"
-            raise FileFormatError(f"path must find .parquet files only, got {path!r}, {held}: correct the pattern.")
+            raise FileFormatError("path", f"must find .parquet files only, got {path!r}, {held}: correct the pattern.")
     else:
         return None
     if not parts:
         raise FileFormatError(
-            f"path must name a file or a folder of .parquet files, got {path!r}, which is not one: name a file in it."
+            "path",
+            f"must name a file or a folder of .parquet files, got {path!r}, which is not one: name a file in it.",
         )
     return parts
 
@@ -60,8 +61,9 @@ def read_parts(parts: list[Path], limit: Limit) -> pa.Table:
         if sorted(table.column_names) != sorted(first):
             odd = sorted(set(first) ^ set(table.column_names))
             raise FileFormatError(
-                f"path must find files with the same columns, and {parts[0].name!r} and {part.name!r} differ in "
-                f"{listing(map(repr, odd), 10)}: take one of them out or write both with the same columns."
+                "path",
+                f"must find files with the same columns, and {parts[0].name!r} and {part.name!r} differ in "
+                f"{listing(map(repr, odd), 10)}: take one of them out or write both with the same columns.",
             )
         tables.append(table.select(first))
     try:
@@ -69,7 +71,7 @@ def read_parts(parts: list[Path], limit: Limit) -> pa.Table:
     except pa.ArrowException as problem:
         reason = " ".join(str(problem).split())[:200]
         raise FileFormatError(
-            f"path must find files whose columns have the same types, and these differ ({reason}): write them again."
+            "path", f"must find files whose columns have the same types, and these differ ({reason}): write them again."
         ) from problem
 
 

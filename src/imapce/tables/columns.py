@@ -14,11 +14,20 @@ import numpy as np
 import pyarrow as pa
 
 from imapce.common.words import listing
+from imapce.errors import Phrase, Sentence, Words
 from imapce.tables.encoding import CATEGORY_TYPES, Category, Kind
 
 # Text with more values than this is prose or an identifier: one-hot columns of it would hold no structure.
 MOST_TEXT_VALUES = 50
 UNKNOWN = -2
+# What is wrong with a column or with values, and the way out.
+ONLY_MISSING = Sentence("has only missing values", Phrase("drop column", " (drop it)"))
+MIXED_TYPES = Sentence("has categories of more than one type", Phrase("drop column", " (make them text)"))
+MAKE_CATEGORICAL = Phrase("drop column", " (drop it, or make it categorical)")
+OR_DROP = Phrase("or drop column", ", or drop it")
+MAKE_NUMBER = Sentence("convert it to a number, boolean or categorical type", OR_DROP)
+DROP_OR_FILL = Phrase("drop or fill", 'drop those rows or columns, or fill them with missing="mean"')
+DROP_OR_CLIP = Phrase("drop or clip", "drop those rows or clip the values")
 
 Unknown = Literal["error", "ignore"]
 
@@ -47,7 +56,7 @@ def plan_of(series: nw.Series[Any]) -> Plan | str:
     """
     dtype = series.dtype
     if all_missing(series):
-        return "has only missing values (drop it)"
+        return ONLY_MISSING
     kind = kind_of(series)
     if kind in ("boolean", "number"):
         return Plan(cast(Kind, kind), (), None, series)
@@ -57,12 +66,12 @@ def plan_of(series: nw.Series[Any]) -> Plan | str:
     observed = [dictionary[code] for code in np.unique(codes) if code >= 0]
     kinds = {type(value) for value in observed}
     if len(kinds) > 1 or not kinds <= set(CATEGORY_TYPES):
-        return f"has categories of type {_type_name(series)} (make them text)"
+        return Sentence(f"has categories of type {_type_name(series)}", Phrase("drop column", " (make them text)"))
     categories = tuple(sorted(set(observed)))
     rows = len(series)
     if dtype == nw.String and (len(categories) > MOST_TEXT_VALUES or 2 * len(categories) >= rows):
         distinct = f"{len(categories)} distinct values in {rows} rows"
-        return f"is free text with {distinct} (drop it, or make it categorical)"
+        return Sentence(f"is free text with {distinct}", MAKE_CATEGORICAL)
     return Plan("category", categories, _positions(dictionary, codes, categories), series)
 
 
@@ -101,9 +110,11 @@ def follow(
         known = set(categories)
         strange = [dictionary[code] for code in np.unique(codes) if code >= 0 and dictionary[code] not in known]
         if strange and unknown == "error":
-            return (
+            return Sentence(
                 f"has the unknown category {listing(map(repr, strange), 10)} (it was learned with "
-                f"{listing(map(repr, categories), 10)}; drop those rows or learn again)"
+                f"{listing(map(repr, categories), 10)}; ",
+                Phrase("unknown category", "drop those rows or learn again"),
+                ")",
             )
         places = _positions(dictionary, codes, categories)
         # A code of -1 without a value behind it is a gap; with one, it is a category that was not learned.
@@ -177,9 +188,11 @@ def _not_a_number(series: nw.Series[Any]) -> str:
     """Why a column of this type is refused, and what to do with it."""
     dtype = series.dtype
     if dtype.is_temporal():
-        way_out = "take a number out of it, for example the year or the seconds since a start"
+        way_out: Words = Phrase(
+            "number of a date", "take a number out of it, for example the year or the seconds since a start"
+        )
     elif dtype.is_nested():
-        way_out = "spread it over columns of its own, or drop it"
+        way_out = Sentence("spread it over columns of its own", OR_DROP)
     else:
-        way_out = "convert it to a number, boolean or categorical type, or drop it"
-    return f"is {_type_name(series)} ({way_out})"
+        way_out = MAKE_NUMBER
+    return Sentence(f"is {_type_name(series)} (", way_out, ")")

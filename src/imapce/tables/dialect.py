@@ -17,7 +17,7 @@ from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any
 
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
 
 # What is looked at; files with longer lines are looked at until two lines are seen.
 SAMPLE_BYTES = 1 << 16
@@ -80,7 +80,9 @@ def recognise(
     try:
         text = codecs.getincrementaldecoder(code)().decode(start, whole).removeprefix("\ufeff")
     except UnicodeDecodeError as problem:
-        raise ValueError(f"it is not {code} text; pass another encoding") from problem
+        raise ValueError(
+            Sentence(f"it is not {code} text; ", Phrase("another encoding", "pass another encoding"))
+        ) from problem
     if _CONTROL.search(text):
         raise ValueError("it holds zero bytes or control characters, so it is not text")
     lines = io.StringIO(text, newline="").readlines()
@@ -127,21 +129,21 @@ def checked(
     if sep is not None:
         sep = _SPELLED.get(sep.lower(), sep) if isinstance(sep, str) else sep
         if not isinstance(sep, str) or not sep or "\n" in sep or '"' in sep:
-            raise InvalidValueError(f"sep must be the text between two values, got {sep!r}: pass for example ';'.")
+            raise InvalidValueError("sep", "must be the text between two values", repr(sep), "pass for example ';'")
     if decimal is not None and decimal not in (".", ","):
-        raise InvalidValueError(f"decimal must be '.' or ',', got {decimal!r}: pass one of the two.")
+        raise InvalidValueError("decimal", "must be '.' or ','", repr(decimal), "pass one of the two")
     if sep is not None and sep == decimal == ",":
-        raise InvalidValueError("decimal must differ from sep, got ',' for both: pass another sep.")
+        raise InvalidValueError("decimal", "must differ from sep, got ',' for both: pass another sep.")
     if encoding is not None:
         try:
             encoding = codecs.lookup(encoding).name
         except (LookupError, TypeError) as problem:
             raise InvalidValueError(
-                f"encoding must be one that Python knows, got {encoding!r}: pass for example 'utf-8' or 'cp1252'."
+                "encoding", "must be one that Python knows", repr(encoding), "pass for example 'utf-8' or 'cp1252'"
             ) from problem
         encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     if header is not None and not isinstance(header, bool):
-        raise InvalidTypeError(f"header must be True, False or None, got {header!r}: pass one of these.")
+        raise InvalidTypeError("header", "must be True, False or None", repr(header), "pass one of these")
     return sep, decimal, encoding
 
 

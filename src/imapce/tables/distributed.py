@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from imapce.common.words import columns_with
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
-from imapce.tables.columns import Unknown, all_missing, kind_of
+from imapce.tables.columns import MIXED_TYPES, ONLY_MISSING, Unknown, all_missing, kind_of
 from imapce.tables.encode import column_at, column_names, encode
 from imapce.tables.encoding import Encoding, Kind
 from imapce.tables.scanned import Column, encoding_of, require_usable
@@ -263,7 +263,7 @@ def _column(series: Any, name: str) -> Column | int:
         values = series.to_arrow()
     except pa.ArrowException:
         # pandas categories may mix types (1 and "a"), which no Arrow dictionary holds.
-        return Column(name, "category", refused="has categories of more than one type (make them text)")
+        return Column(name, "category", refused=MIXED_TYPES)
     one = Column(name, cast(Kind, kind), text=kind == "category" and not pa.types.is_dictionary(values.type))
     for chunk in values.chunks if isinstance(values, pa.ChunkedArray) else [values]:
         one.look_at(chunk)
@@ -274,7 +274,7 @@ def _joined(name: str, parts: Sequence[Column | int]) -> Column:
     """What all parts tell of a column."""
     told = [one for one in parts if not isinstance(one, int)]
     if not told:
-        return Column(name, "number", refused="has only missing values (drop it)")
+        return Column(name, "number", refused=ONLY_MISSING)
     if refused := next((one for one in told if one.refused), None):
         return refused
     kinds = sorted({one.kind for one in told})

@@ -21,8 +21,18 @@ import numpy as np
 import pyarrow as pa
 
 from imapce.common.words import counted, listing
-from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.tables.columns import Plan, Unknown, follow, numbers, plan_of
+from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
+from imapce.tables.columns import (
+    DROP_OR_CLIP,
+    DROP_OR_FILL,
+    MIXED_TYPES,
+    ONLY_MISSING,
+    Plan,
+    Unknown,
+    follow,
+    numbers,
+    plan_of,
+)
 from imapce.tables.encoding import Encoding, Kind
 
 _ONE_OF = "a pandas DataFrame, a polars DataFrame or a pyarrow Table"
@@ -50,7 +60,7 @@ def is_table(X: Any) -> bool:
     (True, False)
     """
     if nw.dependencies.is_polars_lazyframe(X):
-        raise InvalidTypeError(f"X must be {_ONE_OF}, got a polars LazyFrame: pass X.collect() instead.")
+        raise InvalidTypeError("X", f"must be {_ONE_OF}, got a polars LazyFrame: pass X.collect() instead.")
     return bool(
         nw.dependencies.is_pandas_dataframe(X)
         or nw.dependencies.is_polars_dataframe(X)
@@ -65,13 +75,14 @@ def column_names(X: Any, name: str = "X") -> list[str]:
     ['a', 'b']
     """
     if not is_table(X):
-        raise InvalidTypeError(f"{name} must be {_ONE_OF}, got {type(X).__name__}: convert it to one of these.")
+        raise InvalidTypeError(name, f"must be {_ONE_OF}, got {type(X).__name__}: convert it to one of these.")
     labels = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
     names = [str(label) for label in labels]
     if repeats := [label for label, count in Counter(names).items() if count > 1]:
         raise InvalidValueError(
-            f"{name} must have a different name for each column, got {listing(map(repr, repeats))} more than "
-            "once: rename or drop the repeats."
+            name,
+            f"must have a different name for each column, got {listing(map(repr, repeats))} more than "
+            "once: rename or drop the repeats.",
         )
     return names
 
@@ -118,13 +129,14 @@ def encode(
     ):
         if value not in choices:
             raise InvalidValueError(
-                f"{argument} must be {choices[0]!r} or {choices[1]!r}, got {value!r}: pass one of the two."
+                argument, f"must be {choices[0]!r} or {choices[1]!r}, got {value!r}: pass one of the two."
             )
     names, rows = column_names(X, name), len(X)
     if not names or rows == 0:
         raise InvalidValueError(
-            f"{name} must have at least one column and one row, got {counted(rows, 'row')} and "
-            f"{counted(len(names), 'column')}: check the step that made it."
+            name,
+            f"must have at least one column and one row, got {counted(rows, 'row')} and "
+            f"{counted(len(names), 'column')}: check the step that made it.",
         )
     positions = list(range(len(names))) if encoding is None else _matched(names, encoding, extra, name)
 
@@ -139,21 +151,19 @@ def encode(
         learned = encoding or Encoding(tuple(names), kinds, categories, fill=())
     if repeats := [feature for feature, count in Counter(learned.feature_names).items() if count > 1]:
         raise InvalidValueError(
-            f"{name} must give each encoded column a name of its own, got {listing(map(repr, repeats))} "
-            "twice, as a column and as column=category: rename one of the columns."
+            name,
+            f"must give each encoded column a name of its own, got {listing(map(repr, repeats))} "
+            "twice, as a column and as column=category: rename one of the columns.",
         )
 
     means, counts = _means_and_missing(matrix, learned, name)
     if encoding is None:
-        empty = {c: "has only missing values (drop it)" for c, count in counts.items() if count == rows}
+        empty = {c: ONLY_MISSING for c, count in counts.items() if count == rows}
         _refuse(empty, name)
         learned = replace(learned, fill=tuple(means.tolist()), gaps=tuple(counts))
     if counts and missing == "error":
         held = listing(f"{column!r} has {count}" for column, count in counts.items())
-        raise InvalidValueError(
-            f"{name} must not hold missing values (NaN), and {held}: drop those rows or columns, or fill "
-            'them with missing="mean".'
-        )
+        raise InvalidValueError(name, f"must not hold missing values (NaN), and {held}", way_out=DROP_OR_FILL)
     for column in counts:
         for position in learned.columns_of(column):
             values = matrix[:, position]
@@ -192,8 +202,8 @@ def frame(columns: Mapping[str, np.ndarray], like: Any = None) -> Any:
 def _refuse(reasons: Mapping[str, str], name: str) -> None:
     """Raise one sentence that names every refused column; nothing when there is none."""
     if reasons:
-        told = listing(f"{column!r} {reason}" for column, reason in reasons.items())
-        raise InvalidValueError(f"{name} must have columns that can become numbers, but {told}.")
+        faults = listing(Sentence(f"{column!r} ", reason) for column, reason in reasons.items())
+        raise InvalidValueError(name, Sentence("must have columns that can become numbers, but ", faults))
 
 
 def _matched(names: list[str], encoding: Encoding, extra: str, name: str) -> list[int]:
@@ -206,8 +216,16 @@ def _matched(names: list[str], encoding: Encoding, extra: str, name: str) -> lis
         faults = [f"lacks {listing(map(repr, absent))}"] if absent else []
         faults += [f"has the extra {listing(map(repr, unknown))}"] if unknown else []
         raise InvalidValueError(
-            f"{name} must have the columns that the encoding was learned from, and it {' and '.join(faults)}"
-            ': add what is missing and drop the rest, or pass extra="ignore" for extra columns.'
+            name,
+            Sentence(
+                "must have ",
+                Phrase("learned columns", "the columns that the encoding was learned from"),
+                f", and it {' and '.join(faults)}",
+            ),
+            way_out=Sentence(
+                "add what is missing",
+                Phrase("extra columns", ' and drop the rest, or pass extra="ignore" for extra columns'),
+            ),
         )
     return [place[column] for column in encoding.columns]
 
@@ -245,7 +263,7 @@ def _plans(
                 plan = follow(series, encoding.kinds[order], encoding.categories[order], unknown)
         except pa.ArrowException:
             # pandas categories may mix types (1 and "a"), which no Arrow dictionary holds.
-            plan = "has categories of more than one type (make them text)"
+            plan = MIXED_TYPES
         if isinstance(plan, str):
             refused[names[position]] = plan
         else:
@@ -255,7 +273,10 @@ def _plans(
     _refuse(refused, name)
     if strange:
         warnings.warn(
-            f"{name} has categories that were not learned, and 0 stands in every column of theirs: {listing(strange)}.",
+            Sentence(
+                Argument(name),
+                f" has categories that were not learned, and 0 stands in every column of theirs: {listing(strange)}.",
+            ),
             stacklevel=3,
         )
     return plans
@@ -302,6 +323,6 @@ def _means_and_missing(matrix: np.ndarray, encoding: Encoding, name: str) -> tup
     if infinite:
         held = listing(f"{column!r} has {count}" for column, count in infinite.items())
         raise InvalidValueError(
-            f"{name} must hold finite values, and inf or -inf is in it ({held}): drop those rows or clip the values."
+            name, f"must hold finite values, and inf or -inf is in it ({held})", way_out=DROP_OR_CLIP
         )
     return means, missing

@@ -24,7 +24,16 @@ import pyarrow.parquet
 
 from imapce.common.whole_files import as_path, whole_file, writable_target
 from imapce.common.words import listing
-from imapce.errors import FileFormatError, ImapceError, InvalidTypeError, InvalidValueError
+from imapce.errors import (
+    FileFormatError,
+    FileName,
+    ImapceError,
+    InvalidTypeError,
+    InvalidValueError,
+    Phrase,
+    Sentence,
+    one_line,
+)
 from imapce.tables import binary
 from imapce.tables.annotated import read_h5ad
 from imapce.tables.dialect import Dialect, checked, recognise
@@ -46,6 +55,8 @@ READ_SUFFIXES = (
 )
 _WRITE_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 WRITE_SUFFIXES = (*_WRITE_DELIMITERS, ".parquet", *_ARROW_SUFFIXES, ".npy")
+# Of a path; a page that was sent the file says what the file must be.
+NAMES = Phrase("names", "must name")
 
 
 def read_table(
@@ -109,7 +120,7 @@ def read_and_tell(
     plain = _unpacked(suffix)
     useless = [name for name in asked if plain not in _TEXT and not (suffix == ".xlsx" and name == "header")]
     if useless:
-        raise InvalidValueError(f"{useless[0]} is for text files, got {file.name!r}: leave it out.")
+        raise InvalidValueError(useless[0], f"is for text files, got {file.name!r}: leave it out.")
     if parts is not None:
         with _one_sentence(path, suffix):
             return binary.read_parts(parts, limit), ""
@@ -118,7 +129,9 @@ def read_and_tell(
         source = cast(io.BufferedReader, sys.stdin.buffer)
         data = b"".join(iter(lambda: source.read1(1 << 20), b""))
         if not data:
-            raise FileFormatError("path must name a file with data, got '-', and standard input is empty: pipe a file.")
+            raise FileFormatError(
+                "path", "must name a file with data, got '-', and standard input is empty: pipe a file."
+            )
         limit(len(data))
         with _one_sentence(path, suffix):
             table, dialect = read_text(data, **asked)
@@ -203,8 +216,9 @@ def _written(path: str | os.PathLike[str], suffix: str) -> Iterator[BinaryIO]:
     except pa.ArrowException as problem:
         reason = " ".join(str(problem).split())
         raise InvalidValueError(
-            f"path must be a place where the table can be written as {suffix}, got {str(path)!r} ({reason}): "
-            "free the place or choose another file or suffix."
+            "path",
+            f"must be a place where the table can be written as {suffix}, got {str(path)!r} ({reason}): "
+            "free the place or choose another file or suffix.",
         ) from problem
 
 
@@ -228,27 +242,41 @@ def _suffix(file: Path, allowed: tuple[str, ...]) -> str:
     shown = [suffix for suffix in allowed if _unpacked(suffix) == suffix]
     packed = f", text also with {listing(_PACKED)}" if len(shown) < len(allowed) else ""
     raise FileFormatError(
-        f"path must end in {listing(shown)}{packed}, got {file.name!r}: rename or convert the file to one of these."
+        "path",
+        Sentence(Phrase("ends in", "must end in"), f" {listing(shown)}{packed}"),
+        repr(file.name),
+        "rename or convert the file to one of these",
     )
 
 
 def _check_size(size: int, max_bytes: int | None, file: Path) -> None:
     if max_bytes is not None and size > max_bytes:
         raise FileFormatError(
-            f"path must name a file of at most {max_bytes} bytes, got {file.name!r}, which has or unpacks to "
-            "more: take a part of it or raise max_bytes."
+            "path",
+            Sentence(NAMES, f" a file of at most {max_bytes} bytes"),
+            f"{file.name!r}, which has or unpacks to more",
+            "take a part of it or raise max_bytes",
         )
 
 
 def _require_file(file: Path, path: str | os.PathLike[str]) -> int:
     """The size of a file that is there, is a file and is not empty."""
     if not file.exists():
-        raise FileFormatError(f"path must name a file, got {str(path)!r}, which does not exist: check the name.")
+        raise FileFormatError(
+            "path", "must name a file", Sentence(FileName(str(path)), ", which does not exist"), "check the name"
+        )
     if not file.is_file():
-        raise FileFormatError(f"path must name a file, got {str(path)!r}, which is not one: name one in it.")
+        raise FileFormatError(
+            "path", "must name a file", Sentence(FileName(str(path)), ", which is not one"), "name one in it"
+        )
     size = file.stat().st_size
     if size == 0:
-        raise FileFormatError(f"path must name a file with data, got {str(path)!r}, which is empty: write it again.")
+        raise FileFormatError(
+            "path",
+            Sentence(NAMES, " a file with data"),
+            Sentence(FileName(str(path)), ", which is empty"),
+            "write it again",
+        )
     return size
 
 
@@ -260,10 +288,11 @@ def _one_sentence(path: str | os.PathLike[str], suffix: str) -> Iterator[None]:
         raise
     # A damaged or hostile file can raise nearly anything from the readers (struct, zlib, zip, Arrow, memory).
     except Exception as problem:
-        reason = " ".join(str(problem).split())[:300] or type(problem).__name__
         raise FileFormatError(
-            f"path must name a whole {suffix} file, got {str(path)!r}, which cannot be read ({reason}): "
-            "write it again or correct its suffix."
+            "path",
+            Sentence(NAMES, f" a whole {suffix} file"),
+            Sentence(FileName(str(path)), ", which cannot be read (", one_line(problem, path=str(path)), ")"),
+            "write it again or correct its suffix",
         ) from problem
 
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from imapce.common.cards import as_cupy, is_on_card, on_host
-from imapce.common.clusters import is_dask
+from imapce.common.dask_arrays import is_dask
+from imapce.common.gpu_arrays import as_cupy, is_on_card, on_host
 from imapce.common.streams import is_scan
 from imapce.common.words import columns_with, listing
-from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError
+from imapce.errors import Argument, ImapceError, InvalidTypeError, InvalidValueError, Phrase, Sentence, one_line
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import encode, is_table
 from imapce.tables.encoding import Encoding
@@ -96,13 +96,13 @@ class Reader:
             matrix = encode(X, encoding=self.encoding, missing=missing, unknown=unknown or self.unknown).matrix
             if matrix.shape[1] != self.n_features:
                 raise InvalidValueError(
-                    f"X must have the {self.n_features} numeric columns of fit; got {matrix.shape[1]}."
+                    "X", f"must have the {self.n_features} numeric columns of fit; got {matrix.shape[1]}."
                 )
             return matrix
         self.require_table_for_categories(X)
         matrix = _as_matrix(self._in_order(X, "X"), fewest_rows=1)
         if matrix.shape[1] != self.n_features:
-            raise InvalidValueError(f"X must have the {self.n_features} columns of fit; got {matrix.shape[1]}.")
+            raise InvalidValueError("X", f"must have the {self.n_features} columns of fit; got {matrix.shape[1]}.")
         if missing == "mean":
             matrix = filled(matrix, means)
         require_finite(matrix, "X", self.names)
@@ -116,7 +116,7 @@ class Reader:
         name = "Samples(background)"
         if is_scan(table):
             if table.n_rows < 2:
-                raise InvalidValueError(f"{name} must have at least 2 rows; got {table.n_rows}.")
+                raise InvalidValueError(name, f"must have at least 2 rows; got {table.n_rows}.")
             return self._scanned(table, missing, "error")
         if is_dask(table):
             return self._on_cluster(table, missing=missing, extra="ignore", means=means, name=name)
@@ -132,15 +132,15 @@ class Reader:
                 try:
                     matrix = matrix.astype(np.float64)
                 except (TypeError, ValueError) as error:
-                    raise InvalidTypeError(f"{name} must hold numbers, and it does not: {error}.") from error
+                    raise InvalidTypeError(name, f"must hold numbers, and it does not: {error}.") from error
         if matrix.ndim != 2 or matrix.shape[1] != self.n_features:
             raise InvalidValueError(
-                f"{name} must have the {self.n_features} columns of X; got an array of shape {matrix.shape}."
+                name, f"must have the {self.n_features} columns of X; got an array of shape {matrix.shape}."
             )
         if missing == "mean":
             matrix = filled(matrix, means)
         if matrix.shape[0] < 2:
-            raise InvalidValueError(f"{name} must have at least 2 rows; got {matrix.shape[0]}.")
+            raise InvalidValueError(name, f"must have at least 2 rows; got {matrix.shape[0]}.")
         require_finite(matrix, name, self.names)
         return matrix
 
@@ -156,11 +156,13 @@ class Reader:
 
         if self.encoding is None:
             raise InvalidTypeError(
-                "X must be an array, as in fit, which has no names to match the columns of a scan by."
+                "X", "must be an array, as in fit, which has no names to match the columns of a scan by."
             )
         absent = [column for column in self.encoding.columns if column not in X.schema.names]
         if absent:
-            raise InvalidValueError(f"X must have the columns of fit, and the scan lacks {listing(map(repr, absent))}.")
+            raise InvalidValueError(
+                "X", f"must have the columns of fit, and the scan lacks {listing(map(repr, absent))}."
+            )
         return ScannedMatrix(X, self.encoding, missing=missing, unknown=unknown)
 
     def _on_cluster(self, X: Any, *, name: str = "X", **how: Any) -> Chunks:
@@ -169,9 +171,9 @@ class Reader:
 
         chunks = encoded_on_cluster(X, self.encoding, name=name, **how)
         if chunks.n_features != self.n_features:
-            raise InvalidValueError(f"{name} must have the {self.n_features} columns of X; got {chunks.n_features}.")
+            raise InvalidValueError(name, f"must have the {self.n_features} columns of X; got {chunks.n_features}.")
         if name != "X" and chunks.shape[0] < 2:
-            raise InvalidValueError(f"{name} must have at least 2 rows; got {chunks.shape[0]}.")
+            raise InvalidValueError(name, f"must have at least 2 rows; got {chunks.shape[0]}.")
         return chunks
 
     def require_table_for_categories(self, X: Any) -> None:
@@ -179,8 +181,9 @@ class Reader:
         tabular = is_scan(X) or is_dask(X) or is_table(X)
         if not tabular and self.encoding is not None and "category" in self.encoding.kinds:
             raise InvalidTypeError(
-                "X must be a table with the columns of fit, because some of them are categories; "
-                f"got {type(X).__name__}."
+                "X",
+                "must be a table with the columns of fit, because some of them are categories; "
+                f"got {type(X).__name__}.",
             )
 
     @property
@@ -223,16 +226,16 @@ class Reader:
             try:
                 return self.encoding.columns_of(column)
             except ImapceError as error:
-                raise type(error)(f"Attributes(columns) names no column of X: {error}") from error
+                raise InvalidValueError("Attributes(columns)", f"names no column of X: {error}") from error
         if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
             if not -self.n_features <= column < self.n_features:
                 raise InvalidValueError(
-                    f"Attributes(columns) must lie within the {self.n_features} columns of X; got {int(column)}."
+                    "Attributes(columns)", f"must lie within the {self.n_features} columns of X; got {int(column)}."
                 )
             return np.array([int(column) % self.n_features])
         raise InvalidValueError(
-            f"Attributes(columns) must be positions, since X has no column names; got {column!r}. Pass X as a table "
-            "to use names."
+            "Attributes(columns)",
+            f"must be positions, since X has no column names; got {column!r}. Pass X as a table to use names.",
         )
 
 
@@ -254,17 +257,17 @@ def _as_matrix(X: Any, *, fewest_rows: int) -> Any:
         return matrix.astype(np.float64) if matrix.dtype == object else matrix
     except (TypeError, ValueError, OverflowError) as error:
         kind = InvalidTypeError if isinstance(error, TypeError) else InvalidValueError
-        raise kind(f"X cannot be used: {' '.join(str(error).split())}") from error
+        raise kind("X", Sentence("cannot be used: ", one_line(error))) from error
 
 
 def _on_card(X: Any, fewest_rows: int) -> Any:
     """An array of a card, which stays there."""
     matrix = as_cupy(X)
     if matrix.dtype.kind not in "fiub":
-        raise InvalidTypeError(f"X must hold real numbers; got an array of type {matrix.dtype} on the card.")
+        raise InvalidTypeError("X", f"must hold real numbers; got an array of type {matrix.dtype} on the card.")
     n, d = matrix.shape
     if n < fewest_rows or d < 1:
-        raise InvalidValueError(f"X must have at least {fewest_rows} row(s) and a column; got shape {(n, d)}.")
+        raise InvalidValueError("X", f"must have at least {fewest_rows} row(s) and a column; got shape {(n, d)}.")
     return matrix
 
 
@@ -302,16 +305,18 @@ def filled(matrix: Any, means: NDArray[np.float64] | None) -> Any:
 def _require_two_dimensions(X: Any, name: str) -> None:
     if hasattr(X, "obs_names") and hasattr(X, "obsm"):
         raise InvalidTypeError(
-            f"{name} must be a matrix or a table; got an {type(X).__name__}. Use imapce.anndata.embed(adata) or "
-            "Exploration.from_anndata(adata), or pass adata.X."
+            name,
+            f"must be a matrix or a table; got an {type(X).__name__}. Use imapce.anndata.embed(adata) or "
+            "Exploration.from_anndata(adata), or pass adata.X.",
         )
     scalar = X is None or isinstance(X, (str, bytes, dict, float, int))
     # The shape first: a sparse matrix of keys is also a dict.
     shape = getattr(X, "shape", () if scalar else None)
     if isinstance(shape, tuple) and len(shape) != 2:
         raise InvalidValueError(
-            f"{name} must have rows and columns; got {type(X).__name__} of shape {shape}. Reshape your data, e.g. with "
-            "X.reshape(-1, 1) for one column, or read the file first."
+            name,
+            f"must have rows and columns; got {type(X).__name__} of shape {shape}. Reshape your data, e.g. with "
+            "X.reshape(-1, 1) for one column, or read the file first.",
         )
 
 
@@ -319,20 +324,21 @@ def _require_numbers(X: Any, name: str) -> None:
     """Text, dates and complex numbers in one sentence; NumPy would fail later and in its own words."""
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InvalidValueError(
-            f"{name} must have no masked values, and {int(np.ma.count_masked(X))} are; drop those rows, or use "
-            "X.filled(np.nan) and fill them."
+            name,
+            f"must have no masked values, and {int(np.ma.count_masked(X))} are; drop those rows, or use "
+            "X.filled(np.nan) and fill them.",
         )
     dtype = getattr(X, "dtype", None)
     kind = getattr(dtype, "kind", None)
     if kind == "c":
-        raise InvalidValueError(f"{name} must be real. Complex data not supported; got an array of type {dtype}.")
+        raise InvalidValueError(name, f"must be real. Complex data not supported; got an array of type {dtype}.")
     if kind in ("M", "m"):
         raise InvalidTypeError(
-            f"{name} must hold numbers; got an array of type {dtype}. Take a number out of it, for example the year."
+            name, f"must hold numbers; got an array of type {dtype}. Take a number out of it, for example the year."
         )
     if kind in ("S", "U"):
         raise InvalidTypeError(
-            f"{name} must hold numbers; got an array of text ({dtype}). Convert it, or pass a table with categories."
+            name, f"must hold numbers; got an array of text ({dtype}). Convert it, or pass a table with categories."
         )
 
 
@@ -356,10 +362,19 @@ def require_finite(matrix: Any, name: str, names: list[str]) -> None:
             endless |= np.isinf(part).any(axis=0)
     if missing.any():
         raise InvalidValueError(
-            f"{name} must have no missing values, and {columns_with(names, missing, 'NaN')}; drop those rows or "
-            'fill them with missing="mean" (sparse matrices excepted).'
+            name,
+            Sentence(
+                f"must have no missing values, and {columns_with(names, missing, 'NaN')}; drop those rows or fill them "
+                "with ",
+                Argument("missing", "mean"),
+                Phrase("not sparse", " (sparse matrices excepted)"),
+            ),
         )
     if endless.any():
         raise InvalidValueError(
-            f"{name} must be finite, and {columns_with(names, endless, 'infinity (inf)')}; replace these values."
+            name,
+            Sentence(
+                f"must be finite, and {columns_with(names, endless, 'infinity (inf)')}; ",
+                Phrase("replace values", "replace these values"),
+            ),
         )

@@ -247,7 +247,7 @@ def scan(path: str | os.PathLike[str] | Sequence[str], *, columns: Sequence[str]
     kinds = {FORMATS.get(suffix) for suffix in suffixes}
     if None in kinds or len(kinds) > 1:
         raise InvalidValueError(
-            f"path must name files of one kind among {', '.join(FORMATS)} and .npy; got {listing(sorted(suffixes))}."
+            "path", f"must name files of one kind among {', '.join(FORMATS)} and .npy; got {listing(sorted(suffixes))}."
         )
     kind = kinds.pop()
     assert kind is not None
@@ -278,15 +278,16 @@ def _files(path: Any) -> list[str]:
     elif isinstance(path, Sequence) and all(isinstance(file, (str, os.PathLike)) for file in path):
         found = [os.fspath(file) for file in path]
     else:
-        raise InvalidTypeError(f"path must be a file, a folder, a pattern or a list of files; got {path!r:.80}.")
+        raise InvalidTypeError("path", f"must be a file, a folder, a pattern or a list of files; got {path!r:.80}.")
     missing = [file for file in found if not os.path.isfile(file)]
     if not found and isinstance(path, (str, os.PathLike)) and os.path.isdir(path):
         raise InvalidValueError(
-            f"path must be a folder with tables in it, and {str(path)!r} has none among {', '.join(FORMATS)}; tables "
-            f"in folders of their own are {os.path.join(path, '**', '*.parquet')!r}."
+            "path",
+            f"must be a folder with tables in it, and {str(path)!r} has none among {', '.join(FORMATS)}; tables "
+            f"in folders of their own are {os.path.join(path, '**', '*.parquet')!r}.",
         )
     if missing or not found:
-        raise InvalidValueError(f"path must name files that exist; got {missing[0] if missing else str(path)!r}.")
+        raise InvalidValueError("path", f"must name files that exist; got {missing[0] if missing else str(path)!r}.")
     return found
 
 
@@ -304,7 +305,8 @@ def _memory_map(files: list[str], columns: Any) -> Any:
     file = files[0]
     if len(files) > 1:
         raise InvalidValueError(
-            f"path must name one .npy file, got {len(files)}: join them with numpy.concatenate, or write Parquet files."
+            "path",
+            f"must name one .npy file, got {len(files)}: join them with numpy.concatenate, or write Parquet files.",
         )
     if columns is not None:
         raise InvalidValueError(f"columns are chosen by name, and those of {file!r} have none; leave columns out.")

@@ -13,8 +13,16 @@ from numpy.typing import NDArray
 
 from imapce.common.streams import Array, Places, Portion, Stream, in_order
 from imapce.common.words import listing
-from imapce.errors import InvalidValueError
-from imapce.tables.columns import MOST_TEXT_VALUES, Unknown
+from imapce.errors import InvalidValueError, Sentence
+from imapce.tables.columns import (
+    DROP_OR_CLIP,
+    DROP_OR_FILL,
+    MAKE_CATEGORICAL,
+    MAKE_NUMBER,
+    MOST_TEXT_VALUES,
+    ONLY_MISSING,
+    Unknown,
+)
 from imapce.tables.encode import encode
 from imapce.tables.encoding import Encoding, Kind
 from imapce.tables.scan import Scan
@@ -129,15 +137,12 @@ def encoding_of(columns: Sequence[Column], n_rows: int, *, missing: Missing) -> 
     if endless := {one.name: one.n_infinite for one in columns if one.n_infinite}:
         held = listing(f"{name!r} has {count}" for name, count in endless.items())
         raise InvalidValueError(
-            f"X must hold finite values, and inf or -inf is in it ({held}): drop those rows or clip the values."
+            "X", f"must hold finite values, and inf or -inf is in it ({held})", way_out=DROP_OR_CLIP
         )
     gaps = {one.name: one.n_missing for one in columns if one.n_missing}
     if gaps and missing == "error":
         held = listing(f"{name!r} has {count}" for name, count in gaps.items())
-        raise InvalidValueError(
-            f"X must not hold missing values (NaN), and {held}: drop those rows or columns, or fill them with "
-            'missing="mean".'
-        )
+        raise InvalidValueError("X", f"must not hold missing values (NaN), and {held}", way_out=DROP_OR_FILL)
     return Encoding(
         tuple(one.name for one in columns),
         tuple(one.kind for one in columns),
@@ -148,8 +153,10 @@ def encoding_of(columns: Sequence[Column], n_rows: int, *, missing: Missing) -> 
 
 
 def _refuse(reasons: dict[str, str]) -> None:
-    told = listing(f"{name!r} {reason}" for name, reason in reasons.items())
-    raise InvalidValueError(f"X must have columns that can become numbers, but {told}; choose others with columns=.")
+    faults = listing(Sentence(f"{name!r} ", reason) for name, reason in reasons.items())
+    raise InvalidValueError(
+        "X", Sentence("must have columns that can become numbers, but ", faults, "; choose others with columns=.")
+    )
 
 
 class Column:
@@ -174,8 +181,7 @@ class Column:
         text = types.is_string(kind) or types.is_large_string(kind)
         if text or types.is_dictionary(kind):
             return cls(field.name, "category", text=text)
-        way_out = "convert it to a number, boolean or categorical type, or drop it"
-        return cls(field.name, "number", refused=f"is {kind} ({way_out})")
+        return cls(field.name, "number", refused=Sentence(f"is {kind} (", MAKE_NUMBER, ")"))
 
     @property
     def categories(self) -> tuple[Any, ...]:
@@ -222,9 +228,9 @@ class Column:
     def fault(self, n_rows: int) -> str:
         """Why the column cannot be used; "" where it can."""
         if self.n_missing == n_rows:
-            return "has only missing values (drop it)"
+            return ONLY_MISSING
         if self.text and (len(self.counts) > MOST_TEXT_VALUES or 2 * len(self.counts) >= n_rows):
-            return f"is free text with {len(self.counts)} distinct values or more (drop it, or make it categorical)"
+            return Sentence(f"is free text with {len(self.counts)} distinct values or more", MAKE_CATEGORICAL)
         return ""
 
     def fill(self, n_rows: int) -> list[float]:

@@ -24,7 +24,7 @@ import pyarrow.csv
 import pyarrow.json
 
 from imapce.common.words import listing
-from imapce.errors import needs
+from imapce.errors import Phrase, Sentence, needs
 from imapce.tables.dialect import BLANKS, SAMPLE_BYTES, Dialect, parsed, recognise, windows_or_latin
 
 # One row must fit in one block; 16 MiB holds rows of about a million columns.
@@ -211,8 +211,11 @@ def _read_copy(source: Path | bytes, dialect: Dialect) -> pa.Table:
     if long := [(place, row) for place, row in enumerate(rows) if len(row) > width]:
         place, row = long[0]
         raise ValueError(
-            f"Expected {width} columns, got {len(row)} in row {place + 1} and as wrongly in {len(long) - 1} others; a "
-            "value that holds the separator goes in double quotes"
+            Sentence(
+                f"Expected {width} columns, got {len(row)} in row {place + 1} and as wrongly in {len(long) - 1} others"
+                "; a value that holds the separator goes in double quotes",
+                Phrase("another separator", ""),
+            )
         )
     short = [place for place, row in enumerate(rows) if len(row) < width]
     if short and short[-1] == len(rows) - 1 and not lines[-1].endswith(("\n", "\r")):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from imapce.common.words import uncapitalized
 from imapce.errors import InvalidTypeError
 from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.naming import distinctness_in_words, p_value_in_words, percent
@@ -144,7 +145,7 @@ def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: st
     )
     if exploration.steps and exploration.steps[0].read_back is not None:
         told = read_back_in_words(exploration.steps[0].read_back, exploration.known_names)
-        known += f" At step 0 {told[:1].lower()}{told[1:]}"
+        known += f" At step 0 {uncapitalized(told)}"
     if not exploration.steps:
         text = f"No step was accepted, so there is no cluster to show.\n\n{end}\n\n{known}"
         return Section("Overview", text, parts=_not_taken(exploration))

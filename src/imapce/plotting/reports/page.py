@@ -223,7 +223,7 @@ def report_target(path: str | os.PathLike[str]) -> Path:
     """
     target = as_path(path)
     if target.suffix.lower() not in (".html", ".htm"):
-        raise InvalidValueError(f"path must end in .html, got {target.name!r}; a report is an HTML page.")
+        raise InvalidValueError("path", f"must end in .html, got {target.name!r}; a report is an HTML page.")
     return writable_target(target)
 
 
