@@ -21,9 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from imapce import IMAPCE, scan
-from imapce.rows.cuda import CudaRows
-from imapce.rows.cuda_kernel import FRAME_COLUMNS
-from imapce.rows.cuda_store import HalvesStore, plain_quartic
+from imapce.rows.cuda import CudaRows, plain_quartic
+from imapce.rows.cuda_kernel import FRAME_COLUMNS, HalvesStore
 from imapce.rows.standardized import StandardizedRows
 from imapce.tables import write_table
 

@@ -17,16 +17,16 @@ from sklearn.mixture import GaussianMixture
 
 from benchmarks.problems import median_seconds
 from imapce import IMAPCE, Labels
-from imapce.clusters.mixture import SIZES
-from imapce.clusters.space import AXES, SAMPLE
+from imapce.common.settings import SETTINGS
 
 
 def peer(X: np.ndarray) -> np.ndarray:
     """The plane of PCA, and the clusters of the mixture whose BIC is lowest."""
     Z = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
     PCA(2, random_state=0).fit_transform(Z)
-    points = PCA(min(AXES, *Z.shape), random_state=0).fit_transform(Z)[:SAMPLE]
-    tried = [GaussianMixture(size, reg_covar=1e-3, random_state=0).fit(points) for size in SIZES]
+    settings = SETTINGS.clusters
+    points = PCA(min(settings.axes, *Z.shape), random_state=0).fit_transform(Z)[: settings.rows]
+    tried = [GaussianMixture(size, reg_covar=1e-3, random_state=0).fit(points) for size in settings.sizes]
     return min(tried, key=lambda one: one.bic(points)).predict(points)
 
 

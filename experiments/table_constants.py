@@ -1,6 +1,6 @@
-"""Every number that clusters are found by, judged on tables it was not chosen on.
+"""The numbers that decide how many clusters there are, judged on tables they were not chosen on.
 
-Such numbers are the fields of one frozen record of imapce. For each, some values are tried, all others as they are: the
+They are fields of one frozen record of imapce. For each, some values are tried, all others as they are: the
 mean NMI and ARI of the candidate clusters over the 33 tables, whatever the verdict, and what one gets on a table for
 which the value was chosen on the 32 others (`leave_one_out`). A number that carries over gives there what its default
 gives; where it gives less, the suite was fitted, and where a value gives more, another default is better.
@@ -9,8 +9,6 @@ gives; where it gives less, the suite was fitted, and where a value gives more, 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import importlib.util
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,72 +20,50 @@ from experiments import table_suite
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, leave_one_out, mean
 from imapce.clusters.partition import candidate_of
+from imapce.common.settings import SETTINGS
 from imapce.priors.problem import pose
 from imapce.rows.open import open_rows
 from imapce.tables.reader import Reader
 
-SETTINGS = "imapce.clusters.settings"
 CODE = "imapce.clusters.partition"
-# {field: values to try beside the default}. A field that is not named here gets values about its default.
-CONSTANTS: dict[str, tuple[Any, ...]] = {
+# {field: values to try beside the default}. A new number to judge is a line more; each value takes minutes.
+CONSTANTS: dict[str, tuple[float, ...]] = {
     "share": (0.9, 0.95, 0.98),
     "trim": (0.0, 0.05, 0.1, 0.2),
-    "rows_per_component": (4, 8, 16),
-    "sure": (0.6, 1.2, 2.4),
+    "valley": (0.6, 1.2, 2.4),
 }
-ABOUT = (0.5, 1.0, 1.5)
 SCORES = ("nmi", "ari")
 WITHIN = 0.01
 
 
-def default_settings() -> Any | None:
-    """The record of all numbers with their defaults; None where there is no such record."""
-    if importlib.util.find_spec(SETTINGS) is None:
-        return None
-    return importlib.import_module(SETTINGS).Settings()
+def values_of(name: str, default: float) -> tuple[float, ...]:
+    """The values to try of one field, its default first.
 
-
-def values_of(name: str, default: Any) -> tuple[Any, ...]:
-    """The values to try of one field, its default among them; the default alone where it is no number and not named.
-
-    >>> values_of("share", 0.93), values_of("unheard_of", 10), values_of("names", ("a", "b"))
-    ((0.93, 0.9, 0.95, 0.98), (5, 10, 15), (('a', 'b'),))
+    >>> values_of("share", 0.93)
+    (0.93, 0.9, 0.95, 0.98)
     """
-    if isinstance(default, bool):
-        return (False, True)
-    if name in CONSTANTS:
-        return tuple(dict.fromkeys((default, *CONSTANTS[name])))
-    if isinstance(default, int):
-        return tuple(sorted({max(1, round(default * factor)) for factor in ABOUT}))
-    if isinstance(default, float):
-        return tuple(dict.fromkeys(round(default * factor, 6) for factor in ABOUT))
-    return (default,)
+    return tuple(dict.fromkeys((default, *CONSTANTS[name])))
 
 
 def measure(run: Run, tables: Sequence[str] = table_suite.NAMES) -> tuple[list[Block], list[Wanted]]:
     """A line for every value of every field, and one for each field that leaves one table out at a time."""
-    default = default_settings()
-    if default is None:
-        return [], []
+    default = SETTINGS.clusters
     suite = [table_suite.read(name) for name in tables]
     rows: list[list[Cell]] = []
     lines = []
-    for field in dataclasses.fields(default):
-        usual = getattr(default, field.name)
-        tried = values_of(field.name, usual)
-        if len(tried) < 2:
-            rows.append([field.name, f"{usual} (not tried)", None, None])
-            continue
-        scores = {value: _scores(run, suite, dataclasses.replace(default, **{field.name: value})) for value in tried}
+    for name in CONSTANTS:
+        usual = getattr(default, name)
+        tried = values_of(name, usual)
+        scores = {value: _scores(run, suite, dataclasses.replace(default, **{name: value})) for value in tried}
         for value, found in scores.items():
             title = f"{value}{' (default)' * (value == usual)}"
-            rows.append([field.name, title, *(mean(list(found[score].values())) for score in SCORES)])
-            run.note(f"{field.name} = {title}: NMI {rows[-1][2]:.3f}, ARI {rows[-1][3]:.3f}")
+            rows.append([name, title, *(mean(list(found[score].values())) for score in SCORES)])
+            run.note(f"{name} = {title}: NMI {rows[-1][2]:.3f}, ARI {rows[-1][3]:.3f}")
         left_out = {score: leave_one_out({str(value): scores[value][score] for value in tried}) for score in SCORES}
-        rows.append([field.name, "chosen, leave-one-table-out", *left_out.values()])
+        rows.append([name, "chosen, leave-one-table-out", *left_out.values()])
         for score in SCORES:
             gap = abs(left_out[score] - mean(list(scores[usual][score].values())))
-            what = f"{field.name}: {score.upper()} with one table left out, from the default's"
+            what = f"{name}: {score.upper()} with one table left out, from the default's"
             lines.append(Wanted(what, WITHIN, gap, at_most=True))
     title = f"Constants: mean NMI and ARI of the candidates, {len(suite)} tables"
     note = "Leave-one-table-out: for each table the value that is best on the others, its score there, averaged."

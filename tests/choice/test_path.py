@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ from scipy.linalg import subspace_angles
 
 from helpers import angle_between, literal_objective, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset, datasets, load_model, metrics
-from imapce.choice import domain
 from imapce.choice import path as search
 from imapce.clusters.partition import candidate_of
 from imapce.common import archive as storage
+from imapce.common.settings import SETTINGS
 from imapce.errors import InvalidValueError
 from imapce.estimators.model_file import MODEL_VERSION
 from imapce.priors.problem import pose
@@ -24,6 +25,7 @@ from imapce.rows.open import open_rows
 from imapce.search.solution import Solution
 from imapce.tables.reader import Reader
 
+CHOICE = SETTINGS.choice
 PAPER_FILE = "synthetic_dataset.csv"
 RNG = np.random.default_rng(0)
 SIDES = RNG.permutation(np.repeat([-1.0, 1.0], 300))
@@ -88,9 +90,9 @@ def test_a_split_of_the_background_is_not_what_is_shown() -> None:
     model = automatic().fit(X, prior=Samples(background))
     assert metrics.knn_accuracy(model.transform(X), SIDES) > 0.97
     weights = sorted({one.alpha for one in model.path_})
-    assert weights == pytest.approx([a * 600 / 400 for a in search.ALPHAS])
+    assert weights == pytest.approx([a * 600 / 400 for a in CHOICE.alphas])
     mus = sorted({one.mu for one in model.path_})
-    assert np.array(mus) / mus[0] == pytest.approx(search.MUS)
+    assert np.array(mus) / mus[0] == pytest.approx(CHOICE.background_mus)
 
 
 def test_known_rows_are_weighed_and_the_rest_is_pulled_apart() -> None:
@@ -104,8 +106,8 @@ def test_without_a_prior_only_mu_is_chosen() -> None:
     model = automatic().fit(table())
     assert model.alpha_ == np.inf
     assert {one.alpha for one in model.path_} == {np.inf}
-    scale = sorted({one.mu for one in model.path_ if one.mu > 0})[0] / search.SEEN_MUS[1]
-    assert {round(one.mu / scale, 9) for one in model.path_} <= {*search.SEEN_MUS, *search.MINORITY_MUS}
+    scale = sorted({one.mu for one in model.path_ if one.mu > 0})[0] / CHOICE.mus[1]
+    assert {round(one.mu / scale, 9) for one in model.path_} <= {*CHOICE.mus, *CHOICE.minority_mus}
 
 
 def test_the_chosen_view_leads_the_optima_and_has_the_best_score() -> None:
@@ -144,7 +146,7 @@ def test_a_number_holds_its_coordinate_of_the_path(fixed: dict[str, Any]) -> Non
 
 def test_mu_by_the_paper_s_rule_may_go_with_alpha_chosen() -> None:
     model = automatic(mu="paper").fit(table(), prior=Samples(RNG.standard_normal((300, 9))))
-    assert len({one.alpha for one in model.path_}) == len(search.ALPHAS) == len({one.mu for one in model.path_})
+    assert len({one.alpha for one in model.path_}) == len(CHOICE.alphas) == len({one.mu for one in model.path_})
 
 
 @pytest.mark.parametrize("prior", [None, Attributes([0, 1]), Attributes([0, 1], erase=True)])
@@ -175,7 +177,7 @@ def test_optima_of_a_given_mu_that_are_compared_lie_apart() -> None:
     for alpha in {one.alpha for one in model.path_}:
         axes = [one.components for one in model.path_ if one.alpha == alpha]
         for first, second in combinations(axes, 2):
-            assert np.sum(np.sin(subspace_angles(first.T, second.T)) ** 2) >= search.APART
+            assert np.sum(np.sin(subspace_angles(first.T, second.T)) ** 2) >= CHOICE.apart
 
 
 @pytest.mark.parametrize(
@@ -199,10 +201,14 @@ def test_many_columns_of_noise_are_not_searched_for_chance_clusters() -> None:
     assert metrics.knn_accuracy(model.transform(X), sides) > 0.95
 
 
-def test_of_many_rows_a_sample_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(domain, "SEARCHED_ROWS", 400)
+class OfFewRows(IMAPCE):
+    settings = replace(SETTINGS, clusters=replace(SETTINGS.clusters, many_rows=400))
+
+
+def test_of_many_rows_a_sample_is_searched() -> None:
     X = table()
-    model = automatic().fit(X, prior=Attributes([0, 1]))
+    model = OfFewRows(random_state=0).fit(X, prior=Attributes([0, 1]))
+    assert not np.array_equal(model.components_, automatic().fit(X, prior=Attributes([0, 1])).components_)
     assert metrics.knn_accuracy(model.transform(X), SIDES) > 0.97
     left = model.given(X)
     value = literal_objective(left, None, left, model.components_.T, 0.0, model.mu_)
@@ -301,17 +307,17 @@ def test_a_later_step_tries_less_and_shows_as_much() -> None:
     assert all(one.mu >= 0 for one in later.path)
     assert later.optima[0].seen >= first.optima[0].seen - 0.01
     assert all(one.converged and one.relative_gradient <= walk.tol for one in later.optima)
-    assert len(later.optima) <= search.LATER_LISTED
+    assert len(later.optima) <= CHOICE.later_listed
 
 
 def test_a_later_step_begins_at_the_view_before_too() -> None:
     before = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 2)))[0].T
     walk, solution = later_step(before)
     starts = walk._starts(solution.optima[0].alpha)
-    assert len(starts) == search.LATER_STARTS + 1
+    assert len(starts) == CHOICE.later_starts + 1
     assert np.array_equal(starts[-1].T, before)
 
 
 def test_a_view_before_of_other_axes_is_no_start() -> None:
     walk, solution = later_step(np.eye(3, 6))
-    assert len(walk._starts(solution.optima[0].alpha)) == search.LATER_STARTS
+    assert len(walk._starts(solution.optima[0].alpha)) == CHOICE.later_starts

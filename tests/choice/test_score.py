@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imapce.choice.score import ONE_GAUSSIAN, Cuts, Leakage, distinct, reached_by_chance, separation
+from imapce.choice.point import distinct
+from imapce.choice.score import ONE_GAUSSIAN, Cuts, Leakage, reached_by_chance, separation
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.solution import Optimum

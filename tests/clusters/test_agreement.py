@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import planted
-from imapce.clusters.agreement import shared_weights
+from imapce.clusters.columns import shared_weights
 
 
 def test_random_columns_have_no_say_and_shared_ones_do() -> None:

@@ -6,9 +6,20 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from imapce.clusters.cells import Cells
-from imapce.clusters.mixture import Mixture, choose, component_of, fit_mixture, mixture_of
-from imapce.clusters.trees import cut, locally_sphered, sphered, tree_of
+from imapce.clusters.columns import Cells
+from imapce.clusters.mixture import (
+    Mixture,
+    choose,
+    component_of,
+    cut,
+    fit_mixture,
+    folds_of,
+    left_out,
+    locally_sphered,
+    mixture_of,
+    sphered,
+    tree_of,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -31,17 +42,16 @@ def test_one_gaussian_is_one_component(seed: int) -> None:
 def test_a_component_of_fewer_rows_than_it_takes_gives_way() -> None:
     shares = np.zeros((50, 2))
     shares[:2, 1], shares[2:, 0] = 1.0, 1.0
-    mixture, ended = fit_mixture(Cells.of(RNG.standard_normal((50, 2))), shares, kappa=2.0)
+    mixture, ended = fit_mixture(Cells.of(RNG.standard_normal((50, 2))), shares, 2.0)
     assert mixture.weights.tolist() == [1.0]
     assert ended.shape == (50, 1)
 
 
-def test_more_rows_than_a_block_go_to_the_components_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imapce.clusters.mixture.BLOCK", 3)
+def test_more_rows_than_a_block_go_to_the_components_allowed() -> None:
     mixture = Mixture(np.full(3, 1 / 3), np.array([[0.0], [5.0], [9.0]]), np.ones((3, 1, 1)))
     rows = Cells.of(np.array([[0.0], [4.0], [9.0], [6.0], [8.0]]))
-    assert component_of(mixture, rows, np.ones(3, dtype=bool)).tolist() == [0, 1, 2, 1, 2]
-    assert component_of(mixture, rows, np.array([True, False, True])).tolist() == [0, 0, 2, 2, 2]
+    assert component_of(mixture, rows, np.ones(3, dtype=bool), block=3).tolist() == [0, 1, 2, 1, 2]
+    assert component_of(mixture, rows, np.array([True, False, True]), block=3).tolist() == [0, 0, 2, 2, 2]
 
 
 @pytest.mark.parametrize("rows", [np.zeros((60, 3)), np.zeros((3, 2)), RNG.standard_normal((12, 8)), np.ones((40, 0))])
@@ -64,7 +74,7 @@ def test_one_covariance_for_all_tells_groups_that_overlap() -> None:
     S = sphered(rows @ rng.standard_normal((8, 8)))
     found = choose(Cells.of(S), S)
     assert len(found.mixture.weights) == 2
-    assert np.isinf(found.kappa)
+    assert np.isinf(found.prior_rows)
     assert len(found.mixture.roots) == 1
     halves = found.labels[:1000], found.labels[1000:]
     assert abs(halves[0].mean() - halves[1].mean()) > 0.7
@@ -82,7 +92,7 @@ def test_thin_sheets_come_apart_in_units_of_their_neighbourhoods() -> None:
 def test_levels_are_those_of_the_rows_and_missing_cells_have_no_factor() -> None:
     flags = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     cells = Cells(np.zeros((4, 0)), np.zeros((4, 0)), flags, np.zeros(2, dtype=np.intp))
-    mixture = mixture_of(cells, np.eye(2)[[0, 0, 1, 1]], kappa=1.0)
+    mixture = mixture_of(cells, np.eye(2)[[0, 0, 1, 1]], 1.0)
     assert mixture.levels is not None
     # One row of the shares of all, 2/3 and 1/3, beside the rows themselves.
     np.testing.assert_allclose(mixture.levels, [[(2 + 2 / 3) / 3, (1 / 3) / 3], [(2 / 3) / 2, (1 + 1 / 3) / 2]])
@@ -112,7 +122,7 @@ def test_a_tilt_takes_from_levels_what_the_known_does_to_them() -> None:
     shares = np.eye(2)[group]
     mixture = None
     for _ in range(50):
-        mixture = mixture_of(cells, shares, kappa=1.0, before=mixture)
+        mixture = mixture_of(cells, shares, 1.0, before=mixture)
     assert mixture is not None
     # The tilt of the level that a row has is the same in all components and left out of their densities.
     logs = mixture.log_joint(cells)[np.arange(3000), group] - np.log(mixture.weights[group])
@@ -120,3 +130,14 @@ def test_a_tilt_takes_from_levels_what_the_known_does_to_them() -> None:
     expected = np.where(had > 0, odds, 1 - odds)
     # Within a group the levels of both classes are those of one odds ratio, which these odds are nearly.
     np.testing.assert_allclose(np.exp(logs), expected, atol=0.06)
+
+
+def test_a_number_that_hardly_any_row_has_leaves_a_density() -> None:
+    """Of 40 rows two have it, both in one fold: the mixtures of the others know nothing of it."""
+    loose = np.full((40, 1), np.nan)
+    fold = folds_of(40, 5)
+    loose[np.flatnonzero(fold == 0)[:2]] = [[0.5], [-0.5]]
+    cells = Cells(RNG.standard_normal((40, 2)), loose, np.zeros((40, 0)), np.zeros(0, dtype=np.intp))
+    logs = left_out(cells, np.eye(2)[np.arange(40) % 2], 2.0, fold)
+    assert np.isfinite(logs).all()
+    assert len(choose(cells, cells.axes).labels) == 40

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset
-from imapce.clusters import space
+from imapce.common.settings import SETTINGS
 from imapce.errors import CancelledError
 
 QUICK = IMAPCE(alpha=1.0, mu=50.0, n_starts=2)
@@ -174,7 +175,7 @@ def odd() -> dict[str, np.ndarray]:
         "two places": np.repeat(np.eye(3, 4), 40, axis=0),
         "columns that repeat each other": np.column_stack([X, X, X @ np.ones(4)]),
         "more columns than rows": rng.standard_normal((40, 90)),
-        "very many columns": rng.standard_normal((40, space.WIDE + 10)),
+        "very many columns": rng.standard_normal((40, SETTINGS.clusters.columns + 10)),
     }
 
 
@@ -209,3 +210,29 @@ def test_many_groups_of_few_rows_are_found_among_many_columns() -> None:
     noise = 0.1 * rng.standard_normal((360, 90))
     exploration = session(course @ rng.standard_normal((7, 90)) + noise).run()
     assert adjusted_rand_score(group, exploration.labels_) >= 0.5
+
+
+def odd_category(kind: str) -> pd.DataFrame:
+    """A category that most rows lack; of those left one level is not there, or no row says any."""
+    rng = np.random.default_rng(0)
+    n = 200
+    colour = np.array(["red", "green", "blue"], dtype=object)[np.arange(n) % 3]
+    colour[rng.random(n) < 0.6] = None
+    if kind == "a level of known rows alone":
+        colour[(np.arange(n) >= 40) & (colour == "blue")] = "red"
+    else:
+        colour[40:] = None
+    run = rng.integers(0, 2, n)
+    x = rng.standard_normal((n, 3)) + 4 * (np.arange(n) % 2)[:, None] + run[:, None]
+    return pd.DataFrame({"run": run.astype(float), "colour": colour, "x": x[:, 0], "y": x[:, 1], "z": x[:, 2]})
+
+
+@pytest.mark.parametrize("kind", ["a level of known rows alone", "a category of known rows alone"])
+@pytest.mark.parametrize("method", ["auto", "paper"])
+def test_levels_that_no_row_to_explore_has_tell_nothing(kind: str, method: str) -> None:
+    table = odd_category(kind)
+    prior = [Attributes(["run"]), Subset(np.arange(40))]
+    estimator = IMAPCE(outliers="keep", missing="mean", n_starts=3)
+    exploration = Exploration(table, prior=prior, estimator=estimator, method=method, random_state=0).run(max_steps=2)
+    assert exploration.stop_reason is None or exploration.stop_reason
+    assert exploration.labels_[:40].max() == -1

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from imapce import IMAPCE, Exploration
-from imapce.clusters.stability import came_back
+from imapce.clusters.structure import came_back
 
 
 def test_clusters_that_are_apart_always_come_back() -> None:

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from imapce import IMAPCE, Exploration
 from imapce.clusters.mixture import choose
 from imapce.clusters.space import Space
-from imapce.clusters.structure import SameColumns, SameDistances, SameScores, Split, gain_of, judged, normal_scores
+from imapce.clusters.structure import SameColumns, SameDistances, SameScores, Split, gain_of, judge, normal_scores
 from imapce.clusters.valleys import deepest_valley, valley_z
 from imapce.plotting.steps import plot_proposal
 from imapce.priors.problem import pose
@@ -153,7 +153,7 @@ def test_a_curve_is_perhaps_structure_with_the_reason(seed: int) -> None:
     X = np.column_stack([x, x**2 + 0.5 * rng.standard_normal(500)])
     space = space_of(X)
     found = choose(space.cells, space.points)
-    told = judged(space, found, found.labels)
+    told = judge(space, found, found.labels)
     assert told.verdict == "perhaps"
     assert "it may be a curve or a gradient" in told.words
     assert [one.p_value <= 0.1 for one in told.evidence[1:]] == [True, True, True]

@@ -18,9 +18,9 @@ from imapce.rows import files as files_engine
 from imapce.rows.files import FileRows
 from imapce.rows.moment_tensor import MomentTensorRows
 from imapce.rows.open import open_rows
-from imapce.tables import encode, read_table, scanned, write_table
+from imapce.tables import encode, read_table, write_table
 from imapce.tables import scan as scans
-from imapce.tables.scanned import learned
+from imapce.tables.scan import learn_scan
 from same_models import assert_same_fit
 
 
@@ -54,7 +54,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of 96 rows and blocks of 256, so that hundreds of rows are many of both, and samples stay on disk."""
     monkeypatch.setattr(scans, "MOST_BATCH_ROWS", 96)
     monkeypatch.setattr(scans, "FEWEST_BATCH_ROWS", 16)
-    monkeypatch.setattr(scanned, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(scans, "BLOCK_BYTES", 1)
     monkeypatch.setattr(scans, "CSV_BLOCK_BYTES", 20_000)
 
 
@@ -86,7 +86,7 @@ def matrix_of(table: pa.Table, missing: str = "error") -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 def test_reductions_equal_numpy(kind: str, engine: str, tmp_path: Path) -> None:
     X = sample()
-    rows = open_rows(learned(scan(KINDS[kind](numbers(X), tmp_path)))[1], engine=engine)
+    rows = open_rows(learn_scan(scan(KINDS[kind](numbers(X), tmp_path)))[1], engine=engine)
     check_reductions(rows, X)
     columns = np.array([1, 4])
     read = np.concatenate([block.copy() for block in rows.blocks(columns)])
@@ -105,7 +105,7 @@ def test_subsets_and_rows_left_out_equal_numpy(
         monkeypatch.setattr(files_engine, "GATHERED_BYTES", 0)
     X = sample() + 1e4 * np.arange(D)
     mask = np.random.default_rng(1).random(N) < 0.4
-    rows = open_rows(learned(scan(KINDS[kind](numbers(X), tmp_path)))[1], engine="files")
+    rows = open_rows(learn_scan(scan(KINDS[kind](numbers(X), tmp_path)))[1], engine="files")
     assert rows.origin.any()
     part, inner = rows.subset(mask), np.arange(mask.sum()) % 3 > 0
     assert isinstance(part, FileRows) == (gathered == "on disk")
@@ -121,7 +121,7 @@ def test_subsets_and_rows_left_out_equal_numpy(
 @pytest.mark.parametrize("kind", KINDS)
 def test_categories_truth_values_and_gaps_are_encoded_as_in_memory(kind: str, missing: Any, tmp_path: Path) -> None:
     table = mixed(400, gaps=missing == "mean")
-    encoding, stream = learned(scan(KINDS[kind](table, tmp_path)), missing=missing)
+    encoding, stream = learn_scan(scan(KINDS[kind](table, tmp_path)), missing=missing)
     assert encoding.feature_names == ("size", "colour=blue", "colour=green", "colour=red", "on", "weight", "count")
     expected = matrix_of(table, missing)
     check_reductions(open_rows(stream, engine="files"), expected)
@@ -174,8 +174,8 @@ def test_auto_folds_files_of_few_columns_and_passes_over_the_others(tmp_path: Pa
     few, many = numbers(sample()), numbers(np.random.default_rng(0).normal(size=(200, 60)))
     write_table(few, tmp_path / "few.parquet")
     write_table(many, tmp_path / "many.parquet")
-    assert isinstance(open_rows(learned(scan(tmp_path / "few.parquet"))[1]), MomentTensorRows)
-    assert type(open_rows(learned(scan(tmp_path / "many.parquet"))[1])) is FileRows
+    assert isinstance(open_rows(learn_scan(scan(tmp_path / "few.parquet"))[1]), MomentTensorRows)
+    assert type(open_rows(learn_scan(scan(tmp_path / "many.parquet"))[1])) is FileRows
 
 
 def test_the_same_files_give_the_same_bytes_whatever_thread_is_faster(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from imapce.errors import InvalidValueError
 from imapce.exploration import clustering
-from imapce.exploration.clustering import OUTLIER, cluster_view, mahalanobis_distinctness, most_distinct
+from imapce.exploration.clustering import OUTLIER, cluster_view, mahalanobis_distinctness, most_distinct, settings_of
 
 Array = NDArray[np.float64]
 CORNERS = np.array([[0.0, 0.0, 0.0], [20.0, 0.0, 4.0], [50.0, 30.0, -6.0], [-40.0, 5.0, 9.0]])
@@ -74,12 +74,11 @@ def test_both_of_two_clusters_are_taken_else_the_most_distinct(
     assert most_distinct(np.array(distinctness)) == expected
 
 
-@pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])
-def test_the_blob_far_from_the_others_is_most_distinct(method: str) -> None:
+def test_the_blob_far_from_the_others_is_most_distinct() -> None:
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], 60)
     view = np.array([[0.0, 0.0], [10.0, 0.0], [5.0, 90.0]])[truth] + rng.normal(size=(180, 2))
-    found = cluster_view(view, min_cluster_size=30, method=method)
+    found = cluster_view(view, min_cluster_size=30)
     (chosen,) = found.most_distinct
     assert set(truth[found.labels == chosen]) == {2}
 
@@ -114,10 +113,9 @@ def test_one_acceptable_cluster_is_most_distinct() -> None:
     np.testing.assert_array_equal(found.labels == 0, truth == 0)
 
 
-@pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])
-def test_no_acceptable_cluster_gives_nothing(method: str) -> None:
+def test_no_acceptable_cluster_gives_nothing() -> None:
     view, _ = blobs([15, 15, 15], spread=0.2)
-    found = cluster_view(view, min_cluster_size=40, method=method, max_clusters=3)
+    found = cluster_view(view, min_cluster_size=40, max_clusters=3)
     assert found.most_distinct == ()
     assert (found.labels == OUTLIER).all()
     assert found.means.shape == (0, 2)
@@ -144,10 +142,9 @@ def test_empty_components_of_the_mixture_do_not_shift_labels_against_means() -> 
 # --- what must not matter ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])
-def test_the_same_seed_gives_the_same_clusters(method: str) -> None:
+def test_the_same_seed_gives_the_same_clusters() -> None:
     view = np.random.default_rng(0).normal(size=(200, 2))
-    one, two = (cluster_view(view, min_cluster_size=10, method=method, seed=3) for _ in range(2))
+    one, two = (cluster_view(view, min_cluster_size=10, seed=3) for _ in range(2))
     np.testing.assert_array_equal(one.labels, two.labels)
     np.testing.assert_array_equal(one.means, two.means)
     np.testing.assert_array_equal(one.distinctness, two.distinctness)
@@ -172,13 +169,12 @@ MAPS = {
 }
 
 
-@pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])
 @pytest.mark.parametrize("name", MAPS)
-def test_clusters_and_distinctness_do_not_depend_on_units_or_rotation(name: str, method: str) -> None:
+def test_clusters_and_distinctness_do_not_depend_on_units_or_rotation(name: str) -> None:
     view, _ = blobs([90, 60, 40])
     moved = view @ MAPS[name].T + 5 * np.abs(MAPS[name]).max()
-    plain = cluster_view(view, min_cluster_size=20, method=method)
-    mapped = cluster_view(moved, min_cluster_size=20, method=method)
+    plain = cluster_view(view, min_cluster_size=20)
+    mapped = cluster_view(moved, min_cluster_size=20)
     np.testing.assert_array_equal(mapped.labels, plain.labels)
     np.testing.assert_allclose(mapped.distinctness, plain.distinctness, rtol=1e-4)
 
@@ -199,21 +195,19 @@ def test_means_and_covariances_come_in_the_units_of_the_view() -> None:
 # --- views at the edge ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e6 / 3])
-def test_identical_rows_are_at_most_one_cluster(method: str, value: float) -> None:
-    found = cluster_view(np.full((40, 2), value), min_cluster_size=10, method=method)
+def test_identical_rows_are_at_most_one_cluster(value: float) -> None:
+    found = cluster_view(np.full((40, 2), value), min_cluster_size=10)
     assert len(found.sizes) <= 1
     assert np.isfinite(found.distinctness).all()
     np.testing.assert_allclose(found.means, np.full((len(found.sizes), 2), value))
 
 
-@pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])
-def test_a_view_on_a_line_has_its_clusters_found(method: str) -> None:
+def test_a_view_on_a_line_has_its_clusters_found() -> None:
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1], [70, 50])
     along = np.array([0.0, 30.0])[truth] + rng.normal(size=120)
-    found = cluster_view(along[:, None] * np.array([[1.0, -2.0]]) + 7.0, min_cluster_size=20, method=method)
+    found = cluster_view(along[:, None] * np.array([[1.0, -2.0]]) + 7.0, min_cluster_size=20)
     assert found.most_distinct
     assert np.isfinite(found.distinctness).all()
     for cluster in range(len(found.sizes)):
@@ -221,20 +215,18 @@ def test_a_view_on_a_line_has_its_clusters_found(method: str) -> None:
         np.testing.assert_allclose((found.means[cluster] - 7.0) @ [2.0, 1.0], 0.0, atol=1e-8)
 
 
-@pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])
 @pytest.mark.parametrize("n_rows", [2, 3, 4])
-def test_fewer_rows_than_clusters_looked_for_are_clustered(n_rows: int, method: str) -> None:
+def test_fewer_rows_than_clusters_looked_for_are_clustered(n_rows: int) -> None:
     view = np.random.default_rng(0).normal(size=(n_rows, 2))
-    found = cluster_view(view, min_cluster_size=1, max_clusters=5, method=method)
+    found = cluster_view(view, min_cluster_size=1, max_clusters=5)
     assert found.labels.shape == (n_rows,)
     assert int(found.sizes.sum()) == int((found.labels != OUTLIER).sum())
 
 
-@pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])
 @pytest.mark.parametrize("n_axes", [1, 2, 3])
-def test_blobs_are_found_in_one_two_and_three_axes(n_axes: int, method: str) -> None:
+def test_blobs_are_found_in_one_two_and_three_axes(n_axes: int) -> None:
     view, truth = blobs([70, 60, 50, 40], n_axes, spread=0.2)
-    found = cluster_view(view, min_cluster_size=30, max_clusters=4, method=method)
+    found = cluster_view(view, min_cluster_size=30, max_clusters=4)
     taken = found.labels != OUTLIER
     assert taken.mean() > 0.9
     assert same_partition(found.labels[taken], truth[taken])
@@ -242,48 +234,35 @@ def test_blobs_are_found_in_one_two_and_three_axes(n_axes: int, method: str) -> 
     assert found.covariances.shape == (4, n_axes, n_axes)
 
 
-def test_hdbscan_leaves_lone_points_as_outliers() -> None:
-    view, truth = blobs([70, 60], spread=0.5)
-    lone = np.array([[300.0, 300.0], [-300.0, 250.0], [280.0, -310.0]])
-    found = cluster_view(np.vstack([view, lone]), min_cluster_size=30, method="hdbscan")
-    assert (found.labels[-3:] == OUTLIER).all()
-    assert len(found.sizes) == 2
-    taken = found.labels[:-3] != OUTLIER
-    assert same_partition(found.labels[:-3][taken], truth[taken])
-
-
-@pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])
-def test_no_more_clusters_than_asked_for(method: str) -> None:
+def test_no_more_clusters_than_asked_for() -> None:
     view, _ = blobs([40, 40, 40, 40], spread=0.2)
-    assert len(cluster_view(view, min_cluster_size=10, max_clusters=2, method=method).sizes) <= 2
+    assert len(cluster_view(view, min_cluster_size=10, max_clusters=2).sizes) <= 2
 
 
-@pytest.mark.parametrize("method", ["dpgmm", "hdbscan"])
-def test_a_large_view_is_learned_from_a_sample_and_the_rest_assigned(
-    monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
+def test_a_large_view_is_learned_from_a_sample_and_the_rest_assigned() -> None:
     view, truth = blobs([600, 400, 300], spread=0.5)
-    everything = cluster_view(view, min_cluster_size=100, max_clusters=3, method=method)
-    monkeypatch.setattr(clustering, "CLUSTER_ALL", 500)
-    monkeypatch.setattr(clustering, "SAMPLE", 500)
-    sampled = cluster_view(view, min_cluster_size=100, max_clusters=3, method=method)
+    everything = cluster_view(view, min_cluster_size=100, max_clusters=3)
+    sampled = cluster_view(view, min_cluster_size=100, max_clusters=3, cluster_all=500, sample=500)
     assert everything.sampled == len(view)
     assert sampled.sampled == 500
     both = (everything.labels != OUTLIER) & (sampled.labels != OUTLIER)
-    assert both.mean() > (0.999 if method == "dpgmm" else 0.9)
+    assert both.mean() > 0.999
     np.testing.assert_array_equal(sampled.labels[both], everything.labels[both])
     assert same_partition(sampled.labels[both], truth[both])
 
 
-def test_a_view_of_exactly_the_sample_size_is_clustered_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clustering, "CLUSTER_ALL", 110)
-    monkeypatch.setattr(clustering, "SAMPLE", 110)
+def test_a_view_of_exactly_the_sample_size_is_clustered_whole() -> None:
     view, _ = blobs([60, 50])
-    assert cluster_view(view, min_cluster_size=20).sampled == 110
-    assert cluster_view(np.vstack([view, view[:1]]), min_cluster_size=20).sampled == 110
+    one_more = np.vstack([view, view[:1]])
+    for rows in (view, one_more):
+        assert cluster_view(rows, min_cluster_size=20, cluster_all=110, sample=110).sampled == 110
 
 
-def test_an_unknown_method_is_refused_in_one_sentence() -> None:
-    with pytest.raises(InvalidValueError, match="clusterer must be one of 'dpgmm', 'hdbscan'; got 'kmeans'") as caught:
-        cluster_view(np.zeros((5, 2)), min_cluster_size=2, method="kmeans")
+@pytest.mark.parametrize(
+    ("clusterer", "way_out"), [("kmeans", "got 'kmeans'"), ("hdbscan", 'use "dpgmm" for clusters')]
+)
+def test_a_clusterer_that_is_none_is_refused_in_one_sentence(clusterer: str, way_out: str) -> None:
+    with pytest.raises(InvalidValueError, match="clusterer must be one of 'auto', 'joint', 'dpgmm'; got ") as caught:
+        settings_of("auto", None, clusterer, None)
+    assert way_out in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -213,7 +213,7 @@ def test_a_forked_child_is_another_process(path: Path) -> None:
     child.join()
     assert f"is being written by process {os.getpid()} on " in answers.get()
     # Neither did the end of the child take the lock of its parent away.
-    assert FileLock.of(path).holds
+    assert FileLock(path).holds
     exploration.undo()
     assert Exploration.load(path, X).steps == []
 

@@ -10,8 +10,7 @@ from sklearn.metrics import f1_score, normalized_mutual_info_score
 
 from imapce import IMAPCE, Attributes, Exploration, Subset
 from imapce.errors import InvalidTypeError
-from imapce.exploration.clustering import cluster_view
-from imapce.exploration.refinement import nearest_distance, numbered, student_mixture
+from imapce.exploration.clustering import cluster_view, nearest_distance, number_clusters, student_mixture
 
 RNG = np.random.default_rng(0)
 
@@ -61,7 +60,7 @@ def test_identical_rows_are_no_obstacle() -> None:
 
 def test_clusters_are_numbered_by_size_and_small_ones_are_outliers() -> None:
     labels = np.repeat([5, 2, 9], [10, 40, 3])
-    found = numbered(labels, RNG.standard_normal((53, 2)), 5, sampled=len(labels))
+    found = number_clusters(labels, RNG.standard_normal((53, 2)), 5, sampled=len(labels))
     assert found.sizes.tolist() == [40, 10]
     np.testing.assert_array_equal(found.labels, np.repeat([1, 0, -1], [10, 40, 3]))
 
@@ -69,11 +68,13 @@ def test_clusters_are_numbered_by_size_and_small_ones_are_outliers() -> None:
 def test_of_two_clusters_the_smaller_is_set_apart_and_of_more_the_one_apart_from_all() -> None:
     rng = np.random.default_rng(2)
     two = np.repeat([0, 1], [80, 20])
-    assert numbered(two, rng.standard_normal((100, 2)) + 9 * two[:, None], 5, sampled=len(two)).most_distinct == (1,)
+    assert number_clusters(
+        two, rng.standard_normal((100, 2)) + 9 * two[:, None], 5, sampled=len(two)
+    ).most_distinct == (1,)
     # Two neighbours far away have the larger sum of distances, the third has the larger distance to its nearest.
     three = np.repeat([0, 1, 2], [60, 50, 40])
     place = np.array([[0.0, 0.0], [30.0, 0.0], [33.0, 0.0]])[three]
-    assert numbered(three, rng.standard_normal((150, 2)) + place, 5, sampled=len(three)).most_distinct == (0,)
+    assert number_clusters(three, rng.standard_normal((150, 2)) + place, 5, sampled=len(three)).most_distinct == (0,)
 
 
 @pytest.mark.parametrize("count", [0, 1])

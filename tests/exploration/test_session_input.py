@@ -167,8 +167,8 @@ def test_input_and_estimator_are_not_changed() -> None:
     assert not hasattr(estimator, "_encoding")
 
 
-def test_the_density_clusterer_explores_too() -> None:
-    exploration = session(clusterer="hdbscan").run()
+def test_the_clusterer_of_views_explores_too() -> None:
+    exploration = session(clusterer="dpgmm").run()
     assert exploration.steps
     consistent(exploration, len(X))
 
@@ -184,7 +184,7 @@ def test_the_density_clusterer_explores_too() -> None:
         ({"min_cluster_size": 2.5}, "min_cluster_size must be a whole number; got 2.5"),
         ({"max_clusters": 0}, "max_clusters must be at least 1; got 0"),
         ({"max_clusters": None}, "max_clusters must be a whole number; got None"),
-        ({"clusterer": "x"}, "clusterer must be one of 'auto', 'joint', 'dpgmm', 'hdbscan'; got 'x'"),
+        ({"clusterer": "x"}, "clusterer must be one of 'auto', 'joint', 'dpgmm'; got 'x'"),
         ({"row_ids": [1, 2]}, "row_ids must have one entry per row of X (160); got shape (2,)"),
         ({"random_state": "x"}, "random_state must be None or a whole number; got 'x'"),
         ({"random_state": -1}, "random_state must not be negative; got -1"),

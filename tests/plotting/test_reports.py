@@ -21,7 +21,7 @@ from imapce.exploration.naming import aligned
 from imapce.plotting import plot_profiles, write_exploration_report, write_report, write_view_report
 from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Grid, Histogram, Lines, Link, Picture, Section, Share
-from imapce.tables.source import Column
+from imapce.tables.columns import Column
 
 GROUP = np.repeat([0, 1, 2], 60)
 

@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import halves
 from helpers import random_stack
 from imapce import IMAPCE, Exploration, Subset, scan
 from imapce.common.gpu_arrays import card_answers
 from imapce.common.streams import Portion, Stream
 from imapce.errors import InvalidValueError, MissingExtraError
-from imapce.rows import cuda, cuda_source, halves
+from imapce.rows import cuda, cuda_source
 from imapce.rows.cuda import CudaRows
-from imapce.rows.cuda_kernel import SHARED_BYTES, WIDEST_PANEL, Shape
-from imapce.rows.cuda_store import HalvesStore
+from imapce.rows.cuda_kernel import SHARED_BYTES, WIDEST_PANEL, HalvesStore, Shape, column_scale
 from imapce.rows.dense import DenseRows
 from imapce.rows.outliers import outlying_rows
 from imapce.tables import write_table
@@ -88,7 +88,7 @@ def test_the_layout_is_that_of_the_reference_bit_for_bit(d: int) -> None:
     import cupy
 
     Z = np.random.default_rng(0).normal(size=(77, d)).astype(np.float32)
-    scale = halves.column_scale(np.abs(Z).max(axis=0).astype(np.float64))
+    scale = column_scale(np.abs(Z).max(axis=0).astype(np.float64))
     store = HalvesStore(cupy, len(Z), d)
     store.write(0, cupy.asarray(halves.scaled(Z.astype(np.float64), scale)))
     decoded = np.concatenate([chunk.get() for chunk in store.chunks()])
@@ -242,7 +242,7 @@ def test_files_fill_the_card_and_what_has_no_room_is_read_again(monkeypatch: pyt
 
 def test_the_numbers_of_the_kernel_are_good_to_a_millionth() -> None:
     X = sample(5000, 30) - 3
-    scale = halves.column_scale(np.abs(X).max(axis=0))
+    scale = column_scale(np.abs(X).max(axis=0))
     W, offset = whitened(DenseRows(X), random_stack(1, 30, 2))
     weighted, total = halves.quartic_of_halves(X, scale, W[0], offset[0])
     exact = DenseRows(X).quartic(W, offset)

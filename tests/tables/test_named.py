@@ -73,7 +73,7 @@ def test_gaps_are_filled_as_those_of_an_array() -> None:
     named = NamedMatrix(X, NAMES)
     filled = model(missing="mean").fit(named)
     np.testing.assert_array_equal(filled.transform(named), model(missing="mean").fit(X).transform(X))
-    with pytest.raises(ImapceError, match="'gene5' has NaN"):
+    with pytest.raises(ImapceError, match="'gene5' has 1"):
         model().fit(named)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from imapce import IMAPCE, Labels, Samples, scan
+from imapce.common.settings import SETTINGS
 from imapce.errors import FileFormatError, ImapceError, InvalidTypeError, InvalidValueError
 from imapce.tables import scan as scans
 from imapce.tables import write_table
@@ -269,25 +271,20 @@ def test_who_watches_may_end_a_fit_which_leaves_nothing(parts: Path) -> None:
     assert not hasattr(model, "components_")
 
 
+class OfFewRows(IMAPCE):
+    settings = replace(SETTINGS, clusters=replace(SETTINGS.clusters, rows=500, many_rows=500))
+
+
 @pytest.mark.parametrize("prior", [None, Samples(RNG.normal(size=(200, 4))), Labels(np.arange(4000) % 3)])
 def test_a_fit_takes_about_as_many_passes_as_were_estimated(
     prior: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of more rows than any sample has; with fewer, every look at a sample is a pass."""
-    for sampled in (
-        "choice.domain.SEARCHED_ROWS",
-        "choice.score.SEARCHED_ROWS",
-        "choice.read_back.READ_ROWS",
-        "clusters.space.SAMPLE",
-    ):
-        monkeypatch.setattr(f"imapce.{sampled}", 500)
     monkeypatch.setattr("imapce.rows.standardized.ORDERED_ROWS", 500)
-    monkeypatch.setattr("imapce.rows.outliers.SAMPLED_ROWS", 500)
-    monkeypatch.setattr("imapce.rows.outliers.FEWEST_SAMPLED", 500)
     write_table(rows(4000), tmp_path / "rows.parquet")
     begun: list[str] = []
     table = scan(tmp_path / "rows.parquet").watched(lambda words, share: begun.append(words.split(":")[0]))
-    IMAPCE(random_state=0).fit(table, prior=prior)
+    OfFewRows(random_state=0).fit(table, prior=prior)
     # Labels are read from five samples more than a background is.
     assert abs(len(set(begun)) - table.estimate().passes) <= 3
 

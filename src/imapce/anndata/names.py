@@ -8,7 +8,8 @@ import numpy as np
 
 from imapce.common.words import close_matches
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.priors.kinds import Labels, Prior, Samples, as_list
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Labels, Samples, as_list
 from imapce.tables.annotated import features
 
 

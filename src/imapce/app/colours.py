@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from imapce.app.messages import short_value
 from imapce.plotting.style import CLUSTER_HUES, KNOWN_GREY, MISSING_GREY, PALETTE, continuous_colormap
-from imapce.tables.source import Column
+from imapce.tables.columns import Column
 
 Codes = NDArray[np.uint8]
 

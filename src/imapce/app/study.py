@@ -27,9 +27,10 @@ from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step, View
 from imapce.plotting.key import are_classes
 from imapce.plotting.steps import known_before
-from imapce.priors.kinds import Attributes, Labels, Prior, Subset
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Attributes, Labels, Subset
+from imapce.tables.columns import Column
 from imapce.tables.encode import column_names, is_table
-from imapce.tables.source import Column
 
 TABLED = 12
 # Columns kept once they were asked for: 16 of a million rows are 128 MB.

@@ -25,7 +25,8 @@ from imapce.datasets.catalogue import CATALOGUE
 from imapce.errors import Argument, FileFormatError, FileName, InvalidValueError, Phrase, Reference
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.session import Exploration
-from imapce.priors.kinds import Attributes, Prior
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Attributes
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.files import read_table
 from imapce.tables.usable import usable_columns

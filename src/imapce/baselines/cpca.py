@@ -25,9 +25,9 @@ from imapce.common.arrays import Array
 from imapce.common.checks import require_flag, require_number
 from imapce.common.words import listed
 from imapce.errors import InvalidValueError
-from imapce.estimators.linear_view import LinearView
-from imapce.priors.kinds import Prior
-from imapce.priors.terms import PriorTerms
+from imapce.estimators.linear import LinearView
+from imapce.priors.base import Prior
+from imapce.priors.problem import PriorTerms
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.rows.subspace import Subspace

@@ -20,8 +20,8 @@ from imapce.choice.trace_ratio import with_ridge
 from imapce.common.arrays import Array
 from imapce.common.checks import require_choice, require_flag, require_number, require_truth
 from imapce.errors import InvalidValueError
-from imapce.estimators.linear_view import LinearView
-from imapce.priors.kinds import Prior
+from imapce.estimators.linear import LinearView
+from imapce.priors.base import Prior
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm
 from imapce.search.stiefel import with_fixed_signs

@@ -21,8 +21,9 @@ from imapce.common.checks import as_codes, require_flag, require_number
 from imapce.common.dask_arrays import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.linear_view import LinearView
-from imapce.priors.kinds import Prior, is_prior, labels_among
+from imapce.estimators.linear import LinearView
+from imapce.priors.base import Prior, labels_among
+from imapce.priors.kinds import is_prior
 from imapce.priors.labels import LabelCode
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows

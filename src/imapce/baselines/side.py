@@ -24,7 +24,7 @@ from imapce.common.checks import require_number, require_truth, require_verbose
 from imapce.common.dask_arrays import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.linear_view import LinearView
+from imapce.estimators.linear import LinearView
 from imapce.priors.kinds import as_list, is_prior, prior_codes
 from imapce.priors.problem import require_shape
 from imapce.rows.open import open_rows

@@ -16,39 +16,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from imapce.choice.domain import Domain
-from imapce.choice.point import Callback, optima_at, solve_at
-from imapce.choice.score import LARGEST_MINORITY, Leakage, distinct, separation, shown_by_some
+from imapce.choice.point import Callback, Domain, distinct, optima_at, solve_at
+from imapce.choice.score import LARGEST_MINORITY, Leakage, reached_by_chance, separation
 from imapce.choice.seen import Onlooker, Sight, clearest
 from imapce.clusters.partition import Candidate
+from imapce.common.arrays import Array
+from imapce.common.settings import SETTINGS, Settings
 from imapce.common.threads import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
-from imapce.rows.standardized import QuadraticForm
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import Objective, paper_mu, reconstruction_error
 from imapce.search.race import sketch
 from imapce.search.solution import Optimum, Solution, Trace
 from imapce.search.starts import contrastive_axes, starting_frames
 
-Array = NDArray[np.float64]
-
-# Times the paper's μ, where clusters choose and where separation does; a high kurtosis shows minorities.
-SEEN_MUS, MUS, MINORITY_MUS = (0.0, 0.1, 1.0, 10.0, 100.0), (1.0, 10.0, 100.0), (-1.0, -10.0)
-ALPHAS = (0.5, 1.0, 2.0, 5.0)
-CLEAR = 0.15  # the score beyond chance from which a split is clear; Gaussian rows reached 0.07 (12 tables, μ = "paper")
-STARTS = 8  # of a point beside a background: its neighbours on the path reach what it misses
-SKETCH, SKETCH_ITERATIONS = 1e-3, 100
-KEPT = 4  # optima of a point that are compared, best objective first
-# Σ sin² between those of a given μ, and between those listed after the clearest: sketches of one basin are many, and no
-# other μ brings the basins they crowd out (CIFAR-100 + T-shirt/Coat at μ = 1e5, draw 0: 0.94 instead of 0.91).
-APART = 0.03
-LISTED = 8  # of those, the chosen one among them; nobody looks through more, and each costs work for every row
-# Of a later step: the closed-form starts and the view before, and no μ for minorities, which was chosen in 2 of 73 such
-# steps of 12 tables. Clusters of nine tables are seen as well as with all in the mean, and 0.011 worse in vehicle.
-LATER_STARTS, LATER_LISTED = 4, 3
 # Tangent dimensions up to which Newton's method brings a view to its last digits sooner than L-BFGS: breast cancer (56)
 # in 8 ms, not 200; digits (124) in 50 ms, not 25.
 QUICK_NEWTON = 64
@@ -62,6 +47,11 @@ class Found:
     W: Array
     trace: Trace
     sight: Sight | None = None
+
+    def with_what_was_seen(self) -> Found:
+        """The same with the scores of its sight."""
+        assert self.sight is not None
+        return replace(self, optimum=replace(self.optimum, seen=self.sight.seen, kept=self.sight.known_kept))
 
 
 class PathSearch:
@@ -94,15 +84,16 @@ class PathSearch:
         tol: float = 1e-6,
         max_iter: int = 500,
         callback: Callback = None,
+        settings: Settings = SETTINGS,
     ):
+        self.settings, self.choice = settings, settings.choice
         self.problem, self.k = problem, problem.n_components
         self.alpha, self.mu = "auto" if alpha == np.inf else alpha, mu
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
         self.candidate = candidate
         self.n_starts = n_starts
         self.before = None if candidate is None else before
-        self.leakage = Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
-        self.domain = Domain.of(problem)
+        self.domain = Domain.of(problem, settings.clusters)
         self._contrast_of: dict[float, QuadraticForm] = {}
         self._starts_of: dict[float, Array] = {}
         if self.domain.Z.n_features < self.k:
@@ -116,16 +107,16 @@ class PathSearch:
             words = "the one that falls apart most clearly"
         else:
             found, words = self._by_clusters(self.candidate)
-        path = tuple(one.optimum for one in found)
+        path = tuple(view.optimum for view in found)
         # All that are listed are evaluated on all rows, and of 27 views of 40,000,000 rows that took twice the time of
         # reading them.
-        most = LISTED if self.before is None else LATER_LISTED
+        most = self.choice.listed if self.before is None else self.choice.later_listed
         # One that had not arrived anywhere would end elsewhere, and its score would be that of another view.
-        arrived = [one.optimum for one in found if one is found[0] or one.optimum.converged]
-        listed = distinct(arrived, apart=APART)[:most]
-        chosen, *others = (one for one in found if any(one.optimum is other for other in listed))
-        solution, shown = self._shown(chosen)
-        optima = [shown, *(now for one in others if (now := self._polished(one, newton=True)[1]).converged)]
+        arrived = [view.optimum for view in found if view is found[0] or view.optimum.converged]
+        listed = distinct(arrived, apart=self.choice.apart)[:most]
+        chosen, *others = (view for view in found if any(view.optimum is other for other in listed))
+        solution, shown = self._show(chosen)
+        optima = [shown, *(now for view in others if (now := self._polish(view, newton=True)[1]).converged)]
         if not self.domain.is_whole:
             optima = self._on_all_rows(optima)
         reason = f"Converged: of {len(path)} optima {words}; mu {shown.mu:.4g}"
@@ -146,20 +137,19 @@ class PathSearch:
 
         One is chosen of every point before points are compared, so that its μ alone leads to it again.
         """
-        onlooker = Onlooker(self.problem, candidate)
+        onlooker = Onlooker(self.problem, candidate, self.settings)
         # Rows that are known weigh as much as the data: beside their clusters other weights show no more.
         alpha = np.inf if not self.problem.Y.any_known else self._weights((1.0,))[0]
         best: list[Found] = []
         rest: list[Found] = []
         mus = self._mus(candidate)
         for walked in (self._walk(alpha, mu) for mu in mus) if self.before is None else self._side_by_side(alpha, mus):
-            here = [replace(one, sight=onlooker.look(one.optimum.V)) for one in walked]
-            chosen = clearest([one.sight for one in here if one.sight is not None])
-            best.append(here.pop(chosen))
+            here = [replace(view, sight=onlooker.look(view.optimum.V)) for view in walked]
+            best.append(here.pop(_clearest_of(here)))
             rest += here
-        shown = best.pop(clearest([one.sight for one in best if one.sight is not None]))
-        shown, *others = map(_told, [shown, *best, *rest])
-        others.sort(key=lambda one: -np.nan_to_num(one.optimum.seen, nan=one.optimum.kept))
+        shown = best.pop(_clearest_of(best))
+        shown, *others = [view.with_what_was_seen() for view in (shown, *best, *rest)]
+        others.sort(key=lambda view: -np.nan_to_num(view.optimum.seen, nan=view.optimum.kept))
         return [shown, *others], _words_of(shown, candidate)
 
     def _mus(self, candidate: Candidate) -> list[float]:
@@ -170,7 +160,7 @@ class PathSearch:
             return [scale]
         sizes = np.bincount(candidate.labels)
         minority = self.before is None and bool((sizes[sizes > 0] < LARGEST_MINORITY * len(candidate.labels)).any())
-        return [scale * factor for factor in (*SEEN_MUS, *(MINORITY_MUS if minority else ()))]
+        return [scale * factor for factor in (*self.choice.mus, *(self.choice.minority_mus if minority else ()))]
 
     @property
     def _scale(self) -> float:
@@ -183,24 +173,30 @@ class PathSearch:
 
     def _by_separation(self) -> list[Found]:
         """Every optimum, the one that falls apart most clearly first."""
-        alphas, scale = self._weights(ALPHAS), self._scale
+        alphas, scale = self._weights(self.choice.alphas), self._scale
         if self.mu == "auto":
-            mus = [scale * factor for factor in MUS] if scale else [0.0]
+            mus = [scale * factor for factor in self.choice.background_mus] if scale else [0.0]
             points = [(alpha, mu) for alpha in alphas for mu in mus]
         elif self.mu == "paper":
             forms = [(alpha, self.domain.contrast(alpha)) for alpha in alphas]
             points = [(alpha, paper_mu(M, self.domain.X, contrastive_axes(M, self.k))) for alpha, M in forms]
         else:
             points = [(alpha, float(self.mu)) for alpha in alphas]
-        found = [one for point in points for one in self._separated(*point)]
-        if max(one.optimum.score for one in found) < self.domain.chance + CLEAR and self.mu == "auto" and scale:
+        found = [self._scored(view) for point in points for view in self._walk(*point)]
+        clear = max(view.optimum.score for view in found) >= self._chance + self.choice.clear
+        if not clear and self.mu == "auto" and scale:
             # No split in two is clearer than chance makes it: the parts that a high kurtosis shows may be.
             middle = alphas[len(alphas) // 2]
-            found += [one for factor in MINORITY_MUS for one in self._separated(middle, scale * factor)]
-            found = [self._scored(one, minorities=True) for one in found]
+            found += [view for factor in self.choice.minority_mus for view in self._walk(middle, scale * factor)]
+            found = [self._scored(view, minorities=True) for view in found]
         elif not isinstance(self.mu, str) and self.mu < 0:
-            found = [self._scored(one, minorities=True) for one in found]
-        return sorted(found, key=lambda one: -one.optimum.score)
+            found = [self._scored(view, minorities=True) for view in found]
+        return sorted(found, key=lambda view: -view.optimum.score)
+
+    @property
+    def _chance(self) -> float:
+        """The separation that the best of all directions of the domain shows of a Gaussian."""
+        return reached_by_chance(self.domain.Z.n_rows, self.domain.Z.n_features)
 
     def _weights(self, factors: Sequence[float]) -> list[float]:
         """α, so many times that at which the known weighs as much as the data; or the one that is given."""
@@ -210,15 +206,26 @@ class PathSearch:
         weight = sum(w * form.trace for w, form in self.domain.known)
         return [a * self.domain.X.trace / weight for a in factors] if weight > 0 else [0.0]
 
-    def _separated(self, alpha: float, mu: float) -> list[Found]:
-        return [self._scored(one) for one in self._walk(alpha, mu)]
+    @cached_property
+    def _leakage(self) -> Leakage:
+        problem = self.problem
+        return Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
 
-    def _scored(self, one: Found, *, minorities: bool = False) -> Found:
-        V = one.optimum.V
-        shown = [shown_by_some(Y, V) for Y in self.problem.Y.backgrounds]
-        view = shown_by_some(self.problem.Z, V)
-        clear = separation(view, shown, minorities=minorities, chance=self.domain.chance)
-        return replace(one, optimum=replace(one.optimum, separation=clear, leakage=self.leakage.of(V)))
+    def _scored(self, found: Found, *, minorities: bool = False) -> Found:
+        V, most = found.optimum.V, self.settings.clusters.many_rows
+
+        def shown(rows: StandardizedRows) -> Array:
+            # By 400,000 rows of a background the scores took longer than the search.
+            return rows.project(V, rows.content_mask(most))
+
+        clear = separation(
+            shown(self.problem.Z),
+            [shown(Y) for Y in self.problem.Y.backgrounds],
+            minorities=minorities,
+            chance=self._chance,
+            settings=self.settings,
+        )
+        return replace(found, optimum=replace(found.optimum, separation=clear, leakage=self._leakage.of(V)))
 
     # --- the search ---------------------------------------------------------------------------------------------------
 
@@ -226,18 +233,19 @@ class PathSearch:
         """The optima found at one point, best objective first; so far that they can be compared."""
         starts = self._starts(alpha)
         solution = self._minimize(alpha, mu, starts[:1] if mu == 0 else starts, sketch=True)
+        # Sketches of one basin are many, and no other μ brings the basins they crowd out.
         crowded = self.candidate is None and self.mu != "auto" and mu >= 0
-        optima = distinct(solution.optima, apart=APART) if crowded else solution.optima
+        optima = distinct(solution.optima, apart=self.choice.apart) if crowded else solution.optima
         return self._found(alpha, optima, solution.trace)
 
     def _found(self, alpha: float, optima: list[Optimum], trace: Trace) -> list[Found]:
         """Those of the optima of a point, best objective first, that are compared."""
         if not np.isfinite(optima[0].kurtosis):
             raise FlatRowsError.of_views(self.k)
-        kept = 1 if self._lowest_alone(optima[0].mu) else KEPT
+        kept = 1 if self._lowest_alone(optima[0].mu) else self.choice.compared
         return [
-            Found(replace(one, components=self.domain.lift(one.V).T.copy(), alpha=alpha), one.V, trace)
-            for one in optima[:kept]
+            Found(replace(optimum, components=self.domain.lift(optimum.V).T.copy(), alpha=alpha), optimum.V, trace)
+            for optimum in optima[:kept]
         ]
 
     def _side_by_side(self, alpha: float, mus: list[float]) -> list[list[Found]]:
@@ -250,18 +258,19 @@ class PathSearch:
             found, trace = sketch(
                 curved,
                 self._starts(alpha),
-                tol=max(self.tol, SKETCH),
-                max_iter=min(self.max_iter, SKETCH_ITERATIONS),
+                tol=max(self.tol, self.choice.sketch),
+                max_iter=min(self.max_iter, self.choice.sketch_iterations),
                 callback=self.callback,
             )
-        self.n_evaluations += sum(one.n_evaluations for one in curved)
+        self.n_evaluations += sum(objective.n_evaluations for objective in curved)
         return walked + [self._found(alpha, optima, trace) for optima in found]
 
     def _starts(self, alpha: float) -> Array:
         """Where the search of every μ begins: a μ that is given again is to have the starts it had."""
         if alpha not in self._starts_of:
             Z = self.domain.Z
-            most = STARTS if self.candidate is None else self.n_starts if self.before is None else LATER_STARTS
+            most = self.n_starts if self.before is None else self.choice.later_starts
+            most = self.choice.background_starts if self.candidate is None else most
             axes = contrastive_axes(self._contrast(alpha), self.k)
             starts = starting_frames(axes, Z, min(most, self.n_starts), np.random.default_rng(0))
             if self.before is not None and self.domain.is_whole and self.before.shape == (self.k, Z.n_features):
@@ -275,15 +284,15 @@ class PathSearch:
             self._contrast_of[alpha] = self.domain.contrast(alpha)
         return self._contrast_of[alpha]
 
-    def _shown(self, one: Found) -> tuple[Solution, Optimum]:
+    def _show(self, chosen: Found) -> tuple[Solution, Optimum]:
         """The optimum to show, brought to the tolerance.
 
         Where rows are known it is the lowest one of its point, as somebody finds it who gives its α and μ; in a later
         step the lowest one that was found.
         """
-        if self.before is not None or not self._lowest_alone(one.optimum.mu):
-            return self._polished(one)
-        setting = one.optimum.alpha, one.optimum.mu
+        if self.before is not None or not self._lowest_alone(chosen.optimum.mu):
+            return self._polish(chosen)
+        setting = chosen.optimum.alpha, chosen.optimum.mu
         solution = solve_at(
             self.problem,
             *setting,
@@ -294,7 +303,7 @@ class PathSearch:
             callback=self.callback,
         )
         self.n_evaluations += solution.n_evaluations
-        scores = {name: getattr(one.optimum, name) for name in ("seen", "kept", "separation", "leakage")}
+        scores = {name: getattr(chosen.optimum, name) for name in ("seen", "kept", "separation", "leakage")}
         return solution, replace(solution.optima[0], **scores)
 
     def _lowest_alone(self, mu: float) -> bool:
@@ -303,13 +312,13 @@ class PathSearch:
         """
         return self.problem.Y.any_known and self.domain.is_whole and mu >= 0
 
-    def _polished(self, one: Found, *, newton: bool = False) -> tuple[Solution, Optimum]:
+    def _polish(self, found: Found, *, newton: bool = False) -> tuple[Solution, Optimum]:
         """An optimum brought to the tolerance, with the scores it had; by Newton's method where that is quicker."""
-        newton = newton and one.W.size - self.k**2 <= QUICK_NEWTON
-        solution = self._minimize(one.optimum.alpha, one.optimum.mu, one.W[None], newton=newton)
+        newton = newton and found.W.size - self.k**2 <= QUICK_NEWTON
+        solution = self._minimize(found.optimum.alpha, found.optimum.mu, found.W[None], newton=newton)
         now = solution.optima[0]
         return solution, replace(
-            one.optimum,
+            found.optimum,
             components=self.domain.lift(now.V).T.copy(),
             objective=now.objective,
             kurtosis=now.kurtosis,
@@ -322,7 +331,7 @@ class PathSearch:
     ) -> Solution:
         tol, max_iter = self.tol, self.max_iter
         if sketch:
-            tol, max_iter = max(tol, SKETCH), min(max_iter, SKETCH_ITERATIONS)
+            tol, max_iter = max(tol, self.choice.sketch), min(max_iter, self.choice.sketch_iterations)
         solution = optima_at(
             self._contrast(alpha),
             self.domain.Z,
@@ -341,26 +350,24 @@ class PathSearch:
         """Equation 2 and κ of optima of a domain on all columns and rows, each at its own α and μ."""
         X, Y = self.problem.X, self.problem.Y
         # One pass for all views: folding the rows would take longer than that.
-        frames = np.stack([one.V for one in optima])
+        frames = np.stack([optimum.V for optimum in optima])
         kurtoses = Objective(X.second_moment, self.problem.Z.unfolded, 1.0).kurtosis(frames)
         if not np.isfinite(kurtoses[0]):
             # Where nothing is left beside the known, a view is made of rounding.
             raise FlatRowsError.of_views(self.k)
         evaluated = []
-        for one, kurtosis in zip(optima, kurtoses, strict=True):
-            error = reconstruction_error(X.second_moment, one.V)
+        for optimum, kurtosis in zip(optima, kurtoses, strict=True):
+            error = reconstruction_error(X.second_moment, optimum.V)
             if Y.any_known:
-                error -= one.alpha * sum(
-                    weight * reconstruction_error(form, one.V) for weight, form in Y.second_moments
-                )
-            evaluated.append(replace(one, objective=float(error + one.mu * kurtosis), kurtosis=float(kurtosis)))
+                known = [weight * reconstruction_error(form, optimum.V) for weight, form in Y.second_moments]
+                error -= optimum.alpha * sum(known)
+            value = float(error + optimum.mu * kurtosis)
+            evaluated.append(replace(optimum, objective=value, kurtosis=float(kurtosis)))
         return evaluated
 
 
-def _told(one: Found) -> Found:
-    """An optimum that was looked at, with what was seen."""
-    assert one.sight is not None
-    return replace(one, optimum=replace(one.optimum, seen=one.sight.seen, kept=one.sight.known_kept))
+def _clearest_of(views: Sequence[Found]) -> int:
+    return clearest([view.sight for view in views if view.sight is not None])
 
 
 def _words_of(shown: Found, candidate: Candidate) -> str:

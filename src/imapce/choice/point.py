@@ -1,25 +1,93 @@
-"""The optima of equation 2 at one α and μ: what a point of a path is, and all there is where both are given."""
+"""Where views are searched, and the optima of equation 2 there at one α and μ: what a point of a path is, and all there
+is where both are given.
+
+    V = lift(W),   W (q, k) orthonormal;      f(V) = tr M − tr(VᵀMV) + μ·κ(ZV)  with M, Z in the coordinates of W
+
+Up to 64 columns are searched whole and on all rows, up to 20,000 of them: what is found there is an optimum of equation
+2 and nothing less. Beyond, views lie in the leading principal axes of a sample, with at least 30 rows for each axis: a
+kurtosis can be made small by chance in directions enough (on 784 pixels deeper optima separated worse).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from imapce.choice.domain import Domain
+from imapce.clusters.space import searched_axes
+from imapce.common.arrays import Array
+from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.common.threads import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
+from imapce.rows.open import open_rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.subspace import RowsWithin
 from imapce.search.objective import Objective, paper_mu
 from imapce.search.race import minimize
-from imapce.search.solution import Progress, Solution
-from imapce.search.starts import contrastive_axes, starting_frames
+from imapce.search.solution import Optimum, Progress, Solution
+from imapce.search.starts import WHITENED_AXES, contrastive_axes, starting_frames
+from imapce.search.stiefel import squared_distances
 
-Array = NDArray[np.float64]
 Callback = Callable[[Progress], None] | None
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The coordinates that views are searched in, with everything the objective needs there.
+
+    >>> from imapce.priors.problem import pose
+    >>> from imapce.tables.reader import Reader
+    >>> reader, matrix = Reader.learn(np.random.default_rng(0).normal(size=(50, 4)))
+    >>> Domain.of(pose(open_rows(matrix), [], reader, n_components=2)).is_whole
+    True
+    """
+
+    Z: StandardizedRows
+    X: QuadraticForm
+    known: list[tuple[float, QuadraticForm]]
+    lift: Callable[[Array], Array]
+    is_whole: bool
+
+    @classmethod
+    def of(cls, problem: Problem, settings: ClusterSettings = SETTINGS.clusters) -> Domain:
+        """The domain of a search that chooses its setting."""
+        Z = problem.Z
+        if Z.n_rows <= settings.many_rows and int(Z.informative.sum()) <= WHITENED_AXES:
+            return cls.whole(problem)
+        basis = searched_axes(problem, np.zeros((Z.n_features, 0)), settings)
+        rows = Z.project(basis, Z.content_mask(settings.many_rows))
+
+        def within(form: QuadraticForm) -> QuadraticForm:
+            inner = basis.T @ (form @ basis)
+            return QuadraticForm.of_matrix((inner + inner.T) / 2)
+
+        return cls(
+            StandardizedRows(open_rows(rows, n_components=problem.n_components), standardize=False),
+            within(problem.X.second_moment),
+            [(weight, within(form)) for weight, form in problem.Y.second_moments],
+            lambda W: basis @ W,
+            is_whole=False,
+        )
+
+    @classmethod
+    def whole(cls, problem: Problem) -> Domain:
+        """All directions that nothing erased bars, on all rows: what a given setting is searched in."""
+        X, known = problem.X.second_moment, problem.Y.second_moments
+        if problem.Y.erased is None:
+            # Columns that do not vary, as the known ones given themselves, would have a weight of rounding.
+            varies = problem.Z.informative[:, None]
+            return cls(problem.Z, X, known, (lambda W: W) if varies.all() else (lambda W: W * varies), is_whole=True)
+        inside = problem.directions_left()
+        known = [(weight, inside.form(form)) for weight, form in known]
+        return cls(RowsWithin(problem.Z, inside), inside.form(X), known, inside.lift, is_whole=True)
+
+    def contrast(self, alpha: float) -> QuadraticForm:
+        """M = XᵀX − α Σ wⱼYⱼᵀYⱼ; where no rows are known α has nothing to weigh."""
+        if not self.known:
+            return self.X
+        return QuadraticForm.combine([(1.0, self.X), *((-alpha * weight, form) for weight, form in self.known)])
 
 
 def solve_at(
@@ -76,3 +144,13 @@ def optima_at(
         kurtoses = objective.kurtosis(np.stack([one.V for one in solution.optima]))
     optima = [replace(one, mu=mu, kurtosis=float(k)) for one, k in zip(solution.optima, kurtoses, strict=True)]
     return replace(solution, optima=optima, n_evaluations=objective.n_evaluations)
+
+
+def distinct(ranked: Sequence[Optimum], *, apart: float = SETTINGS.choice.sketch) -> list[Optimum]:
+    """The views without those that show nearly an earlier one: Σ sin² between them is below `apart`."""
+    kept: list[Optimum] = []
+    for view in ranked:
+        others = [other.V for other in kept]
+        if not others or squared_distances(view.V[None], np.stack(others)).min() >= apart:
+            kept.append(view)
+    return kept

@@ -15,23 +15,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
-from imapce.choice.seen import VOTERS, jittered
+from imapce.choice.seen import FEWEST_ROWS
 from imapce.clusters.partition import Candidate
+from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.neighbours import jittered, nearest
+from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.common.words import listing
 from imapce.errors import Phrase, Sentence
 from imapce.priors.effect import explained_away
 from imapce.priors.problem import Problem
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
-MOST_CLASSES = 20
-READ_ROWS = 8_000  # of fewer, the rare classes of a category are noise
-FEWEST_ROWS = 4
 # The phrase of `stop_reason_` on the known, which some tell in a place of its own.
 READ_BACK = "known read back"
 
@@ -113,11 +107,11 @@ class KnownReader:
     1.0
     """
 
-    def __init__(self, known: Array):
-        self.known = known
+    def __init__(self, known: Array, settings: ClusterSettings = SETTINGS.clusters):
+        self.known, self.neighbours = known, settings.neighbours
         classes = np.unique(known.round(9), axis=0, return_inverse=True)[1].ravel()
         self.n_classes = int(classes.max()) + 1
-        self.classes: Ints | None = classes if self.n_classes <= MOST_CLASSES else None
+        self.classes: Codes | None = classes if self.n_classes <= settings.most_classes else None
 
     @property
     def chance(self) -> float:
@@ -128,13 +122,13 @@ class KnownReader:
         n = len(view)
         spread = view.std(axis=0)
         points = jittered((view - view.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
-        near = cKDTree(points).query(points, min(VOTERS, n - 1) + 1)[1][:, 1:]
+        near = nearest(points, min(self.neighbours, n - 1))
         if self.classes is None:
             return self._explained(self.known[near].mean(axis=1))
         votes = (self.classes[near][:, :, None] == np.arange(self.n_classes)).sum(axis=1)
         return self._balanced(votes)
 
-    def from_clusters(self, groups: Ints) -> float:
+    def from_clusters(self, groups: Codes) -> float:
         """By the rows of its cluster, for rows in the clusters 0, 1, ... (m,)."""
         members = np.eye(int(groups.max()) + 1)[groups]
         values = self.known if self.classes is None else np.eye(self.n_classes)[self.classes]
@@ -155,12 +149,19 @@ class KnownReader:
         return float(np.max(1 - error[total > 0] / total[total > 0]))
 
 
-def read_back(problem: Problem, V: Array, candidate: Candidate | None = None, *, what: str = "") -> ReadBack | None:
+def read_back(
+    problem: Problem,
+    V: Array,
+    candidate: Candidate | None = None,
+    *,
+    what: str = "",
+    settings: ClusterSettings = SETTINGS.clusters,
+) -> ReadBack | None:
     """How well the known is read from the view with the axes V (d, k) and from the clusters; None: nothing is known."""
     Z = problem.Z
     if not problem.hides or Z.n_rows < FEWEST_ROWS:
         return None
-    reader, stated = _reader_of(problem, Z.content_mask(READ_ROWS))
+    reader, stated = _reader_of(problem, Z.content_mask(settings.many_rows), settings)
     view = reader.from_view(Z.project(V, stated))
     told = None if candidate is None else read_from_clusters(problem, candidate)
     return ReadBack(view, None if told is None else told[0], reader.chance, what)
@@ -173,15 +174,15 @@ def read_from_clusters(problem: Problem, candidate: Candidate) -> tuple[float, f
         return None
     labels = np.full(Z.n_rows, -1)
     labels[candidate.space.drawn] = candidate.labels
-    reader, told = _reader_of(problem, labels >= 0)
+    reader, told = _reader_of(problem, labels >= 0, candidate.space.settings)
     return reader.from_clusters(labels[told]), reader.chance
 
 
-def _reader_of(problem: Problem, sample: Mask) -> tuple[KnownReader, Mask]:
+def _reader_of(problem: Problem, sample: Mask, settings: ClusterSettings) -> tuple[KnownReader, Mask]:
     """The reader of what is known of some rows, and those of them that say it."""
     values, stated = problem.known_values(sample)
     if stated.sum() >= FEWEST_ROWS:
         sample = sample.copy()
         sample[np.flatnonzero(sample)[~stated]] = False
         values = values[stated]
-    return KnownReader(values), sample
+    return KnownReader(values, settings), sample

@@ -24,46 +24,24 @@ known ones their 15-NN accuracy was 0.62 with a ban, 0.92 with the discount and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.stats import norm
 
+from imapce.clusters.valleys import REACH, peaks_beside
+from imapce.common.arrays import Array, Mask
+from imapce.common.settings import SETTINGS, Settings
 from imapce.priors.labels import LabelTerm
-from imapce.rows.standardized import QuadraticForm, StandardizedRows
-from imapce.search.solution import Optimum
-from imapce.search.stiefel import squared_distances
-
-Array = NDArray[np.float64]
+from imapce.rows.standardized import QuadraticForm
 
 ONE_GAUSSIAN = 2 / np.pi
-DIRECTIONS = 24
-# Cells of a histogram over so many standard deviations; what lies further out counts as lying there.
-REACH, PER_UNIT = 12.0, 32
-CELLS = int(2 * REACH * PER_UNIT)
-TAIL = 4.0
-ACROSS = 0.5
-SMOOTHING = 0.2
+# Cells of a histogram, and all of them; what lies further out than REACH counts as lying there.
+PER_UNIT = 32
+CELLS = 2 * REACH * PER_UNIT
 # Kurtosis sees parts of more than (3 − √3)/6 as two clusters when it is low, smaller ones when it is high.
 LARGEST_MINORITY = (3 - 3**0.5) / 6
-SMALLEST_SHARE, SMALLEST_ROWS = 0.01, 10
-SAME_VIEW = 1e-3
-# Rows that a view is looked for and scored on; more are a seeded sample, drawn where they lie. By 400,000 rows of a
-# background the scores took longer than the search.
-SEARCHED_ROWS = 20_000
-
-
-def shown_by_some(rows: StandardizedRows, V: Array) -> Array:
-    """The rows in a view (m, k), a sample of them where they are very many.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> shown_by_some(StandardizedRows(DenseRows(np.eye(3))), np.eye(3)[:, :1]).shape
-    (3, 1)
-    """
-    return rows.project(V, rows.content_mask(SEARCHED_ROWS))
 
 
 class Cuts:
@@ -73,7 +51,8 @@ class Cuts:
     array([1.])
     """
 
-    def __init__(self, projections: Array):
+    def __init__(self, projections: Array, settings: Settings = SETTINGS):
+        self._settings = settings
         n, width = projections.shape
         centred = projections - projections.mean(axis=0)
         spread = np.sqrt(np.mean(centred**2, axis=0))
@@ -89,7 +68,7 @@ class Cuts:
 
         Rows beyond four standard deviations count as lying there, so single ones cannot make a cut.
         """
-        edge = int((REACH - TAIL) * PER_UNIT)
+        edge = int((REACH - self._settings.choice.tail) * PER_UNIT)
         inner = self._counts[:, edge : CELLS - edge].copy()
         inner[:, 0] += self._counts[:, :edge].sum(axis=1)
         inner[:, -1] += self._counts[:, CELLS - edge :].sum(axis=1)
@@ -104,14 +83,16 @@ class Cuts:
         """
         explained, below = self._explained(self._counts)
         share = np.minimum(below, self.n_rows - below) / self.n_rows
-        small = (share >= max(SMALLEST_SHARE, SMALLEST_ROWS / self.n_rows)) & (share <= LARGEST_MINORITY)
+        smallest = self._settings.outliers
+        small = share >= max(smallest.smallest_share, smallest.smallest_rows / self.n_rows)
+        small &= share <= LARGEST_MINORITY
         tail = np.where(small, share, 0.5)
         gaussian = norm.pdf(norm.ppf(tail)) ** 2 / (tail * (1 - tail))
-        density = gaussian_filter1d(self._counts, SMOOTHING * PER_UNIT, axis=1, mode="constant")
-        left = np.maximum.accumulate(density, axis=1)[:, :-1]
-        right = np.maximum.accumulate(density[:, ::-1], axis=1)[:, ::-1][:, 1:]
+        kernel = self._settings.choice.smoothing * PER_UNIT
+        density = gaussian_filter1d(self._counts, kernel, axis=1, mode="constant")
+        left, right = peaks_beside(density)
         here = (density[:, :-1] + density[:, 1:]) / 2
-        peak = np.minimum(left, right)
+        peak = np.minimum(left[:, :-1], right[:, 1:])
         depth = np.clip(1 - np.divide(here, peak, out=np.ones_like(here), where=peak > 0), 0.0, 1.0)
         beyond = (explained - gaussian) / (1 - gaussian) * depth
         return np.where(small, beyond, 0.0).max(axis=1, initial=0.0)
@@ -135,7 +116,14 @@ class Cuts:
         return np.divide(between, variance[:, None], out=np.zeros_like(between), where=variance[:, None] > 0), below
 
 
-def separation(view: Array, backgrounds: list[Array], *, minorities: bool = False, chance: float = 0.0) -> float:
+def separation(
+    view: Array,
+    backgrounds: list[Array],
+    *,
+    minorities: bool = False,
+    chance: float = 0.0,
+    settings: Settings = SETTINGS,
+) -> float:
     """How clearly the rows of a view (n, k) fall apart, beyond one Gaussian and beyond what each background shows.
 
     Axes across the clearest one count only beyond `chance`, what the best of all directions searched shows of a
@@ -151,14 +139,14 @@ def separation(view: Array, backgrounds: list[Array], *, minorities: bool = Fals
     if values[0] <= 1e-12 * values[-1]:
         return -np.inf
     whitening = vectors / np.sqrt(values)
-    axes = _clearest_axes(centred @ whitening, minorities)
-    own = Cuts(centred @ (whitening @ axes))
+    axes = _clearest_axes(centred @ whitening, minorities, settings)
+    own = Cuts(centred @ (whitening @ axes), settings)
     excess = own.balanced - chance * (np.arange(len(values)) > 0)
     if minorities:
         excess = np.maximum(own.balanced - chance, own.minority)
-    known = [Cuts(Y @ (whitening @ axes)).clearest(minorities) for Y in backgrounds]
+    known = [Cuts(Y @ (whitening @ axes), settings).clearest(minorities) for Y in backgrounds]
     excess = excess - np.max([np.zeros(len(values)), *known], axis=0)
-    return float(excess[0] + ACROSS * np.maximum(excess[1:], 0.0).sum())
+    return float(excess[0] + settings.choice.across * np.maximum(excess[1:], 0.0).sum())
 
 
 def reached_by_chance(n_rows: int, searched: int) -> float:
@@ -172,33 +160,33 @@ def reached_by_chance(n_rows: int, searched: int) -> float:
     return float(2 * np.sqrt(ONE_GAUSSIAN * (1 - 3 / np.pi) * searched / n_rows) / (1 - ONE_GAUSSIAN))
 
 
-def _clearest_axes(whitened: Array, minorities: bool) -> Array:
+def _clearest_axes(whitened: Array, minorities: bool, settings: Settings) -> Array:
     """θ* and the directions across it (k, k), each the clearest of those still free."""
     k = whitened.shape[1]
     chosen = np.zeros((k, 0))
     while chosen.shape[1] < k:
         free = np.linalg.svd(chosen)[0][:, chosen.shape[1] :] if chosen.shape[1] else np.eye(k)
-        choices = free @ _directions(free.shape[1])
-        clearest = int(np.argmax(Cuts(whitened @ choices).clearest(minorities)))
+        choices = free @ _directions(free.shape[1], settings.choice.directions)
+        clearest = int(np.argmax(Cuts(whitened @ choices, settings).clearest(minorities)))
         chosen = np.column_stack([chosen, choices[:, clearest]])
     return chosen
 
 
-def _directions(k: int) -> Array:
+def _directions(k: int, directions: int) -> Array:
     """Unit vectors (k, m) spread over the half sphere: equal angles in the plane, a fixed draw beyond it."""
     if k == 1:
         return np.ones((1, 1))
     if k == 2:
-        angles = np.arange(DIRECTIONS) * np.pi / DIRECTIONS
+        angles = np.arange(directions) * np.pi / directions
         return np.stack([np.cos(angles), np.sin(angles)])
-    drawn = np.random.default_rng(0).standard_normal((k, k * k * DIRECTIONS))
+    drawn = np.random.default_rng(0).standard_normal((k, k * k * directions))
     return drawn / np.linalg.norm(drawn, axis=0)
 
 
 class Leakage:
     """Σρ² of a view and the known columns and labels, from second moments alone."""
 
-    def __init__(self, second_moment: QuadraticForm, known: NDArray[np.bool_], labels: LabelTerm | None = None):
+    def __init__(self, second_moment: QuadraticForm, known: Mask, labels: LabelTerm | None = None):
         columns = np.flatnonzero(known)
         self._second_moment = second_moment
         self._cross = np.zeros((second_moment.size, 0))
@@ -216,28 +204,11 @@ class Leakage:
             self._cross = cross @ (vectors[:, varying] / np.sqrt(values[varying]))
 
     def of(self, V: Array) -> float:
-        """Σρ² for a frame V (d, k); 0 where nothing is known."""
-        return float(np.sum(self._correlations(V)))
-
-    def largest(self, V: Array) -> float:
-        """max ρ², what the best linear reader of the view sees of the known; 0 where nothing is known."""
-        return float(np.max(self._correlations(V), initial=0.0))
-
-    def _correlations(self, V: Array) -> Array:
-        """ρ² (k,): the eigenvalues of (VᵀCV)⁻¹·seen seenᵀ; none where no column is known."""
+        """Σρ² for a frame V (d, k), the eigenvalues of (VᵀCV)⁻¹·seen seenᵀ; 0 where nothing is known."""
         if not self._cross.shape[1]:
-            return np.zeros(0)
+            return 0.0
         seen = V.T @ self._cross
         values, vectors = np.linalg.eigh(V.T @ (self._second_moment @ V))
         varying = values > 1e-12 * max(float(values[-1]), 0.0)
-        return np.linalg.svd((vectors[:, varying] / np.sqrt(values[varying])).T @ seen, compute_uv=False) ** 2
-
-
-def distinct(ranked: Sequence[Optimum], *, apart: float = SAME_VIEW) -> list[Optimum]:
-    """The views without those that show nearly an earlier one: Σ sin² between them is below `apart`."""
-    kept: list[Optimum] = []
-    for one in ranked:
-        others = [other.V for other in kept]
-        if not others or squared_distances(one.V[None], np.stack(others)).min() >= apart:
-            kept.append(one)
-    return kept
+        correlations = np.linalg.svd((vectors[:, varying] / np.sqrt(values[varying])).T @ seen, compute_uv=False)
+        return float(np.sum(correlations**2))

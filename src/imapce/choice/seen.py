@@ -17,22 +17,15 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from imapce.clusters.partition import Candidate
+from imapce.common.arrays import Array, Codes
+from imapce.common.neighbours import jittered, nearest
+from imapce.common.settings import SETTINGS, Settings
 from imapce.priors.problem import Problem
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
-# Neighbours from which a vote means something; a third of them where rows are few.
-VOTERS, FEW_VOTERS, FEW_ROWS = 15, 5, 150
-LARGEST_SHARE = 0.25
-# Rows asked for their neighbours, and among how many: of more the mean is the same to 0.01.
-BASE, QUERIES = 1_000, 500
-SMALLEST_CLUSTER = 5
-TIE = 1e-6  # of the spread: rows at one place are neighbours by lot, the same lot in every engine
+# Rows from which there are neighbours to speak of.
+FEWEST_ROWS = 4
 
 
 class Sight:
@@ -81,14 +74,14 @@ def clearest(views: Sequence[Sight]) -> int:
     >>> clearest([half, Sight(points, np.array([1.0, 0.0, 1.0]), here)])
     1
     """
-    told = [one.right if len(one.right) else one.kept_rows for one in views]
-    best = int(np.argmax([one.mean() for one in told]))
+    by_row = [view.right if len(view.right) else view.kept_rows for view in views]
+    best = int(np.argmax([rows.mean() for rows in by_row]))
 
-    def hardly_behind(one: Array) -> bool:
-        lost = told[best] - one
+    def hardly_behind(rows: Array) -> bool:
+        lost = by_row[best] - rows
         return bool(lost.mean() <= lost.std() / np.sqrt(len(lost)) + 1e-12)
 
-    as_clear = [place for place, one in enumerate(told) if hardly_behind(one)]
+    as_clear = [place for place, rows in enumerate(by_row) if hardly_behind(rows)]
     return max(as_clear, key=lambda place: views[place].kept) if len(as_clear) > 1 else best
 
 
@@ -107,7 +100,8 @@ class Onlooker:
     1.0
     """
 
-    def __init__(self, problem: Problem, candidate: Candidate):
+    def __init__(self, problem: Problem, candidate: Candidate, settings: Settings = SETTINGS):
+        self._settings = settings
         self._Z = problem.Z
         drawn = candidate.space.drawn
         self._sample = np.zeros(self._Z.n_rows, dtype=bool)
@@ -115,19 +109,19 @@ class Onlooker:
         self._order = drawn.argsort().argsort()
         self._groups = candidate.labels
         names, sizes = np.unique(self._groups, return_counts=True)
-        large = names[sizes >= SMALLEST_CLUSTER]
-        self._told = np.isin(self._groups, large) & (len(large) > 1)
-        self._neighbourhoods = Neighbourhoods(candidate.space.points) if len(drawn) > 3 else None
+        large = names[sizes >= settings.choice.few_neighbours]
+        self._asked = np.isin(self._groups, large) & (len(large) > 1)
+        self._neighbourhoods = Neighbourhoods(candidate.space.points, settings) if len(drawn) >= FEWEST_ROWS else None
 
     def look(self, V: Array) -> Sight:
         """At the view with the axes V (d, k)."""
         view = self._Z.project(V, self._sample)[self._order]
-        told, groups = self._told, self._groups
-        right = neighbours_agree(view[told], groups[told]) if told.any() else np.zeros(0)
+        asked, groups = self._asked, self._groups
+        right = neighbours_agree(view[asked], groups[asked], self._settings) if asked.any() else np.zeros(0)
         return Sight(view, right, self._neighbourhoods)
 
 
-def neighbours_agree(view: Array, groups: Ints) -> Array:
+def neighbours_agree(view: Array, groups: Codes, settings: Settings = SETTINGS) -> Array:
     """(n,): 1 where most of the 15 nearest rows of a view (n, k) have the row's own group, else 0.
 
     >>> neighbours_agree(np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]), np.array([0, 0, 0, 1, 1, 1]))
@@ -136,26 +130,12 @@ def neighbours_agree(view: Array, groups: Ints) -> Array:
     n = len(view)
     fewest = int(np.unique(groups, return_counts=True)[1].min())
     # A group of five has four others to be told by.
-    voters = min(VOTERS if n > FEW_ROWS else FEW_VOTERS, max(1, 2 * fewest - 3), n - 1)
-    near = cKDTree(jittered(view)).query(jittered(view), voters + 1)[1][:, 1:]
+    most = settings.clusters.neighbours if n > settings.choice.few_rows else settings.choice.few_neighbours
+    near = nearest(jittered(view), min(most, max(1, 2 * fewest - 3), n - 1))
     several = int(groups.max()) + 1
     ballots = groups[near] + several * np.arange(n)[:, None]
     votes = np.bincount(ballots.ravel(), minlength=n * several).reshape(n, several)
     return (votes.argmax(axis=1) == groups).astype(np.float64)
-
-
-def jittered(points: Array) -> Array:
-    """Points with ties broken by a fixed draw."""
-    if not points.shape[1]:
-        return points
-    spread = np.sqrt(np.mean((points - points.mean(axis=0)) ** 2))
-    return points + TIE * spread * np.random.default_rng(0).standard_normal(points.shape)
-
-
-def squared_distances_between(some: Array, points: Array) -> Array:
-    """‖a − b‖² (m, n), as one product."""
-    norms = np.einsum("ij,ij->i", points, points)
-    return np.einsum("ij,ij->i", some, some)[:, None] + norms[None] - 2 * some @ points.T
 
 
 class Neighbourhoods:
@@ -167,14 +147,14 @@ class Neighbourhoods:
     (1.0, True)
     """
 
-    def __init__(self, near: Array):
+    def __init__(self, near: Array, settings: Settings = SETTINGS):
         rng = np.random.default_rng(0)
-        n = len(near)
-        self.base: Ints = np.arange(n) if n <= BASE else np.sort(rng.choice(n, BASE, replace=False))
+        n, few = len(near), settings.clusters.few_rows
+        self.base: Codes = np.arange(n) if n <= 2 * few else np.sort(rng.choice(n, 2 * few, replace=False))
         self.n = m = len(self.base)
-        self.queries: Ints = np.arange(m) if m <= QUERIES else np.sort(rng.choice(m, QUERIES, replace=False))
-        smallest = max(1, min(VOTERS, m - 2))
-        largest = max(smallest, int(LARGEST_SHARE * m))
+        self.queries: Codes = np.arange(m) if m <= few else np.sort(rng.choice(m, few, replace=False))
+        smallest = max(1, min(settings.clusters.neighbours, m - 2))
+        largest = max(smallest, int(settings.choice.largest_share * m))
         self._sizes = smallest * 2 ** np.arange(int(np.log2(largest / smallest)) + 1)
         distances = self._distances(near[self.base])
         reach = self._reach(distances)
@@ -185,7 +165,8 @@ class Neighbourhoods:
         points = points - points.mean(axis=0)
         # In units of their own, or columns that are not standardised overflow the half digits below.
         points = jittered(points / max(float(np.abs(points).max(initial=0.0)), np.finfo(np.float64).tiny))
-        distances = squared_distances_between(points[self.queries], points)
+        some, norms = points[self.queries], np.einsum("ij,ij->i", points, points)
+        distances = np.einsum("ij,ij->i", some, some)[:, None] + norms[None] - 2 * some @ points.T
         distances[np.arange(len(self.queries)), self.queries] = -np.inf
         # Half the digits are sorted in half the time.
         return distances.astype(np.float32)

@@ -28,7 +28,7 @@ def explore(
         int | None, typer.Option("--min-cluster-size", min=1, help="Least rows of a cluster; default 1 % of the rows.")
     ] = None,
     max_clusters: Annotated[
-        int, typer.Option("--max-clusters", min=1, help="Most clusters of one view, for dpgmm and hdbscan.")
+        int, typer.Option("--max-clusters", min=1, help="Most clusters of one view, for dpgmm.")
     ] = 5,
     max_steps: Annotated[int | None, typer.Option("--max-steps", min=1, help="Stop after this many steps.")] = None,
     significance: Annotated[
@@ -39,7 +39,7 @@ def explore(
         str,
         typer.Option(
             "--clusterer",
-            metavar="auto|joint|dpgmm|hdbscan",
+            metavar="auto|joint|dpgmm",
             help="Clusters once in all directions (joint), or view by view; auto is joint, or dpgmm with a background.",
         ),
     ] = "auto",

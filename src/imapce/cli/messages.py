@@ -78,11 +78,9 @@ PHRASES = {
     "leave out": "leave the option out",
     "leave out or": "leave the option out or ",
     "no label": "Leave it empty",
-    "not sparse": "",
     "number of a date": "take it with --dates as-numbers",
     "or drop column": ", or leave it out with --drop",
     "or None": "",
-    "replace values": "replace these values or leave the columns out with --drop",
     "resume": "add --resume to go on",
     "take the split": ": --anyway takes it",
 }
@@ -95,7 +93,6 @@ PHRASES_WITH_MODEL = {
     "drop or fill": "drop those rows or fill them, or use a model made with `imapce embed --missing mean`",
     "extra columns": "",
     "or drop column": "",
-    "replace values": "replace these values",
     "unknown category": "drop those rows, use --unknown ignore or learn again",
 }
 

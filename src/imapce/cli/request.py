@@ -24,8 +24,9 @@ from imapce.cli.on_disk import DRAWN_ROWS, scanned, whole_columns
 from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, counted, listing
 from imapce.errors import InvalidValueError
-from imapce.priors.kinds import Attributes, Labels, Prior, Samples, Subset
-from imapce.tables.encode import column_names, is_table
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Attributes, Labels, Samples, Subset
+from imapce.tables.encode import LearnedTable, column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_and_tell
 from imapce.tables.named import NamedMatrix
 from imapce.tables.select import select
@@ -237,14 +238,15 @@ def on_disk(request: Request, table: Scan) -> Prepared:
     return replace(prepared, features=features, on_disk=table, drawn=drawn, carried=no_columns(), known=None)
 
 
-def _features(data: pa.Table, names: list[str], request: Request) -> tuple[pa.Table, list[str]]:
+def _features(data: pa.Table, names: list[str], request: Request) -> tuple[LearnedTable, list[str]]:
     """The columns that are features, dates as numbers if asked for, and the names of those left out, which are told."""
     asked = {*request.columns, *request.attributes, *request.erase}
     chosen = [name for name in names if name in asked] if request.columns else names
     table = data.select(chosen)
     if request.dates == Dates.as_numbers:
         table = dates_as_numbers(table)
-    features, reasons = usable_columns(table, keep=asked)
+    learned = LearnedTable.learn(table, "DATA")
+    features, reasons = usable_columns(learned, keep=asked)
     told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
     if not features:
         if not reasons:
@@ -260,7 +262,7 @@ def _features(data: pa.Table, names: list[str], request: Request) -> tuple[pa.Ta
         if any(pa.types.is_temporal(table.schema.field(name).type) for name in reasons):
             ways.append("--dates as-numbers the dates")
         note(f"left out of the features and carried to the output: {told}; {', '.join(ways)}.")
-    return table.select(features), [name for name in names if name not in features]
+    return learned.select(features), [name for name in names if name not in features]
 
 
 def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:

@@ -25,7 +25,8 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.metrics.readback import residual_predictability
 from imapce.metrics.scores import nls_ceiling, normalized_laplacian_score, normalized_mutual_information
 from imapce.plotting import Section, path_caption, plot_comparison, plot_loadings, plot_path, save_figure, write_report
-from imapce.priors.kinds import Attributes, Prior, Subset
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Attributes, Subset
 
 HEADER = ["data", "known", "mixing of the known", "known read back", "structure found", "cluster agreement", "seconds"]
 NOT_ASKED = "–"

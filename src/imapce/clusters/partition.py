@@ -13,28 +13,22 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from imapce.clusters.columns import Reading
-from imapce.clusters.given import Asked, effect_on_columns, explained, groups_of
-from imapce.clusters.mixture import Choice, Mixture, choose, component_of
-from imapce.clusters.settings import SETTINGS, Settings
-from imapce.clusters.space import SAMPLE, Space
-from imapce.clusters.stability import stability_of
-from imapce.clusters.structure import Split, Structure, judged
+from imapce.clusters.given import clusters_of, effect_on_columns, explain, groups_of
+from imapce.clusters.mixture import ChosenMixture, Mixture, choose, component_of
+from imapce.clusters.space import Space
+from imapce.clusters.structure import Split, Structure, judge, stability_of
+from imapce.common.arrays import Codes, Mask
 from imapce.common.records import Comparable
+from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 
-Labels = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
 OUTLIER = -1
-# The setting that each granularity is.
-SHARES = {"coarser": "coarser", "auto": "share", "finer": "finer"}
 # Numbers held at once while rows are given to clusters.
 HELD = 8_000_000
 
@@ -48,8 +42,8 @@ class Candidate:
     """
 
     space: Space
-    found: Choice
-    labels: Labels
+    found: ChosenMixture
+    labels: Codes
     effect: Effect | None
 
     def among(self, problem: Problem, unexplored: Mask, rows: Rows) -> Candidate:
@@ -58,26 +52,14 @@ class Candidate:
         """
         if problem.told is not None and self.effect is not None:
             problem = problem.given(self.effect)
-        space = Space.of(problem, unexplored)
+        space = Space.of(problem, unexplored, self.space.settings)
         some = np.zeros(len(unexplored), dtype=bool)
         some[space.places] = True
         cells = self.space.reading().cells(rows.subset(some)).some(space.places.argsort().argsort())
-        components = component_of(self.found.mixture, cells, np.ones(len(self.found.mixture.weights), dtype=bool))
-        labels = clusters_of(self.found, self.labels)[components]
+        mixture, k = self.found.mixture, len(self.found.mixture.weights)
+        components = component_of(mixture, cells, np.ones(k, dtype=bool))
+        labels = clusters_of(self.found.labels, self.labels, k)[components]
         return replace(self, space=space, labels=np.unique(labels, return_inverse=True)[1])
-
-
-def clusters_of(found: Choice, final: Labels) -> Labels:
-    """(k,), the cluster of every component by the `final` labels (m,) of the rows it was found in; OUTLIER for none.
-
-    >>> halves = Mixture(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
-    >>> clusters_of(Choice(halves, np.array([0, 1, 1])), np.array([0, 0, 0]))
-    array([0, 0])
-    """
-    clusters = np.full(len(found.mixture.weights), OUTLIER)
-    for component in np.unique(found.labels):
-        clusters[component] = np.bincount(final[found.labels == component]).argmax()
-    return clusters
 
 
 def candidate_of(
@@ -86,7 +68,7 @@ def candidate_of(
     *,
     granularity: str = "auto",
     n_clusters: int | None = None,
-    settings: Settings = SETTINGS,
+    settings: ClusterSettings = SETTINGS.clusters,
     watch: Watch = UNWATCHED,
 ) -> Candidate:
     """The best clusters of the rows to explore of a problem: those `unexplored` (n,) of all rows.
@@ -102,15 +84,15 @@ def candidate_of(
     >>> np.bincount(candidate_of(problem, np.ones(150, dtype=bool)).labels)
     array([50, 50, 50])
     """
-    asked = Asked(getattr(settings, SHARES[granularity]), n_clusters, settings)
+    settings = replace(settings, share=getattr(settings, "share" if granularity == "auto" else granularity))
     with one_thread():
         watch.tell("looking for clusters in all directions", 0.0)
-        space = Space.of(problem, unexplored)
+        space = Space.of(problem, unexplored, settings)
         if problem.effect is None:
-            space, found = explained(space, asked, watch)
+            space, found = explain(space, n_clusters, watch)
         else:
-            found = asked.choose(space, watch)
-        final = groups_of(space, found.labels, asked, watch=watch)
+            found = choose(space.cells, space.points, watch, settings=settings, size=n_clusters)
+        final = groups_of(space, found.labels, n_clusters, watch=watch)
         effect = problem.effect
         if effect is None and problem.told is not None:
             effect = effect_on_columns(problem, space, found, final)
@@ -126,8 +108,8 @@ class Partition(Comparable):
     in which it came back.
     """
 
-    labels: Labels
-    clusters: Labels
+    labels: Codes
+    clusters: Codes
     mixture: Mixture
     _: KW_ONLY
     reading: Reading
@@ -149,7 +131,7 @@ class Partition(Comparable):
         stability = {int(numbers[name]): share for name, share in self.stability.items() if numbers[name] != OUTLIER}
         return replace(self, labels=numbers[self.labels], clusters=numbers[self.clusters], stability=stability)
 
-    def among(self, left: Mask, rows: Rows, *, min_cluster_size: int) -> Labels:
+    def among(self, left: Mask, rows: Rows, *, min_cluster_size: int) -> Codes:
         """Clusters of the rows left (n,), OUTLIER elsewhere; too small ones give way, the smallest first.
 
         Their rows go to the components of other clusters that explain them best; the last one's are outliers.
@@ -165,7 +147,7 @@ class Partition(Comparable):
             if allowed.any():
                 labels[gone] = self.assigned(gone, rows, allowed)
 
-    def assigned(self, some: Mask, rows: Rows, allowed: Mask) -> Labels:
+    def assigned(self, some: Mask, rows: Rows, allowed: Mask) -> Codes:
         """The clusters of some rows, by the component, of those allowed (k,), that explains each best."""
         with one_thread():
             return self.clusters[component_of(self.mixture, self.reading.cells(rows.subset(some)), allowed)]
@@ -192,16 +174,16 @@ def partition_of(
     """
     space, found, final = candidate.space, candidate.found, candidate.labels
     with one_thread():
-        structure = judged(space, found, final, watch)
+        structure = judge(space, found, final, watch)
         if not final.any():
-            found = choose(space.cells, space.points, watch, size=2)
+            found = choose(space.cells, space.points, watch, settings=space.settings, size=2)
             final = found.labels
         stability = stability_of(space, found, final, watch)
     labels = np.full(space.n_rows, OUTLIER)
     labels[space.places] = final
     whole = Partition(
         labels,
-        clusters_of(found, final),
+        clusters_of(found.labels, final, len(found.mixture.weights)),
         found.mixture,
         reading=space.reading(),
         sample=space.sample,
@@ -209,7 +191,7 @@ def partition_of(
         stability=stability,
     )
     # Rows of the sample are given anew where it is one, so that all rows are in the cluster that explains them best.
-    others = unexplored if whole.sample.sum() == SAMPLE < unexplored.sum() else unexplored & ~whole.sample
+    others = unexplored if whole.sample.sum() == space.settings.rows < unexplored.sum() else unexplored & ~whole.sample
     for some in _in_parts(others, HELD // max(1, len(whole.reading.basis))):
         watch.tell("giving all rows to the clusters")
         labels[some] = whole.assigned(some, rows, whole.clusters != OUTLIER)

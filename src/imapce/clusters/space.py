@@ -13,35 +13,23 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import f as f_distribution
 
-from imapce.clusters.agreement import BEYOND, shared_weights
-from imapce.clusters.cells import Cells
-from imapce.clusters.columns import Columns, Reading, coordinates
-from imapce.clusters.trees import sphering
+from imapce.clusters.columns import Cells, Columns, Reading, coordinates, shared_weights
+from imapce.clusters.mixture import sphering
+from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.rows.given import RowsGiven
-from imapce.rows.standardized import StandardizedRows, key_directions, order_of_points
+from imapce.rows.standardized import QuadraticForm, StandardizedRows, key_directions, order_of_points
 from imapce.rows.subspace import Subspace
 from imapce.search.starts import WHITENED_AXES, leading_eigenvectors
 from imapce.search.stiefel import with_fixed_signs
 
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
-SAMPLE = 1_500
-AXES = 30
-# Beyond so many columns the leading axes stand for them, and a column's few values are not looked at.
-WIDE = 500
+DEFAULT = SETTINGS.clusters
+# Digits that rows read in another order have in common.
 ROUNDED = 9
-ROWS_PER_AXIS, FEWEST_AXES = 30, 10
-# Rows' worth of what the known explains alone that its effect given the clusters leans on: with none, an effect that
-# clusters tell as well is any. With a hundred times as much the views of twelve stories differ by 0.002 (development
-# tables).
-LEANING = 1.0
 
 
 @dataclass(frozen=True)
@@ -54,10 +42,10 @@ class Space:
     numbers and categories apart, and `shared` says whether any columns agree with others.
     """
 
-    places: Labels
+    places: Codes
     values: Array
     _: KW_ONLY
-    drawn: Labels
+    drawn: Codes
     known: Array
     effect: Array
     directions: Array
@@ -69,28 +57,32 @@ class Space:
     n_rows: int
     rows: StandardizedRows
     shared: bool
+    settings: ClusterSettings
 
     @classmethod
-    def of(cls, problem: Problem, unexplored: Mask) -> Space:
+    def of(cls, problem: Problem, unexplored: Mask, settings: ClusterSettings = DEFAULT) -> Space:
         """The space of the rows `unexplored` (n,) of all; less the effect of the known where that was found already."""
         Z = problem.Z if problem.told is None else problem.told.rest
         learned = np.flatnonzero(unexplored & ~problem.set_aside)
         # The same rows for every seed and however the table is sorted, so that explorations of one table agree.
-        drawn = Z.content_sample(SAMPLE)
+        drawn = Z.content_sample(settings.rows)
         chosen = np.zeros(Z.n_rows, dtype=bool)
         chosen[drawn] = True
         order = drawn.argsort().argsort()
         known = Z.known(chosen)[order] if isinstance(Z, RowsGiven) else np.zeros((len(drawn), 0))
-        directions, sources = _directions(problem, Z)
+        directions, sources = _directions(problem, Z, settings)
         values = Z.project(directions, chosen)[order]
         alone = np.zeros((0, values.shape[1]))
         if known.shape[1]:
-            alone = effect_of(known, lambda D: D.T @ values, np.sum(values**2, axis=0))
+            alone = effect_of(known, lambda D: D.T @ values, np.sum(values**2, axis=0), settings=settings)
         shared, gaps = sources is None, np.full(values.shape[1], np.nan)
         if sources is not None:
             if problem.gaps is not None:
-                gaps = _gaps(problem.gaps, Z)[directions.argmax(axis=0)]
-            agreed, shared = _agreed(values - known @ alone, sources)
+                # What a cell that was missing and filled reads as in standardised rows.
+                filled = np.full_like(Z.scale, np.nan)
+                np.divide(problem.gaps - Z.mean, Z.scale, out=filled, where=Z.scale > 0)
+                gaps = filled[directions.argmax(axis=0)]
+            agreed, shared = _agreed(values - known @ alone, sources, settings)
             # Levels of a category that say nothing split nothing: a mixture has them alike in all components.
             agreed |= np.bincount(sources)[sources] > 1
             directions, values, alone = directions[:, agreed], values[:, agreed], alone[:, agreed]
@@ -99,7 +91,7 @@ class Space:
         unit = max(float(values.std()), np.finfo(np.float64).tiny) if values.size else 1.0
         # Rows read in another order differ in their last digits, which decide between equal distances.
         rounded = np.round(values / unit, ROUNDED)
-        columns = Columns.of(rounded, sources, np.round(gaps / unit, ROUNDED))
+        columns = Columns.of(rounded, sources, np.round(gaps / unit, ROUNDED), settings.least_tilt)
         spread, stretch = columns.up_to_rounding(rounded)
         space = cls(
             learned[drawn],
@@ -116,8 +108,9 @@ class Space:
             n_rows=len(unexplored),
             rows=Z,
             shared=shared,
+            settings=settings,
         )
-        space = replace(space, turn=_leading(space.given_values))
+        space = replace(space, turn=_leading(space.given_values, settings.axes))
         if problem.effect is None or not isinstance(Z, RowsGiven):
             return space
         # What was found of all rows holds for any of them.
@@ -137,26 +130,35 @@ class Space:
     @cached_property
     def axes(self) -> Array:
         """(c, q): from columns to sphered axes of the numbers, those with holes left out."""
-        return self.axes_of(self.given_values)
+        return self._axes_of(self.given_values)
 
-    def axes_of(self, given: Array) -> Array:
+    def _axes_of(self, given: Array) -> Array:
         """The axes of any columns (m, c) like these."""
         if self.columns.are_numbers:
             return self.turn @ sphering(given @ self.turn)
         numbers = np.flatnonzero(self.columns.whole)
-        turn = _leading(given[:, numbers])
-        axes = np.zeros((given.shape[1], 0))
-        if len(numbers):
-            turn = turn @ sphering(given[:, numbers] @ turn)
-            axes = np.zeros((given.shape[1], turn.shape[1]))
-            axes[numbers] = turn
+        if not len(numbers):
+            return np.zeros((given.shape[1], 0))
+        turn = _leading(given[:, numbers], self.settings.axes)
+        turn = turn @ sphering(given[:, numbers] @ turn)
+        axes = np.zeros((given.shape[1], turn.shape[1]))
+        axes[numbers] = turn
         return axes
 
     @cached_property
     def cells(self) -> Cells:
         """The rows of the sample as a mixture reads them."""
-        tilt = self.known @ self.effect if self.known.shape[1] else None
-        return self.columns.cells(self.given_values, self.rounded, self.axes, tilt)
+        taken = self.known @ self.effect if self.known.shape[1] else None
+        return self._cells_of(self.given_values, self.rounded, self.axes, taken)
+
+    def _cells_of(self, given: Array, as_read: Array, axes: Array, taken: Array | None) -> Cells:
+        """Cells of columns (m, c): those `given` the known along `axes` (c, q), and `as_read` to tell levels and holes;
+        `taken` (m, c) is what the known does to them.
+        """
+        columns = self.columns
+        change = None if taken is None else taken[:, columns.places]
+        loose = given[:, columns.loose], as_read[:, columns.loose]
+        return columns.cells(given @ axes, *loose, as_read[:, columns.places], change)
 
     @property
     def sample(self) -> Mask:
@@ -203,26 +205,26 @@ class Space:
         numbers = self.columns.whole | self.columns.loose
         return (self.given_values if self.known.shape[1] else self.rounded)[:, numbers]
 
-    def like(self, numbers: Array, levels: Labels) -> tuple[Array, Cells]:
+    def like(self, numbers: Array, levels: Codes) -> tuple[Array, Cells]:
         """Points and cells of a table with other values of these columns: numbers (m, ·) and levels (m, b) by code."""
         table = self.columns.joined(numbers, levels)
         spread = self.columns.up_to_rounding(table)[0] if not self.known.shape[1] else table
-        return spread @ self.turn, self.columns.cells(spread, table, self.axes_of(spread), None)
+        return spread @ self.turn, self._cells_of(spread, table, self._axes_of(spread), None)
 
     def given(self, shares: Array) -> Space:
         """The same rows less the effect of the known given the shares (m, k) of clusters in them.
 
         values ≈ shares·m + known·B, by least squares that lean on what the known explains alone (`effect_of`).
         """
-        values = self.values
-        effect = effect_of(self.known, lambda D: D.T @ values, np.sum(values**2, axis=0), shares)
+        values, squares = self.values, np.sum(self.values**2, axis=0)
+        effect = effect_of(self.known, lambda D: D.T @ values, squares, shares, settings=self.settings)
         return replace(self, effect=effect)
 
     def points_of(self, some: Mask, rows: Rows) -> Array:
         """Some of all rows, the sample or not, in the same coordinates but for values up to their rounding."""
         return coordinates(rows.subset(some), self._beside(self.turn, self.effect), self.mean, self.scale)
 
-    def order_of(self, some: Mask, rows: Rows) -> Labels:
+    def order_of(self, some: Mask, rows: Rows) -> Codes:
         """The places of some of all rows in an order that their values alone decide."""
         basis = self._beside(self.turn, self.effect)
         keys = key_directions(len(basis)).T @ basis
@@ -236,6 +238,7 @@ def effect_of(
     shares: Array | None = None,
     *,
     whole: bool = False,
+    settings: ClusterSettings = DEFAULT,
 ) -> Array:
     """B (q, c) of values (m, c) ≈ shares·m + known·B, by least squares; without shares, of one cluster.
 
@@ -268,7 +271,7 @@ def effect_of(
     alone = regression(one, 0.0, products)
     B, beside = alone, one
     if shares is not None:
-        B, beside = alone + regression(shares, LEANING, lambda D: products(D) - D.T @ L @ alone), shares
+        B, beside = alone + regression(shares, settings.leaning, lambda D: products(D) - D.T @ L @ alone), shares
     if whole:
         return whiten @ B
     tells = np.zeros(len(squares), dtype=bool)
@@ -276,15 +279,13 @@ def effect_of(
         without, both = left(of), left(np.column_stack([of, L]))
         free = max(m - of.shape[1] - r, 1)
         ratio = (without - both) / r / np.maximum(both / free, 1e-12 * squares + np.finfo(np.float64).tiny)
-        tells |= f_distribution.sf(ratio, r, free) < BEYOND / max(len(squares), 1)
+        tells |= f_distribution.sf(ratio, r, free) < settings.chance / max(len(squares), 1)
     return whiten @ (B * tells)
 
 
-def searched_axes(problem: Problem, excluded: Array, most: int | None = None) -> Array:
-    """B (d, q): the leading principal axes of the rows to explore, free of `excluded` directions and what is erased.
-
-    At most `most` of them, or as many as rows can tell: a kurtosis can be made small by chance in directions enough (on
-    784 pixels deeper optima separated worse).
+def searched_axes(problem: Problem, excluded: Array, settings: ClusterSettings = DEFAULT) -> Array:
+    """B (d, q): the leading principal axes of the rows to explore, free of `excluded` directions and what is erased; as
+    many as rows can tell.
     """
     Z = problem.Z
     inside = problem.directions_left(excluded)
@@ -294,39 +295,30 @@ def searched_axes(problem: Problem, excluded: Array, most: int | None = None) ->
     # Where nothing is left, the largest eigenvalue is rounding and nothing would look small beside it.
     if inside.size < 1:
         return np.zeros((Z.n_features, 0))
-    if most is None:
-        most = max(FEWEST_AXES, problem.n_components + 1, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
-    form = inside.form(Z.second_moment)
-    values, axes = leading_eigenvectors(form, min(most, form.size))
-    varying = values > Z.rows.resolution * max(values[0], 0.0)
+    axes = _told_axes(Z, inside.form(Z.second_moment), problem.n_components + 1, settings)
     # Signs are fixed, so that the random starts mean the same however the eigenvectors were found.
-    return with_fixed_signs(inside.lift(axes[:, varying]))
+    return with_fixed_signs(inside.lift(axes))
 
 
-def _directions(problem: Problem, Z: StandardizedRows) -> tuple[Array, Labels | None]:
+def _told_axes(Z: StandardizedRows, form: QuadraticForm, fewest: int, settings: ClusterSettings) -> Array:
+    """The leading axes of a form of the rows, as many as these can tell and at least so few."""
+    most = max(settings.fewest_axes, fewest, min(WHITENED_AXES, Z.n_rows // settings.rows_per_axis))
+    values, axes = leading_eigenvectors(form, min(most, form.size))
+    return axes[:, values > Z.rows.resolution * max(values[0], 0.0)]
+
+
+def _directions(problem: Problem, Z: StandardizedRows, settings: ClusterSettings) -> tuple[Array, Codes | None]:
     """(d, c): the columns, each with its source column in the table, or the leading axes of very many, which have none.
 
     Columns that are known, or that the known tells wholly, are none of them.
     """
     columns = Z.informative & problem.X.informative[: Z.n_features]
-    if int(columns.sum()) > WIDE:
-        return leading_directions(Z), None
+    if int(columns.sum()) > settings.columns:
+        return with_fixed_signs(_told_axes(Z, Z.second_moment, 1, settings)), None
     return np.eye(Z.n_features)[:, columns], problem.sources[columns]
 
 
-def _gaps(filled_with: Array, Z: StandardizedRows) -> Array:
-    """(d,): what a cell that was missing and filled reads as in standardised rows, NaN where no cell was."""
-    return np.divide(filled_with - Z.mean, Z.scale, out=np.full_like(Z.scale, np.nan), where=Z.scale > 0)
-
-
-def leading_directions(Z: StandardizedRows) -> Array:
-    """The leading axes of very many columns, as many as the rows can tell; signs fixed."""
-    most = max(FEWEST_AXES, min(WHITENED_AXES, Z.n_rows // ROWS_PER_AXIS))
-    values, axes = leading_eigenvectors(Z.second_moment, min(most, Z.n_features))
-    return with_fixed_signs(axes[:, values > Z.rows.resolution * max(values[0], 0.0)])
-
-
-def _agreed(values: Array, sources: Labels) -> tuple[Mask, bool]:
+def _agreed(values: Array, sources: Codes, settings: ClusterSettings) -> tuple[Mask, bool]:
     """Which columns (n, c) agree with others beyond chance, and whether any do; all where none does, or of very many.
 
     A cluster is what several columns agree on. A random true/false column, a category, an id or a single two-humped
@@ -336,12 +328,12 @@ def _agreed(values: Array, sources: Labels) -> tuple[Mask, bool]:
     n, c = values.shape
     if 2 * c > n or not c:
         return np.ones(c, dtype=bool), True
-    weights = shared_weights(values, np.unique(sources, return_inverse=True)[1])
+    weights = shared_weights(values, np.unique(sources, return_inverse=True)[1], settings)
     # Weights of one for all are given where no column shares anything: one that shares has less.
     return weights > 0, bool((weights[weights > 0] < 1.0).any())
 
 
-def _leading(values: Array, most: int = AXES) -> Array:
+def _leading(values: Array, most: int) -> Array:
     """(c, q): the columns themselves, or where they repeat each other or are more than `most` their leading axes."""
     deviation = values - values.mean(axis=0)
     variances, axes = np.linalg.eigh(deviation.T @ deviation / max(1, len(values)))

@@ -10,6 +10,11 @@
 
 "clear" needs a valley, or of categories, between whose levels there is always one, much dependence. Dependence without
 a valley is "perhaps": a curve has it too. Anything else is "none".
+
+And do the clusters come back where a fifth of the rows is left out (`stability_of`)? The rows left out are the folds by
+which the size of a mixture is chosen, of two draws: ten times 80 % of the rows. The mixture is learned anew from where
+it began, and its components are merged anew. A cluster came back where of the rows that are in it or in one of the
+groups found more than half are in both (Jaccard's index above ½).
 """
 
 from __future__ import annotations
@@ -18,38 +23,33 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import norm, rankdata
 from scipy.stats import t as t_distribution
 
-from imapce.clusters.cells import Cells
-from imapce.clusters.mixture import Choice, folds_of, left_out, trees_of, trimmed
+from imapce.clusters.columns import Cells
+from imapce.clusters.given import groups_of
+from imapce.clusters.mixture import (
+    ChosenMixture,
+    cut,
+    fit_mixture,
+    folds_of,
+    left_out,
+    sphered,
+    sphering,
+    tree_of,
+    trimmed,
+)
 from imapce.clusters.space import Space
-from imapce.clusters.trees import cut, sphered, sphering
 from imapce.clusters.valleys import deepest_valley
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.records import Comparable
+from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import counted
 
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 Verdict = Literal["clear", "perhaps", "none"]
-
-# z from which a valley is no chance, and from which it is likely none: those of 48 tables of noise without categories
-# and heaps reached 2.6.
-CLEAR_VALLEY, LIKELY_VALLEY = 3.5, 2.5
-# p-values of the gain among drawn tables. Where categories or heaps of one value leave no valley to tell, structure is
-# clear up to CLEAR and perhaps there up to LIKELY; that no valley is where one could be is evidence against it, and it
-# is perhaps there up to UNSEEN. Every kind of drawn table must be refuted by POSSIBLE.
-CLEAR, UNSEEN, LIKELY, POSSIBLE = 0.001, 0.01, 0.05, 0.1
-DRAWS, FEWEST_DRAWS = 9, 4
-FOLDS, MIDDLE = 3, 0.25
-# The share of rows with one value from which a column is a heap and something beside it: its valley is no evidence.
-HEAP = 0.25
-FEW_VALUES = 10
-# Rows that are enough to tell what is clear; where they do not, all of the sample are asked.
-FEW_ROWS = 500
+# Groups whose sizes are told.
 MOST_SIZES = 8
 
 
@@ -74,7 +74,7 @@ class Split(Comparable):
     '2 groups of 2 and 1 rows'
     """
 
-    labels: Labels
+    labels: Codes
 
     @property
     def sizes(self) -> list[int]:
@@ -115,7 +115,7 @@ class Structure:
         return self.verdict != "none"
 
 
-def judged(space: Space, found: Choice, labels: Labels, watch: Watch = UNWATCHED) -> Structure:
+def judge(space: Space, found: ChosenMixture, labels: Codes, watch: Watch = UNWATCHED) -> Structure:
     """Whether the mixture found and the clusters (m,) made of it are more than chance.
 
     >>> from imapce.clusters.mixture import choose
@@ -126,35 +126,38 @@ def judged(space: Space, found: Choice, labels: Labels, watch: Watch = UNWATCHED
     >>> reader, matrix = Reader.learn(rows)
     >>> space = Space.of(pose(open_rows(matrix), [], reader, n_components=2), np.ones(200, dtype=bool))
     >>> found = choose(space.cells, space.points)
-    >>> judged(space, found, found.labels).verdict
+    >>> judge(space, found, found.labels).verdict
     'clear'
     """
     if found.gain <= 0:
         return Structure("none", "one group explains rows left out best")
+    settings = space.settings
     S = sphered(space.points)
-    valley = max(deepest_valley(S, found.labels), deepest_valley(S, labels))
+    valley = max(deepest_valley(S, found.labels, settings), deepest_valley(S, labels, settings))
     told = [Evidence("rows with one peak in every direction", valley, float(norm.sf(valley)))]
     if not labels.any():
         return Structure("none", f"no valley separates any two groups (z = {valley:.1f})", tuple(told))
-    if valley >= CLEAR_VALLEY and _valley_tells(space):
+    valley_tells = _valley_tells(space)
+    if valley >= settings.clear_valley and valley_tells:
         return Structure("clear", f"a valley separates groups (z = {valley:.1f})", tuple(told))
-    refuted, likely = True, UNSEEN if _valley_tells(space) else LIKELY
-    for null, needed in ((SameScores, likely), (SameColumns, POSSIBLE), (SameDistances, POSSIBLE)):
+    # That no valley is where one could be is evidence against structure.
+    refuted, likely = True, settings.chance if valley_tells else settings.likely
+    for null, needed in ((SameScores, likely), (SameColumns, settings.possible), (SameDistances, settings.possible)):
         z, p_value = _beyond(space, found, null, needed, watch)
         told.append(Evidence(null.words, z, p_value))
         # Columns with two peaks have them in drawn tables too; a valley that is likely tells more.
-        refuted = p_value <= needed or (null is SameColumns and valley >= LIKELY_VALLEY)
+        refuted = p_value <= needed or (null is SameColumns and valley >= settings.likely_valley)
         if not refuted:
             break
     evidence, chance = tuple(told), f"p = {told[1].p_value:.2g}"
-    if not refuted and not space.shared and valley >= CLEAR_VALLEY:
+    if not refuted and not space.shared and valley >= settings.clear_valley:
         return Structure("none", "one column alone tells groups apart, and no other column agrees with it", evidence)
     if not refuted:
         return Structure("none", f"{told[-1].against} show as much (p = {told[-1].p_value:.2g})", evidence)
     words = f"columns agree on groups more than in {SameScores.words} ({chance})"
-    if _valley_tells(space):
+    if valley_tells:
         return Structure("perhaps", f"{words}, but no valley separates them: it may be a curve or a gradient", evidence)
-    return Structure("clear" if told[1].p_value <= CLEAR else "perhaps", words, evidence)
+    return Structure("clear" if told[1].p_value <= settings.clear else "perhaps", words, evidence)
 
 
 def _valley_tells(space: Space) -> bool:
@@ -162,45 +165,49 @@ def _valley_tells(space: Space) -> bool:
     if not space.shared or not space.columns.are_numbers:
         return False
     ordered = np.sort(space.rounded, axis=0)
-    step = max(1, int(HEAP * len(ordered)))
-    return not bool((ordered[step:] == ordered[:-step]).any() or (space.columns.counts < FEW_VALUES).any())
+    step = max(1, int(space.settings.heap * len(ordered)))
+    heaps = (ordered[step:] == ordered[:-step]).any()
+    return not bool(heaps or (space.columns.counts < space.settings.few_values).any())
 
 
-def _beyond(space: Space, found: Choice, kind: type[SameColumns], needed: float, watch: Watch) -> tuple[float, float]:
+def _beyond(
+    space: Space, found: ChosenMixture, kind: type[SameColumns], needed: float, watch: Watch
+) -> tuple[float, float]:
     """z and p-value of the gain among those of drawn tables; by some of the rows where these tell clearly enough."""
-    n = len(space.points)
-    if n > 2 * FEW_ROWS:
-        few = np.random.default_rng(9).permutation(n)[:FEW_ROWS]
+    n, few_rows = len(space.points), space.settings.few_rows
+    if n > 2 * few_rows:
+        few = np.random.default_rng(9).permutation(n)[:few_rows]
         z, p_value = _among_drawn(kind(space, few), space, found, watch)
         if p_value <= needed:
             return z, p_value
     return _among_drawn(kind(space), space, found, watch)
 
 
-def _among_drawn(null: SameColumns, space: Space, found: Choice, watch: Watch) -> tuple[float, float]:
-    gain, drawn, z, p_value = gain_of(*space.like(*null.given), found), [], 0.0, 1.0
-    for number in range(DRAWS):
-        watch.tell("asking whether it is structure", number / DRAWS)
-        drawn.append(gain_of(*space.like(*null.draw(number)), found))
-        if number + 1 < FEWEST_DRAWS:
+def _among_drawn(null: SameColumns, space: Space, found: ChosenMixture, watch: Watch) -> tuple[float, float]:
+    settings = space.settings
+    gain, drawn, z, p_value = gain_of(*space.like(*null.given), found, settings), [], 0.0, 1.0
+    for number in range(settings.null_draws):
+        watch.tell("asking whether it is structure", number / settings.null_draws)
+        drawn.append(gain_of(*space.like(*null.draw(number)), found, settings))
+        if number + 1 < settings.fewest_draws:
             continue
         z = (gain - float(np.mean(drawn))) / max(float(np.std(drawn, ddof=1)), 1e-12)
         p_value = float(t_distribution.sf(z / np.sqrt(1 + 1 / len(drawn)), len(drawn) - 1))
         # All draws are for those in between.
-        if p_value <= CLEAR or p_value > 3 * POSSIBLE:
+        if p_value <= settings.clear or p_value > 3 * settings.possible:
             break
     return z, p_value
 
 
-def gain_of(points: Array, cells: Cells, found: Choice) -> float:
-    """ln f of rows left out with the components found above that with one, mean over the middle half of the rows.
-
-    The middle half: a few far rows decide the mean, and t(3) noise then lies 4 standard deviations from its copula.
+def gain_of(points: Array, cells: Cells, found: ChosenMixture, settings: ClusterSettings = SETTINGS.clusters) -> float:
+    """ln f of rows left out with the components found above that with one, mean over the middle half of the rows: a few
+    far rows decide the mean of all.
     """
-    fold = folds_of(len(cells), FOLDS)
-    start = cut(trees_of(points, only=found.tree)[0], found.size)
-    many = left_out(cells, start, found.kappa, fold, range(FOLDS))
-    return trimmed(many - left_out(cells, np.ones((len(cells), 1)), 1.0, fold, range(FOLDS)), MIDDLE)
+    fold = folds_of(len(cells), settings.null_folds)
+    start = cut(tree_of(points, settings, found.tree), found.size)
+    many = left_out(cells, start, found.prior_rows, fold, settings=settings)
+    alone = left_out(cells, np.ones((len(cells), 1)), 1.0, fold, settings=settings)
+    return trimmed(many - alone, settings.middle)
 
 
 class SameColumns:
@@ -211,7 +218,7 @@ class SameColumns:
 
     words = "tables with the same columns and correlations"
 
-    def __init__(self, space: Space, rows: Labels | None = None):
+    def __init__(self, space: Space, rows: Codes | None = None):
         chosen = np.arange(len(space.points)) if rows is None else rows
         levels = space.columns.codes(space.rounded)[chosen]
         self.given = self._numbers(space.null_numbers[chosen]), levels
@@ -224,7 +231,7 @@ class SameColumns:
     def _numbers(self, numbers: Array) -> Array:
         return numbers
 
-    def draw(self, number: int) -> tuple[Array, Labels]:
+    def draw(self, number: int) -> tuple[Array, Codes]:
         """The numbers and levels of the table with this number, always the same."""
         drawn = np.random.default_rng([7, number]).standard_normal(self._order.shape) @ self._root
         source = np.take_along_axis(self._order, drawn.argsort(axis=0).argsort(axis=0), axis=0)
@@ -247,7 +254,7 @@ class SameDistances(SameColumns):
 
     words = "tables with the same distances from the middle"
 
-    def __init__(self, space: Space, rows: Labels | None = None):
+    def __init__(self, space: Space, rows: Codes | None = None):
         super().__init__(space, rows)
         numbers = self.given[0]
         self._mean = numbers.mean(axis=0)
@@ -255,7 +262,7 @@ class SameDistances(SameColumns):
         self._spread = np.linalg.pinv(to_axes)
         self._lengths = np.linalg.norm((numbers - self._mean) @ to_axes, axis=1)
 
-    def draw(self, number: int) -> tuple[Array, Labels]:
+    def draw(self, number: int) -> tuple[Array, Codes]:
         rng = np.random.default_rng([8, number])
         drawn = rng.standard_normal((len(self._lengths), len(self._spread)))
         lengths = rng.permutation(self._lengths) / np.maximum(np.linalg.norm(drawn, axis=1), 1e-300)
@@ -272,7 +279,7 @@ def normal_scores(X: Array) -> Array:
     return np.asarray(scores / np.maximum(scores.std(axis=0), 1e-12))
 
 
-def _in_order(levels: Labels, points: Array) -> Array:
+def _in_order(levels: Codes, points: Array) -> Array:
     """(m, b): the levels of categories as ranks, by where their rows lie along the first axis of all rows."""
     along = sphered(points)[:, -1] if points.shape[1] else np.zeros(len(points))
     ranks = np.zeros(levels.shape)
@@ -280,3 +287,35 @@ def _in_order(levels: Labels, points: Array) -> Array:
         place = np.unique(codes, return_inverse=True)[1]
         ranks[:, b] = np.argsort(np.argsort(np.bincount(place, along) / np.bincount(place)))[place]
     return ranks
+
+
+def stability_of(space: Space, found: ChosenMixture, final: Codes, watch: Watch = UNWATCHED) -> dict[int, float]:
+    """The share of the draws in which each of the clusters `final` (m,) of the mixture `found` came back."""
+    back = np.zeros(int(final.max()) + 1)
+    if found.start is None or len(back) < 2:
+        return {}
+    settings, fewer = space.settings, space.settings.few_iterations
+    times = settings.draws * settings.folds
+    for draw in range(settings.draws):
+        fold = folds_of(len(final), settings.folds, 1 + draw)
+        for f in range(settings.folds):
+            watch.tell("asking whether clusters come back", (draw * settings.folds + f) / times)
+            drawn = fold != f
+            cells, start = space.cells.some(drawn), found.start[drawn]
+            shares = fit_mixture(cells, start, found.prior_rows, iterations=fewer, settings=settings)[1]
+            labels = groups_of(space, shares.argmax(axis=1), rows=drawn, draws=1)
+            back += came_back(final[drawn], labels, len(back))
+    return {cluster: float(share) for cluster, share in enumerate(back / times)}
+
+
+def came_back(before: Codes, after: Codes, n_clusters: int) -> Mask:
+    """(k,): whether a group of the labels `after` (n,) is each cluster of those `before`.
+
+    >>> came_back(np.array([0, 0, 0, 1, 1, 1]), np.array([5, 5, 5, 5, 7, 7]), 2)
+    array([ True,  True])
+    """
+    groups = np.unique(after, return_inverse=True)[1]
+    both = np.zeros((n_clusters, int(groups.max()) + 1))
+    np.add.at(both, (before, groups), 1)
+    either = both.sum(axis=1, keepdims=True) + both.sum(axis=0) - both
+    return np.asarray((both / np.maximum(either, 1)).max(axis=1) > 0.5)

@@ -4,60 +4,58 @@
     z = max_t √2·(√peak(t) − √f(t)),  f in rows within a kernel's width: about standard normal where there is no valley
 
 The discriminant is learned without the fold whose rows it scores: one learned on its own rows finds a valley in any
-cloud. Components of a mixture without a valley between them are merged (`merged`), and the deepest valley among all
-rows is evidence that they are more than one group (`deepest_valley`).
+cloud. Components of a mixture without a valley between them are merged (`merge_groups`), and the deepest valley among
+all rows is evidence that they are more than one group (`deepest_valley`).
+
+>>> rows = np.random.default_rng(0).standard_normal((120, 2)) + 9 * (np.arange(120) < 60)[:, None]
+>>> np.unique(merge_groups(rows, np.arange(120) // 30)).tolist()
+[0, 1]
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import ward
 from scipy.ndimage import gaussian_filter1d
 
 from imapce.clusters.mixture import folds_of
-from imapce.clusters.settings import SETTINGS, Settings
+from imapce.common.arrays import Array, Codes
+from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.common.watch import UNWATCHED, Watch
 
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
-FOLDS = 5
-# How often the folds are drawn anew; valleys are averaged. One, two and four draws agree to 0.01 on 27 tables.
-DRAWS = 2
+DEFAULT = SETTINGS.clusters
 CELLS = 200
-# Standard deviations from the middle within which valleys are looked for: beyond lie a few far rows.
+# Standard deviations from the middle within which valleys and cuts are looked for: beyond lie a few far rows.
 REACH = 12
 
 
-def merged(
-    S: Array, labels: Labels, *, draws: int = DRAWS, settings: Settings = SETTINGS, watch: Watch = UNWATCHED
-) -> Labels:
+def merge_groups(
+    S: Array,
+    labels: Codes,
+    *,
+    draws: int | None = None,
+    settings: ClusterSettings = DEFAULT,
+    watch: Watch = UNWATCHED,
+) -> Codes:
     """Labels 0, 1, ... of sphered rows (n, q) after groups without a valley between them were made one, the two with
     the shallowest first. Valleys are averaged over so many `draws` of folds.
-
-    >>> rng = np.random.default_rng(0)
-    >>> rows = rng.standard_normal((120, 2)) + 9 * (np.arange(120) < 60)[:, None]
-    >>> np.unique(merged(rows, np.arange(120) // 30)).tolist()
-    [0, 1]
     """
-    groups = [_Groups(S, labels, 2 + draw) for draw in range(draws)]
-    rows = groups[0].rows
+    drawn = [_Groups(S, labels, settings.folds, 2 + draw) for draw in range(settings.draws if draws is None else draws)]
+    rows = drawn[0].rows
 
     def depth(a: int, b: int) -> float:
         watch.tell("merging clusters that nothing separates")
-        return float(np.mean([valley_between(*one.scores(a, b)) for one in groups]))
+        return float(np.mean([valley_between(*groups.scores(a, b)) for groups in drawn]))
 
     k = len(rows)
     apart = np.full((k, k), np.inf)
     for a in range(k):
         for b in range(a + 1, k):
             apart[a, b] = apart[b, a] = depth(a, b)
-    while len(rows) > 1 and apart.min() < settings.sure:
+    while len(rows) > 1 and apart.min() < settings.valley:
         a, b = sorted(int(place) for place in np.unravel_index(apart.argmin(), apart.shape))
-        for one in groups:
-            one.merge(a, b)
+        for groups in drawn:
+            groups.merge(a, b)
         apart = np.delete(np.delete(apart, b, 0), b, 1)
         for c in range(len(rows)):
             if c != a:
@@ -71,24 +69,32 @@ def merged(
 class _Groups:
     """Sums of every group outside each fold, so that the discriminant of any two costs no pass over the rows."""
 
-    def __init__(self, S: Array, labels: Labels, seed: int):
-        self.S, self.q = S, S.shape[1]
-        self.fold = folds_of(len(S), FOLDS, seed)
+    def __init__(self, S: Array, labels: Codes, folds: int, seed: int):
+        self.S, self.q, self.folds = S, S.shape[1], folds
+        self.fold = folds_of(len(S), folds, seed)
         self.rows = [np.flatnonzero(labels == c) for c in np.unique(labels)]
         self.sums = [self._outside(rows) for rows in self.rows]
         within = sum(np.cov(S[rows].T, bias=True).reshape(self.q, self.q) * len(rows) for rows in self.rows)
         # What all groups have in common, as many rows of it as axes, so that the scatter of any two has an inverse.
         self.common = self.q * (within / len(S) + 1e-9 * np.eye(self.q))
 
-    def _outside(self, rows: Labels) -> tuple[Array, Array, Array]:
-        parts = [self.S[rows[self.fold[rows] == f]] for f in range(FOLDS)]
+    def _outside(self, rows: Codes) -> tuple[Array, Array, Array]:
+        parts = [self.S[rows[self.fold[rows] == f]] for f in range(self.folds)]
         n, s = np.array([float(len(z)) for z in parts]), np.array([z.sum(axis=0) for z in parts])
         p = np.array([z.T @ z for z in parts])
         return n.sum() - n, s.sum(axis=0) - s, p.sum(axis=0) - p
 
     def scores(self, a: int, b: int) -> tuple[Array, Array]:
         """Rows of a and of b along the discriminant learned without their fold; the means lie at −1 and 1."""
-        w, middle = _discriminants(self.sums[a], self.sums[b], self.common)
+        (na, sa, pa), (nb, sb, pb) = self.sums[a], self.sums[b]
+        ma, mb = sa / np.maximum(na, 1)[:, None], sb / np.maximum(nb, 1)[:, None]
+        W = self.common + pa - na[:, None, None] * ma[:, :, None] * ma[:, None, :]
+        W += pb - nb[:, None, None] * mb[:, :, None] * mb[:, None, :]
+        W /= (na + nb + self.q)[:, None, None]
+        w = np.linalg.solve(W, (mb - ma)[..., None])[..., 0]
+        half = np.einsum("fi,fi->f", w, mb - ma) / 2
+        w /= np.where(half > 0, half, 1.0)[:, None]
+        middle = np.einsum("fi,fi->f", w, (ma + mb) / 2)
         first, second = (
             np.einsum("ij,ij->i", self.S[rows], w[self.fold[rows]]) - middle[self.fold[rows]]
             for rows in (self.rows[a], self.rows[b])
@@ -99,19 +105,6 @@ class _Groups:
         self.rows[a] = np.concatenate([self.rows[a], self.rows.pop(b)])
         n, s, p = (x + y for x, y in zip(self.sums[a], self.sums.pop(b), strict=True))
         self.sums[a] = (n, s, p)
-
-
-def _discriminants(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array], common: Array) -> tuple[Array, Array]:
-    """w (F, q) and the middle between the means along it (F,), by the counts, sums and products outside each fold."""
-    (na, sa, pa), (nb, sb, pb) = a, b
-    ma, mb = sa / np.maximum(na, 1)[:, None], sb / np.maximum(nb, 1)[:, None]
-    W = common + pa - na[:, None, None] * ma[:, :, None] * ma[:, None, :]
-    W += pb - nb[:, None, None] * mb[:, :, None] * mb[:, None, :]
-    W /= (na + nb + len(common))[:, None, None]
-    w = np.linalg.solve(W, (mb - ma)[..., None])[..., 0]
-    half = np.einsum("fi,fi->f", w, mb - ma) / 2
-    w /= np.where(half > 0, half, 1.0)[:, None]
-    return np.asarray(w), np.einsum("fi,fi->f", w, (ma + mb) / 2)
 
 
 def valley_between(a: Array, b: Array) -> float:
@@ -136,14 +129,8 @@ def valley_between(a: Array, b: Array) -> float:
     return _deepest(counts, kernel / width, between)
 
 
-def deepest_valley(S: Array, labels: Labels) -> float:
-    """The largest z of a valley along discriminants of each group, and each branch of groups, against all others.
-
-    >>> rows = np.random.default_rng(0).standard_normal((300, 2))
-    >>> cut = (rows[:, 0] > 0).astype(int)
-    >>> deepest_valley(rows, cut) < 3, deepest_valley(rows + 9 * cut[:, None], cut) > 9
-    (True, True)
-    """
+def deepest_valley(S: Array, labels: Codes, settings: ClusterSettings = DEFAULT) -> float:
+    """The largest z of a valley along discriminants of each group, and each branch of groups, against all others."""
     names, best = np.unique(labels), 0.0
     sides = [labels == c for c in names][: None if len(names) > 2 else 1]
     if len(names) > 3:
@@ -152,17 +139,14 @@ def deepest_valley(S: Array, labels: Labels) -> float:
             members.append(members[int(a)] + members[int(b)])
             sides.append(np.isin(labels, members[-1]))
     for inside in sides if len(names) > 1 else []:
-        if min(inside.sum(), (~inside).sum()) >= 2 * FOLDS:
-            best = max(best, valley_z(np.concatenate(_Groups(S, inside.astype(np.intp), 3).scores(0, 1))))
+        if min(inside.sum(), (~inside).sum()) >= 2 * settings.folds:
+            groups = _Groups(S, inside.astype(np.intp), settings.folds, 3)
+            best = max(best, valley_z(np.concatenate(groups.scores(0, 1))))
     return best
 
 
 def valley_z(x: Array) -> float:
-    """z of the deepest valley of the density of scores (n,).
-
-    >>> valley_z(np.random.default_rng(0).standard_normal(500)) < 3
-    True
-    """
+    """z of the deepest valley of the density of scores (n,)."""
     spread, middle = float(x.std()), float(np.median(x))
     quarter = float(np.subtract(*np.percentile(x, [75, 25]))) / 1.34
     kernel = 0.9 * min(spread, quarter + 1e-9) * len(x) ** -0.2
@@ -174,6 +158,11 @@ def valley_z(x: Array) -> float:
     return _deepest(_counts(x, low, width, cells), kernel / width)
 
 
+def peaks_beside(density: Array) -> tuple[Array, Array]:
+    """The highest of a density (..., cells) up to each cell from the left, and from the right."""
+    return np.maximum.accumulate(density, axis=-1), np.maximum.accumulate(density[..., ::-1], axis=-1)[..., ::-1]
+
+
 def _counts(x: Array, low: float, width: float, cells: int) -> Array:
     return np.bincount(np.clip((x - low) / width, 0, cells - 1).astype(np.intp), minlength=cells).astype(np.float64)
 
@@ -181,6 +170,6 @@ def _counts(x: Array, low: float, width: float, cells: int) -> Array:
 def _deepest(counts: Array, kernel: float, between: slice = slice(None)) -> float:
     """z of the deepest valley of counts in cells, smoothed by a kernel of so many of them."""
     rows = gaussian_filter1d(counts, kernel, mode="constant") * kernel * 2 * np.sqrt(np.pi)
-    peak = np.minimum(np.maximum.accumulate(rows), np.maximum.accumulate(rows[::-1])[::-1])
+    peak = np.minimum(*peaks_beside(rows))
     # √(c + 3/8) of a count has the standard error ½ whatever c is.
     return float((np.sqrt(2) * (np.sqrt(peak + 0.375) - np.sqrt(rows + 0.375)))[between].max())

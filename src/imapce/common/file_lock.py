@@ -1,46 +1,29 @@
 """One process at a time writes a file: whoever holds it is named to the next, and a dead holder holds nothing.
 
-The lock lies on a small file beside the one it guards, since that one is replaced at every write. The system drops it
-with the process, however it ends, so a lock file that was left behind by a kill is nobody's. Within a process the
-holders of one file share its lock; which of them may write is for them to settle.
+The lock is that of the library `filelock`, on a small file beside the one it guards, since that one is replaced at
+every write. The system drops it with the process, however it ends, so a lock file left behind by a kill is nobody's.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import socket
-import sys
-import threading
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar
 
-from imapce.errors import InvalidValueError
+import filelock
 
-# What a system says of a lock that another process has.
-_TAKEN = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
-
-
-class HeldElsewhereError(InvalidValueError):
-    """Another process writes this file; `holder` says which, in words."""
-
-    def __init__(self, path: str | os.PathLike[str], holder: str) -> None:
-        super().__init__(
-            f"path must be a file that no other process writes, and {str(path)!r} is being written by {holder}: "
-            "end that process, or choose another file."
-        )
-        self.holder = holder
+from imapce.errors import InvalidValueError, Phrase
 
 
 class FileLock:
-    """The right of this process to write `path`, held until the last of those who asked for it is gone or lets go.
+    """The right of this process to write a session at `place`, held until the last of those who asked for it is gone.
 
-    Where the folder cannot be written or its disk knows no locks, nothing is held and nothing is refused. A child
-    that is forked holds nothing of what its parent holds.
+    `path` is what the user calls the file. Those of one process share the right; which of them may write is for them to
+    settle. Where the folder cannot be written or its disk knows no locks, nothing is held and nothing is refused.
 
-    >>> lock = FileLock.of("session.imapce")
+    >>> lock = FileLock("session.imapce")
     >>> lock.holds, sorted(entry.name for entry in Path().iterdir())
     (True, ['.session.imapce.lock'])
     >>> del lock
@@ -48,109 +31,47 @@ class FileLock:
     []
     """
 
-    _held: ClassVar[weakref.WeakValueDictionary[Path, FileLock]] = weakref.WeakValueDictionary()
-    _turn = threading.RLock()
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.beside = path.with_name(f".{path.name}.lock")
-        self._descriptor: int | None = None
-
-    @classmethod
-    def of(cls, path: str | os.PathLike[str]) -> FileLock:
-        """The lock of this process on a file, taken now or already; HeldElsewhereError where another process has it."""
-        place = Path(path).resolve()
-        with cls._turn:
-            lock = cls._held.get(place)
-            if lock is None or not lock.holds:
-                lock = cls(place)
-                lock._take(path)
-                if lock._descriptor is not None:
-                    weakref.finalize(lock, _let_go, lock._descriptor, lock.beside, os.getpid())
-                cls._held[place] = lock
-            return lock
+    def __init__(self, place: str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> None:
+        place = Path(place).resolve()
+        beside = place.with_name(f".{place.name}.lock")
+        # Whoever drops the last hold may be another thread than took it.
+        self._lock = filelock.FileLock(beside, thread_local=False, is_singleton=True, fallback_to_soft=False)
+        try:
+            # Not at once: a holder that has just let go removes the file under whoever opened it meanwhile.
+            self._lock.acquire(timeout=0.1, poll_interval=0.02)
+        except OSError as problem:
+            if isinstance(problem, filelock.Timeout) and beside.exists():
+                raise InvalidValueError(
+                    "path",
+                    f"must be a session that no other process writes, and {str(path or place)!r} is being written by "
+                    f"{_holder(beside)}",
+                    way_out=Phrase(
+                        "held session", "end that process, choose another file, or only read it with autosave=False"
+                    ),
+                ) from None
+            # Whoever cannot write beside the file cannot write the file either, and is told so when it is tried.
+            return
+        weakref.finalize(self, _let_go, self._lock, beside)
+        # On a full disk the holder has no name, and holds all the same.
+        with suppress(OSError):
+            beside.write_text(f"process {os.getpid()} on {socket.gethostname()}")
 
     @property
     def holds(self) -> bool:
-        """Whether the file is guarded by a lock at all; somebody may have removed what it lies on."""
-        return self._descriptor is not None and _is_still(self._descriptor, self.beside)
-
-    def _take(self, path: str | os.PathLike[str]) -> None:
-        while True:
-            try:
-                descriptor = os.open(self.beside, os.O_RDWR | os.O_CREAT, 0o666)
-            except OSError:
-                # Whoever cannot write beside the file cannot write the file either, and is told so when it is tried.
-                return
-            try:
-                _lock(descriptor)
-            except OSError as problem:
-                holder = _holder(descriptor)
-                os.close(descriptor)
-                if problem.errno in _TAKEN:
-                    raise HeldElsewhereError(path, holder) from None
-                return
-            if _is_still(descriptor, self.beside):
-                break
-            # The last holder removed the file between the opening and the locking of it.
-            os.close(descriptor)
-        self._descriptor = descriptor
-        # On a full disk the holder has no name, and holds all the same.
-        with suppress(OSError):
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
-
-    @classmethod
-    def _forget_in_child(cls) -> None:
-        # An open descriptor would keep the parent's lock alive after the parent.
-        cls._turn = threading.RLock()
-        for lock in list(cls._held.values()):
-            if lock._descriptor is not None:
-                with suppress(OSError):
-                    os.close(lock._descriptor)
-                lock._descriptor = None
-        cls._held.clear()
+        """Whether the file is guarded by a lock at all."""
+        return self._lock.is_locked
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=FileLock._forget_in_child)
+def _holder(beside: Path) -> str:
+    # The holder may not have written its name yet, or be gone by now.
+    with suppress(OSError):
+        return beside.read_text(errors="replace")[:300] or "another process"
+    return "another process"
 
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(descriptor: int) -> None:
-        # Far beyond its contents: what is locked there cannot be read, and the holder's name should be.
-        os.lseek(descriptor, 1 << 30, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-else:
-    import fcntl
-
-    def _lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _holder(descriptor: int) -> str:
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    # The holder may not have written its name yet.
-    return os.read(descriptor, 300).decode(errors="replace") or "another process"
-
-
-def _is_still(descriptor: int, place: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(place))
-    except OSError:
-        return False
-
-
-def _let_go(descriptor: int, beside: Path, owner: int) -> None:
-    # A forked child runs this too, and the file is its parent's.
-    if os.getpid() != owner:
-        return
+def _let_go(lock: filelock.BaseFileLock, beside: Path) -> None:
     # Removed while it is still locked: whoever opened it meanwhile sees that it is gone and begins again.
-    with suppress(OSError):
-        if _is_still(descriptor, beside):
+    if lock.lock_counter == 1:
+        with suppress(OSError):
             beside.unlink()
-    with suppress(OSError):
-        os.close(descriptor)
+    lock.release()

@@ -60,16 +60,6 @@ def listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
 
 
-def columns_with(names: list[str], chosen: NDArray[np.bool_], what: str) -> str:
-    """Which columns have something, in the right number.
-
-    >>> columns_with(["age", "sex", "income"], np.array([True, False, True]), "NaN")
-    "columns 'age', 'income' have NaN"
-    """
-    one = np.count_nonzero(chosen) == 1
-    return f"{'column' if one else 'columns'} {listed(names, chosen)} {'has' if one else 'have'} {what}"
-
-
 def counted(number: int, one: str, many: str | None = None) -> str:
     """How many of what, in the right number.
 

@@ -30,7 +30,8 @@ from imapce.comparison.notes import note_on_slow, notes_on, remarks_on_known
 from imapce.comparison.scores import SCORES, class_labels, is_numeric, view_scores
 from imapce.comparison.table import Table
 from imapce.errors import ImapceError, InvalidValueError
-from imapce.priors.kinds import Prior, as_list
+from imapce.priors.base import Prior
+from imapce.priors.kinds import as_list
 
 __all__ = ["METHODS", "Comparison", "Method", "MethodResult", "compare"]
 

@@ -17,8 +17,8 @@ from imapce.comparison import methods
 from imapce.comparison.scores import QUANTILE_BINS, class_labels, is_numeric, stated
 from imapce.comparison.table import Table
 from imapce.errors import Argument, Sentence
+from imapce.priors.base import Prior
 from imapce.priors.effect import explained_away
-from imapce.priors.kinds import Prior
 
 
 def notes_on(

@@ -11,7 +11,7 @@ from scipy import sparse
 from imapce.common.arrays import Array, Codes
 from imapce.common.dask_arrays import require_in_memory
 from imapce.rows.standardized import column_scales
-from imapce.tables.encode import is_table
+from imapce.tables.encode import is_table, native_table
 from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import Reader
 
@@ -56,5 +56,5 @@ class Table:
         if isinstance(self.X, NamedMatrix):
             return self.X.of_rows(rows)
         if is_table(self.X):
-            return nw.from_native(self.X, eager_only=True)[rows.tolist()].to_native()
+            return nw.from_native(native_table(self.X), eager_only=True)[rows.tolist()].to_native()
         return sparse.csr_array(self.X)[rows] if sparse.issparse(self.X) else np.asarray(self.X)[rows]

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -28,12 +28,13 @@ from imapce.common.checks import (
 )
 from imapce.common.dask_arrays import is_dask
 from imapce.common.gpu_arrays import on_host
+from imapce.common.settings import SETTINGS, Settings
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import listing
 from imapce.errors import InvalidValueError, Phrase, Sentence
-from imapce.estimators.linear_view import LinearView
+from imapce.estimators.linear import LinearView
 from imapce.estimators.stability import HalvedFits
-from imapce.priors.kinds import Prior
+from imapce.priors.base import Prior
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows
@@ -126,6 +127,9 @@ class IMAPCE(HalvedFits, LinearView):
         self.random_state = random_state
         self.verbose = verbose
 
+    # What decides automatic results; see `imapce.common.settings`.
+    settings: ClassVar[Settings] = SETTINGS
+
     alpha_: float
     mu_: float
     objective_: float
@@ -188,7 +192,14 @@ class IMAPCE(HalvedFits, LinearView):
             unexplored = np.ones(len(problem.set_aside), dtype=bool)
             if problem.Y.known is not None:
                 unexplored[~problem.set_aside] = ~problem.Y.known
-        return candidate_of(problem, unexplored, granularity=granularity, n_clusters=n_clusters, watch=watch)
+        return candidate_of(
+            problem,
+            unexplored,
+            granularity=granularity,
+            n_clusters=n_clusters,
+            settings=self.settings.clusters,
+            watch=watch,
+        )
 
     def solve(
         self,
@@ -259,6 +270,7 @@ class IMAPCE(HalvedFits, LinearView):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 callback=callback,
+                settings=self.settings,
             )
             solution = search.run()
         else:
@@ -282,7 +294,10 @@ class IMAPCE(HalvedFits, LinearView):
         )
         self.path_ = Views(solution.path)
         # In the paper's way nothing was explained away, and nobody looked for clusters.
-        told = read_back(problem, self.optima_[0].V, candidate, what=self._known_in_words(problem))
+        told = None
+        if problem.hides:
+            what, settings = self._known_in_words(problem), self.settings.clusters
+            told = read_back(problem, self.optima_[0].V, candidate, what=what, settings=settings)
         self.read_back_ = None if told is None else told.numbers
         self.n_clusters_ = None if candidate is None else len(np.unique(candidate.labels))
         self.effect_ = None if problem.told is None or problem.effect is None else problem.told.shown(problem.effect)

@@ -26,8 +26,9 @@ from imapce.common.checks import require_count
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidValueError
 from imapce.estimators.base import quiet_about_convergence
-from imapce.estimators.explained import ExplainedRows
-from imapce.priors.kinds import Prior, as_list, without_rows
+from imapce.estimators.given import ExplainedRows
+from imapce.priors.base import Prior, without_rows
+from imapce.priors.kinds import as_list
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows

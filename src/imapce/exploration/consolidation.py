@@ -13,11 +13,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.cells import Cells
-from imapce.clusters.mixture import BLOCK, mixture_of
-from imapce.clusters.space import SAMPLE, Space
-from imapce.clusters.trees import sphering
-from imapce.clusters.valleys import merged
+from imapce.clusters.columns import Cells
+from imapce.clusters.mixture import BLOCK, mixture_of, sphering
+from imapce.clusters.space import Space
+from imapce.clusters.valleys import merge_groups
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.exploration.clustering import OUTLIER
@@ -53,13 +52,15 @@ def consolidated(
     n_clusters = int(labels.max()) + 1
     with one_thread():
         order = space.order_of(labels >= 0, rows)
-        chosen = np.concatenate([_some(order[labels[order] == c], SAMPLE // n_clusters) for c in range(n_clusters)])
+        chosen = np.concatenate(
+            [_some(order[labels[order] == c], space.settings.rows // n_clusters) for c in range(n_clusters)]
+        )
         taken = np.zeros(len(labels), dtype=bool)
         taken[chosen] = True
         points = space.points_of(taken, rows)[chosen.argsort().argsort()]
         to_axes = sphering(points)
         points = points @ to_axes
-        found = merged(points, labels[chosen], watch=watch)
+        found = merge_groups(points, labels[chosen], watch=watch)
         groups = np.array([found[np.argmax(labels[chosen] == c)] for c in range(n_clusters)])
         # A group is known by the first of its clusters.
         _, firsts = np.unique(groups, return_index=True)
@@ -81,7 +82,7 @@ def _some(rows: Labels, most: int) -> Labels:
 def _belonging(points: Array, groups: Labels, others: Array, sizes: Array) -> Labels:
     """The group of each of the `others` (m, q) that belongs to one, OUTLIER for the rest."""
     shares = np.eye(len(sizes))[groups]
-    mixture = mixture_of(Cells.of(points), shares, kappa=float(max(1, points.shape[1])))
+    mixture = mixture_of(Cells.of(points), shares, float(max(1, points.shape[1])))
     # Of large clusters some rows were compared, and their share in those is not their share.
     shift = np.log(sizes / sizes.sum()) - np.log(mixture.weights)
     own = mixture.log_joint(Cells.of(points))[np.arange(len(points)), groups]

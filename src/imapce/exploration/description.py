@@ -25,7 +25,8 @@ from imapce.exploration.knowledge import one_class_in_words
 from imapce.exploration.naming import NOTHING_APART, name_of_traits, traits_worth_telling
 from imapce.exploration.traits import Trait, say_the_same, trait_of
 from imapce.rows.base import Rows
-from imapce.tables.source import Column, Source
+from imapce.tables.columns import Column
+from imapce.tables.reader import OriginalColumns
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -197,7 +198,7 @@ class Describer:
     >>> from imapce.rows.dense import DenseRows
     >>> from imapce.tables.reader import Reader
     >>> X = np.array([[0.0, 1.0], [0.1, 2.0], [8.0, 1.0], [8.2, 2.0]])
-    >>> source = Source(Reader(2), None, lambda places: X[:, places])
+    >>> source = OriginalColumns(Reader(2), None, lambda places: X[:, places])
     >>> describer = Describer(DenseRows(X), source, np.arange(4), groups=np.array([0, 0, 1, 1]), n_groups=2)
     >>> describer.profile([0], [1]).name
     'x0 low (0.1 against 8.1)'
@@ -206,7 +207,7 @@ class Describer:
     def __init__(
         self,
         rows: Rows,
-        source: Source,
+        source: OriginalColumns,
         row_ids: NDArray,
         *,
         groups: Groups,

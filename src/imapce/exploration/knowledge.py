@@ -11,8 +11,8 @@ from imapce.choice.read_back import ReadBack
 from imapce.common.words import listing
 from imapce.exploration.placing import Placeable
 from imapce.priors.base import UNTITLED, Prior, column_sources, given_names
+from imapce.tables.columns import Column
 from imapce.tables.reader import Reader
-from imapce.tables.source import Column
 
 MOST_GIVEN = 3
 

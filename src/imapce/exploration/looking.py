@@ -21,8 +21,9 @@ from imapce.exploration.record import Feature, free_number
 from imapce.exploration.results import Results
 from imapce.exploration.steps import Look, Step, View, features_apart
 from imapce.exploration.verdict import require_granularity, require_number_of_clusters, require_rule
+from imapce.priors.base import Prior, labels_among
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Prior, Subset, labels_among
+from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.search.solution import Optimum
@@ -276,7 +277,6 @@ class Looking(Results):
                 seen,
                 min_cluster_size=self.min_cluster_size,
                 max_clusters=self.max_clusters,
-                clusterer="dpgmm" if self.clusterer == "auto" else self.clusterer,
                 refine=self.refine,
                 watch=watch,
             )

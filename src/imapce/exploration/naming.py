@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from imapce.exploration.traits import LevelTrait, NumberTrait, Trait
-from imapce.tables.source import number_text
+from imapce.tables.columns import number_text
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 # A tenth of the rows would have to move: less is no reason to name a cluster after it. A further trait must be worth

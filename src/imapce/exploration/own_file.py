@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from imapce.common.file_lock import FileLock, HeldElsewhereError
+from imapce.common.file_lock import FileLock
 from imapce.common.whole_files import NotWritableError, as_path, whole_file, writable_target
 from imapce.errors import InvalidValueError, Phrase, Sentence
 from imapce.exploration.record import Record
@@ -53,14 +53,14 @@ class OwnFile:
         # Relative names are meant where the session began, wherever the process goes later.
         self.place = as_path(path).resolve()
         self._turn = threading.Lock()
-        self._lock = self._claimed()
+        self._lock = FileLock(self.place, self.path)
         self.revision = revision_of(self.place)
 
     def write(self, record: Record) -> None:
         """Replace the file by this state of the session, or say who wrote to it since and leave it as it is."""
         # One thread at a time, or the second would take the first's revision for that of somebody else.
         with self._turn:
-            self._lock = self._claimed()
+            self._lock = FileLock(self.place, self.path)
             found = revision_of(self.place)
             if found is not None and found != self.revision:
                 raise InvalidValueError(
@@ -84,9 +84,6 @@ class OwnFile:
         """Whether a path is another name of this file."""
         return as_path(path).resolve() == self.place
 
-    def _claimed(self) -> FileLock:
-        return claim(self.path, self.place)
-
     def _changer(self, revision: str) -> str:
         if _written_here.get(self.place) == revision:
             return f"another session of this process ({os.getpid()})"
@@ -108,24 +105,10 @@ class OwnFile:
 _written_here: dict[Path, str] = {}
 
 
-def claim(path: str | os.PathLike[str], place: Path) -> FileLock:
-    """The lock on `place`, or one sentence that names who has it and the file as the user called it."""
-    try:
-        return FileLock.of(place)
-    except HeldElsewhereError as problem:
-        raise InvalidValueError(
-            "path",
-            f"must be a session that no other process writes, and {str(path)!r} is being written by {problem.holder}",
-            way_out=Phrase(
-                "held session", "end that process, choose another file, or only read it with autosave=False"
-            ),
-        ) from None
-
-
 def write_elsewhere(path: str | os.PathLike[str], record: Record) -> None:
     """Save a session to a file that is not its own, unless another process writes that one."""
     place = as_path(path).resolve()
-    lock = claim(path, place)
+    lock = FileLock(place, path)
     content = session_bytes(record)
     with whole_file(path) as stream:
         stream.write(content)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.clusters.columns import coordinates
+from imapce.priors.base import Prior, labels_among
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Prior, labels_among
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 

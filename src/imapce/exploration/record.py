@@ -18,8 +18,8 @@ from imapce.common.records import Comparable
 from imapce.common.words import counted
 from imapce.errors import InvalidValueError
 from imapce.exploration.shown import taken_in_words
+from imapce.priors.base import Prior
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Prior
 from imapce.rows.base import Rows
 
 Array = NDArray[np.float64]

@@ -19,8 +19,9 @@ from imapce.exploration.placing import placed
 from imapce.exploration.record import AcceptedStep, Regrouping
 from imapce.exploration.steps import View
 from imapce.exploration.verdict import caveat
+from imapce.tables.columns import Column
 from imapce.tables.encode import frame
-from imapce.tables.source import Column, Source
+from imapce.tables.reader import OriginalColumns
 
 Array = NDArray[np.float64]
 
@@ -211,11 +212,11 @@ class Results(KeptSession):
         return [[place_of[cluster.number] for cluster in step.clusters] for step in self.steps]
 
     @property
-    def _source(self) -> Source:
+    def _source(self) -> OriginalColumns:
         def values(places: NDArray[np.intp]) -> Array:
             return np.vstack([block.copy() for block in self._rows.blocks(places)]) + self._rows.origin[places]
 
-        return Source(self._reader, self._table, values)
+        return OriginalColumns(self._reader, self._table, values)
 
 
 def _positions(rows: Any, n_rows: int) -> NDArray[np.intp]:

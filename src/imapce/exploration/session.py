@@ -55,12 +55,11 @@ class Exploration(Regrouped):
     clusterer : where clusters are looked for. "joint" finds them once, in all directions, given what is known at the
         start, and every step shows those that are left, with the numbers they have from the first look on; they do not
         depend on random_state, and where they are no more than chance there are none (`structure`), unless `run` is
-        told to ignore that. "dpgmm" (a
-        Dirichlet-process mixture) and "hdbscan" look for them view by view, and number them when they are seen.
-        "auto" is "joint", beside a background (Samples) "dpgmm".
-    refine : for "dpgmm" and "hdbscan", whose clusters are shadows in a view: True carries them into all directions and
-        takes the one farthest from its nearest neighbour; False takes the view's own, the farthest from all others
-        together. By default True, with method="paper" False.
+        told to ignore that. "dpgmm" (a Dirichlet-process mixture) looks for them view by view, and numbers them when
+        they are seen. "auto" is "joint", beside a background (Samples) "dpgmm".
+    refine : for "dpgmm", whose clusters are shadows in a view: True carries them into all directions and takes the one
+        farthest from its nearest neighbour; False takes the view's own, the farthest from all others together. By
+        default True, with method="paper" False.
     granularity : "coarser" or "finer" asks for fewer or more clusters than "auto" finds in all directions.
     n_clusters : so many clusters in all directions, taken whatever `structure` says of them; None finds their number.
     path : a new file for the session, rewritten after every accept and undo. While the session lives no other process

@@ -174,7 +174,8 @@ def _record(header: dict[str, Any], arrays: Arrays) -> Record:
         max_clusters=header["max_clusters"],
         random_state=header["random_state"],
         method=header.get("method", "auto"),
-        clusterer=header["clusterer"],
+        # HDBSCAN of a view is gone; what it found stays, and what is left is looked for by the mixture.
+        clusterer="dpgmm" if header["clusterer"] == "hdbscan" else header["clusterer"],
         # Sessions written before clusters were refined go on as they began.
         refine=header.get("refine", False),
         # Sessions written before these could be asked for.

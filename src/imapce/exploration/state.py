@@ -24,10 +24,10 @@ from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import plain_parameters
 from imapce.exploration.choices import names_of_rows, size_of_clusters
+from imapce.exploration.clustering import settings_of
 from imapce.exploration.ending import end_of
 from imapce.exploration.knowledge import knowledge_beside, knowledge_in_words, known_names
 from imapce.exploration.own_file import OwnFile, require_new
-from imapce.exploration.paper import settings_of
 from imapce.exploration.record import (
     AcceptedStep,
     DataPrint,
@@ -43,7 +43,8 @@ from imapce.exploration.shown import ShownExploration
 from imapce.exploration.steps import Look, Step
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.verdict import require_clusters_as_asked, require_granularity, require_number_of_clusters
-from imapce.priors.kinds import Prior, Subset, as_list
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Subset, as_list
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows

@@ -17,18 +17,24 @@ from imapce.clusters.partition import Candidate
 from imapce.clusters.space import searched_axes
 from imapce.clusters.structure import Structure
 from imapce.common.records import Comparable
+from imapce.common.settings import SETTINGS
 from imapce.common.threads import threads_for
 from imapce.common.watch import Watch
 from imapce.errors import InvalidValueError
 from imapce.estimators.base import quiet_about_convergence
 from imapce.estimators.imapce import IMAPCE
-from imapce.exploration.clustering import Clustering, cluster_view
+from imapce.exploration.clustering import (
+    REFINED_ROWS,
+    Clustering,
+    cluster_view,
+    number_clusters,
+    refine_clusters,
+)
 from imapce.exploration.placing import explained_by, placed
 from imapce.exploration.record import Feature
-from imapce.exploration.refinement import AXES, REFINED_ROWS, numbered, refined
 from imapce.exploration.shown import ShownStep, clusters_of_view
+from imapce.priors.base import Prior
 from imapce.priors.effect import Explained
-from imapce.priors.kinds import Prior
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.search.solution import Optimum, Progress
@@ -307,7 +313,7 @@ class Look:
     @cached_property
     def points(self) -> Array:
         """The unexplored rows along the leading axes; none of very many rows, whose coordinates would outweigh them."""
-        axes = self.axes[:, :AXES] if self.problem.Z.n_rows <= REFINED_ROWS else self.axes[:, :0]
+        axes = self.axes[:, : SETTINGS.clusters.axes] if self.problem.Z.n_rows <= REFINED_ROWS else self.axes[:, :0]
         return self.problem.Z.project(axes)
 
     def placed(self, view: View) -> View:
@@ -317,9 +323,7 @@ class Look:
         with threads_for(self.rows.n_rows, self.rows.n_features):
             return replace(view, coordinates=placed(self.rows, view))
 
-    def clustered(
-        self, view: View, *, min_cluster_size: int, max_clusters: int, clusterer: str, refine: bool, watch: Watch
-    ) -> View:
+    def clustered(self, view: View, *, min_cluster_size: int, max_clusters: int, refine: bool, watch: Watch) -> View:
         """The view with the clusters of its unexplored rows."""
         if view.looked_at:
             return view
@@ -330,12 +334,13 @@ class Look:
             shown,
             min_cluster_size=min_cluster_size,
             max_clusters=max_clusters,
-            method=clusterer,
             seed=self.seed,
         )
         if refine:
             watch.tell("carrying the clusters into all directions")
-            found = refined(found, shown, self.points, min_cluster_size=min_cluster_size, seed=self.seed, watch=watch)
+            found = refine_clusters(
+                found, shown, self.points, min_cluster_size=min_cluster_size, seed=self.seed, watch=watch
+            )
         return replace(view, found=found)
 
     def showing(self, view: View, labels: NDArray[np.intp], *, min_cluster_size: int, sample: Mask) -> View:
@@ -346,7 +351,9 @@ class Look:
         view = self.placed(view)
         inside = view.clustered
         sampled = int((sample & inside).sum())
-        found = numbered(labels[inside], view.embedding[inside], min_cluster_size, sampled=sampled, as_they_are=True)
+        found = number_clusters(
+            labels[inside], view.embedding[inside], min_cluster_size, sampled=sampled, as_they_are=True
+        )
         if len(found.numbers) == 2:
             # As in the paper: the last two are told apart by each other.
             found = replace(found, most_distinct=tuple(found.numbers.tolist()))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.tables.source import Column
+from imapce.tables.columns import Column
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -35,7 +35,7 @@ from imapce.plotting.style import (
     shorten,
     write_title,
 )
-from imapce.tables.source import Column
+from imapce.tables.columns import Column
 
 # Filled shapes only: an outline marker such as "x" looks darker than a filled one of the same colour.
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")

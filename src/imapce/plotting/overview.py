@@ -31,7 +31,7 @@ from imapce.plotting.style import (
     shorten,
     write_title,
 )
-from imapce.tables.source import Column
+from imapce.tables.columns import Column
 
 if TYPE_CHECKING:
     from imapce.exploration.description import Description

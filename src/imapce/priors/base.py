@@ -10,7 +10,7 @@ masks and codes, so that no other room has to know which kind it is:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.words import listing
+from imapce.errors import InvalidValueError
 from imapce.priors.labels import ReadLabels
 from imapce.tables.reader import Missing, Reader
 
@@ -170,3 +171,57 @@ def given_names(mask: Mask, reader: Reader) -> list[str]:
     """
     names = reader.columns or reader.names
     return [names[place] for place in np.unique(column_sources(reader)[mask])]
+
+
+def labels_among(priors: Iterable[Prior], n_rows: int | None = None) -> list[ReadLabels]:
+    """The labels among some priors, as they are understood.
+
+    >>> from imapce import Labels, Subset
+    >>> [labels.names for labels in labels_among([Subset([0]), Labels(["a", "b"])])]
+    [('a', 'b')]
+    """
+    return [labels for prior in priors if (labels := prior.read_labels(n_rows)) is not None]
+
+
+def without_rows(priors: Sequence[Prior], dropped: Mask) -> list[Prior]:
+    """The priors of the table that lacks some rows; a subset of nothing but these is gone with them, as are labels that
+    are all the same without them.
+
+    >>> from imapce import Subset
+    >>> without_rows([Subset([0, 2]), Subset([1])], np.array([False, True, False]))[0].row_mask(2)
+    array([ True,  True])
+    """
+    kept = [prior.of_rows(~dropped, len(dropped)) for prior in priors]
+    return [prior for prior in kept if not prior.says_nothing]
+
+
+def rows_in_python(rows: Any) -> str:
+    """Positions as ranges where they run on, which shortens sorted data to a line.
+
+    >>> rows_in_python([0, 1, 2, 3, 7])
+    'np.r_[0:4, 7]'
+    """
+    places = np.sort(np.asarray(rows))
+    starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
+    ends = np.append(starts[1:], len(places))
+    runs = [(int(places[a]), int(places[b - 1]) + 1) for a, b in zip(starts, ends, strict=True)]
+    if len(runs) * 2 > len(places):
+        return f"np.array({places.tolist()})"
+    parts = ", ".join(str(a) if b == a + 1 else f"{a}:{b}" for a, b in runs)
+    return f"np.r_[{parts}]"
+
+
+def require_index(values: Any, X: Any, argument: str, what: str, name: str) -> None:
+    """Refuse values of a pandas object whose index is not X's; `what` they are, and how they are called.
+
+    >>> require_index(np.ones(3), np.eye(3), "Labels(y) has labels", "y")
+    """
+    index: Any = getattr(values, "index", None)
+    own: Any = getattr(X, "index", None)
+    comparable = hasattr(index, "equals") and hasattr(own, "equals")
+    if comparable and len(index) == len(own) and not index.equals(own):
+        raise InvalidValueError(
+            argument,
+            f"{what} with another index than X, so it is not clear which rows it means; reindex it with "
+            f"{name}.reindex(X.index), or pass {name}.to_numpy() to go by position.",
+        )

@@ -19,7 +19,7 @@ from imapce.common.checks import as_codes, require_truth, require_weight
 from imapce.common.dask_arrays import require_in_memory
 from imapce.common.words import counted, listing
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
-from imapce.priors.base import UNTITLED, Arrays, Prior, Reads, given_names
+from imapce.priors.base import UNTITLED, Arrays, Prior, Reads, given_names, require_index, rows_in_python
 from imapce.priors.labels import LabelCode, ReadLabels
 from imapce.tables.reader import Missing, Reader
 
@@ -248,7 +248,7 @@ class Subset(Prior):
 
     def require_same_index(self, X: Any) -> None:
         if getattr(getattr(self.rows, "dtype", None), "kind", None) == "b":
-            _require_same_index(self.rows, X, "Subset(rows)", "is a mask", "mask")
+            require_index(self.rows, X, "Subset(rows)", "is a mask", "mask")
 
     def class_codes(self, matrix: Array, reader: Reader) -> list[Codes]:
         return [self.row_mask(len(matrix)).astype(np.intp)]
@@ -328,7 +328,7 @@ class Labels(Prior):
         return ReadLabels.read(self.y, n_rows)
 
     def require_same_index(self, X: Any) -> None:
-        _require_same_index(self.y, X, "Labels(y)", "has labels", "y")
+        require_index(self.y, X, "Labels(y)", "has labels", "y")
 
     def class_codes(self, matrix: Array, reader: Reader) -> list[Codes]:
         n_rows = len(matrix)
@@ -432,15 +432,6 @@ def prior_of_json(place: int, stored: dict[str, Any], arrays: Arrays, shape: tup
     return KINDS[stored["kind"].removeprefix("erased ")].from_json(place, stored, arrays, shape)
 
 
-def labels_among(priors: Iterable[Prior], n_rows: int | None = None) -> list[ReadLabels]:
-    """The labels among some priors, as they are understood.
-
-    >>> [labels.names for labels in labels_among([Subset([0]), Labels(["a", "b"])])]
-    [('a', 'b')]
-    """
-    return [labels for prior in priors if (labels := prior.read_labels(n_rows)) is not None]
-
-
 def labels_of_new_rows(labels: Any, codes: Sequence[LabelCode], n_rows: int | None = None) -> list[ReadLabels]:
     """The labels of rows that a fitted model is to place: one for each code, themselves or as Labels, in a list where
     they are several.
@@ -472,42 +463,3 @@ def prior_codes(prior: Any, X: Any, matrix: Array, *, reader: Reader) -> Codes:
         known.require_same_index(X)
         columns += known.class_codes(matrix, reader)
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def without_rows(priors: Sequence[Prior], dropped: Mask) -> list[Prior]:
-    """The priors of the table that lacks some rows; a subset of nothing but these is gone with them, as are labels that
-    are all the same without them.
-
-    >>> without_rows([Subset([0, 2]), Subset([1])], np.array([False, True, False]))[0].row_mask(2)
-    array([ True,  True])
-    """
-    kept = [prior.of_rows(~dropped, len(dropped)) for prior in priors]
-    return [prior for prior in kept if not prior.says_nothing]
-
-
-def rows_in_python(rows: Any) -> str:
-    """Positions as ranges where they run on, which shortens sorted data to a line.
-
-    >>> rows_in_python([0, 1, 2, 3, 7])
-    'np.r_[0:4, 7]'
-    """
-    places = np.sort(np.asarray(rows))
-    starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
-    ends = np.append(starts[1:], len(places))
-    runs = [(int(places[a]), int(places[b - 1]) + 1) for a, b in zip(starts, ends, strict=True)]
-    if len(runs) * 2 > len(places):
-        return f"np.array({places.tolist()})"
-    parts = ", ".join(str(a) if b == a + 1 else f"{a}:{b}" for a, b in runs)
-    return f"np.r_[{parts}]"
-
-
-def _require_same_index(values: Any, X: Any, argument: str, what: str, name: str) -> None:
-    index: Any = getattr(values, "index", None)
-    own: Any = getattr(X, "index", None)
-    comparable = hasattr(index, "equals") and hasattr(own, "equals")
-    if comparable and len(index) == len(own) and not index.equals(own):
-        raise InvalidValueError(
-            argument,
-            f"{what} with another index than X, so it is not clear which rows it means; reindex it with "
-            f"{name}.reindex(X.index), or pass {name}.to_numpy() to go by position.",
-        )

@@ -1,33 +1,91 @@
 """Rows on a graphics card: encoded once, then every evaluation is one read of the card's memory.
 
 The origin is always subtracted: columns far from zero would lose their digits in float32. Moments are float64, taken in
-the pass that finds the columns' ranges; the rows are then written as z' = (x − origin)·c (`rows/halves.py`). What does
-not fit the card stays where it is, on the host or in files, and is encoded again whenever it is read.
+the pass that finds the columns' ranges (`rows/cuda_source.py`); the rows are then written as z' = (x − origin)·c, c a
+power of two for every column. What does not fit the card stays where it is, on the host or in files, and is encoded
+again whenever it is read.
+
+All of it runs by plain products, `plain_quartic`, with CuPy on any card and with NumPy on none. Cards of compute
+capability 9.0 and later hold pairs of fp16 instead, which a kernel of ours reduces (`rows/cuda_kernel.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from imapce.common.gpu_arrays import cupy_module
+from imapce.common.gpu_arrays import cupy_module, on_host
 from imapce.common.streams import Stream
 from imapce.errors import InvalidValueError
-from imapce.rows.base import Array, Moments, Quartic, Rows
-from imapce.rows.cuda_kernel import kernel_runs
-from imapce.rows.cuda_source import ArraySource, Source, StreamSource
-from imapce.rows.cuda_store import HalvesStore, PlainStore, Store
-from imapce.rows.cuda_survey import Survey, scaled_batch
-from imapce.rows.halves import column_scale
-
-Mask = NDArray[np.bool_]
-Places = NDArray[np.intp]
+from imapce.rows.base import Array, Mask, Moments, Places, Quartic, Rows
+from imapce.rows.cuda_kernel import (
+    CHUNK_BYTES,
+    ROOM_FOR_FRAME,
+    HalvesStore,
+    column_scale,
+    frame_lift,
+    kernel_runs,
+)
+from imapce.rows.cuda_source import ArraySource, CardSource, StreamSource, scale_batch, survey
 
 PART_BYTES = 1 << 30  # of encoded rows that are read again in every pass
 ROOM = 0.85  # of the card's free memory, for encoded rows; the rest is for what is multiplied
+
+
+class PlainStore:
+    """Some rows as float32, on any card, and in NumPy where `xp` is that."""
+
+    def __init__(self, xp: Any, n_rows: int, n_columns: int):
+        self._xp, self.n_rows, self.n_columns = xp, n_rows, n_columns
+        self._rows = xp.empty((n_rows, n_columns), dtype=np.float32)
+
+    def write(self, first: int, scaled: Any) -> None:
+        """Rows from `first` on, float32 on the card."""
+        self._rows[first : first + len(scaled)] = scaled
+
+    def chunks(self) -> Iterator[Any]:
+        """All rows in order, as float32 on the card."""
+        step = max(1, CHUNK_BYTES // (4 * self.n_columns))
+        for first in range(0, self.n_rows, step):
+            yield self._rows[first : first + step]
+
+    def chosen(self, index: Any) -> PlainStore:
+        """The rows at the given places (int64 on the card), in a store of their own."""
+        store = PlainStore(self._xp, len(index), self.n_columns)
+        store._rows[:] = self._rows[index]
+        return store
+
+
+Store = PlainStore | HalvesStore
+
+
+def plain_quartic(xp: Any, chunks: Iterator[Any], frames: Array, offset: Array) -> tuple[Array, Array]:
+    """The reduction by float32 products of some 65,000 rows, whose sums are added in float64; any k.
+
+    >>> plain_quartic(np, iter([np.eye(2, dtype=np.float32)]), np.ones((1, 2, 1)), np.zeros((1, 1)))[1]
+    array([[2.]])
+    """
+    n_frames, d, k = frames.shape
+    lift = frame_lift(frames)
+    # u = (z, 1)·(W; −offset), frame by frame and axis by axis: then s of a frame is a sum of k rows of a matrix.
+    columns = (frames * lift[:, None, None]).transpose(0, 2, 1).reshape(-1, d)
+    W, shift = xp.asarray(columns.astype(np.float32)), xp.asarray((offset * lift[:, None]).reshape(-1, 1), dtype="f4")
+    weighted, total = xp.zeros((n_frames * k, d)), xp.zeros(n_frames * k)
+    for chunk in chunks:
+        for first in range(0, len(chunk), 1 << 16):
+            Z = chunk[first : first + (1 << 16)]
+            u = W @ Z.T
+            u -= shift
+            per_frame = u.reshape(n_frames, k, -1)
+            per_frame *= xp.einsum("rkn,rkn->rn", per_frame, per_frame)[:, None]
+            weighted += u @ Z
+            total += u.sum(axis=1, dtype=np.float64)
+    back = 1.0 / lift**3
+    moved = on_host(weighted).reshape(n_frames, k, d).transpose(0, 2, 1) * back[:, None, None]
+    return moved, on_host(total).reshape(n_frames, k) * back[:, None]
 
 
 class CudaRows(Rows):
@@ -47,7 +105,7 @@ class CudaRows(Rows):
 
     def __init__(
         self,
-        source: Source,
+        source: CardSource,
         origin: Array,
         scale: Array,
         held: list[Store],
@@ -66,10 +124,10 @@ class CudaRows(Rows):
         return cls._of(StreamSource(xp, matrix) if isinstance(matrix, Stream) else ArraySource(xp, matrix))
 
     @classmethod
-    def _of(cls, source: Source) -> CudaRows:
-        survey = Survey.of(source.xp, source.shape, source.batches())
-        about_mean = Moments(survey.n_rows, np.zeros(source.shape[1]), survey.variance, survey.scatter)
-        rows = cls(source, survey.mean, column_scale(survey.largest), [], moments=about_mean)
+    def _of(cls, source: CardSource) -> CudaRows:
+        moments, largest = survey(source.xp, source.shape, source.batches())
+        about_mean = replace(moments, mean=np.zeros_like(moments.mean))
+        rows = cls(source, moments.mean, column_scale(largest), [], moments=about_mean)
         rows._write()
         return rows
 
@@ -106,7 +164,7 @@ class CudaRows(Rows):
         for batch in self._source.batches(start=start, stop=stop):
             while len(batch):
                 part, batch = batch[: store.n_rows - filled], batch[store.n_rows - filled :]
-                store.write(filled, scaled_batch(self.xp, part, origin, scale))
+                store.write(filled, scale_batch(self.xp, part, origin, scale))
                 filled += len(part)
                 start += len(part)
                 if filled == store.n_rows:
@@ -122,14 +180,16 @@ class CudaRows(Rows):
 
     def _compute_moments(self) -> Moments:
         """Of a subset, from the rows as they are held, in the coordinates of all."""
-        survey = Survey.of(self.xp, (self.n_rows, self.n_features), self.native_blocks())
-        return Moments(self.n_rows, survey.mean, survey.variance, survey.scatter)
+        return survey(self.xp, (self.n_rows, self.n_features), self.native_blocks())[0]
 
     def quartic(self, W: Array, offset: Array) -> Quartic:
         inside = W / self.scale[:, None]
         weighted, total = np.zeros(W.shape), np.zeros(offset.shape)
         for store in self._stores():
-            more, sums = store.quartic(inside, offset)
+            if isinstance(store, HalvesStore) and W.shape[2] in ROOM_FOR_FRAME:
+                more, sums = store.quartic(inside, offset)
+            else:
+                more, sums = plain_quartic(self.xp, store.chunks(), inside, offset)
             weighted += more
             total += sums
         return Quartic(weighted / self.scale[:, None], total)
@@ -140,19 +200,15 @@ class CudaRows(Rows):
         for chunk in self._chunks():
             Z = chunk.astype(np.float64)
             result += Z.T @ (Z @ inside - shift)
-        return self._get(result) / self.scale[:, None]
-
-    def project(self, W: Array, offset: Array) -> Array:
-        return self._get(self.projected(W, offset))
+        return on_host(result) / self.scale[:, None]
 
     def project_exactly(self, W: Array, offset: Array) -> Array:
         # From the rows as they came: of 30,000 of them 22 bits told a few pairs in another order than float64 does.
-        return self._get(_projected(self._source, W, self.origin)) - offset
+        return on_host(_projected(self._source, W, self.origin)) - offset
 
-    def projected(self, W: Array, offset: Array) -> Any:
-        """`project`, left on the card."""
+    def project(self, W: Array, offset: Array) -> Array:
         inside, shift = self.xp.asarray(W / self.scale[:, None]), self.xp.asarray(offset)
-        return self.xp.concatenate([chunk.astype(np.float64) @ inside - shift for chunk in self._chunks()])
+        return on_host(self.xp.concatenate([chunk.astype(np.float64) @ inside - shift for chunk in self._chunks()]))
 
     def subset(self, mask: Mask) -> CudaRows:
         source = self._source.subset(mask)
@@ -172,8 +228,7 @@ class CudaRows(Rows):
         return CudaRows._of(self._source.subset(~mask))
 
     def blocks(self, columns: Places | None = None) -> Iterator[Array]:
-        for block in self.native_blocks(columns):
-            yield self._get(block)
+        return map(on_host, self.native_blocks(columns))
 
     def native_blocks(self, columns: Places | None = None) -> Iterator[Any]:
         chosen = None if columns is None else self.xp.asarray(columns)
@@ -185,9 +240,6 @@ class CudaRows(Rows):
         for store in self._stores():
             yield from store.chunks()
 
-    def _get(self, array: Any) -> Array:
-        return array if self.xp is np else array.get()
-
 
 def projected_on_card(matrix: Any, W: Array, mean: Array, *, xp: Any = None) -> Any:
     """(x − mean)ᵀW of every row, in float64 and left on the card.
@@ -198,6 +250,6 @@ def projected_on_card(matrix: Any, W: Array, mean: Array, *, xp: Any = None) -> 
     return _projected(ArraySource(cupy_module() if xp is None else xp, matrix), W, mean)
 
 
-def _projected(source: Source, W: Array, centre: Array) -> Any:
+def _projected(source: CardSource, W: Array, centre: Array) -> Any:
     frames, middle = source.xp.asarray(W), source.xp.asarray(centre)
     return source.xp.concatenate([(batch - middle) @ frames for batch in source.batches()])

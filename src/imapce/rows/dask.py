@@ -71,13 +71,6 @@ class DaskRows(BlockRows):
         self._ends = np.cumsum(chunks.lengths)
         self._source = {key: task for part in chunks.parts for key, task in dict(part.dask).items()}
 
-    @classmethod
-    def centred_if_far(cls, chunks: ChunksLike) -> DaskRows:
-        """The rows with their mean as origin where a column lies far from zero, else unchanged."""
-        rows = cls(chunks)
-        moments = rows.moments()
-        return cls(chunks, origin=moments.mean) if moments.is_far_from_zero else rows
-
     # --- one round to the cluster -------------------------------------------------------------------------------------
 
     def _tasks(self, reduce: Callable[..., Any], own: Sequence[Any] | None = None) -> tuple[dict[Any, Any], list[str]]:
@@ -129,8 +122,8 @@ class DaskRows(BlockRows):
 
     def without(self, mask: Mask) -> Rows:
         if self._is_sample(~mask):
-            return DenseRows.centred_if_far(self._gathered(~mask))
-        return DaskRows.centred_if_far(self._where(~mask))
+            return DenseRows(self._gathered(~mask)).centred_if_far()
+        return DaskRows(self._where(~mask)).centred_if_far()
 
     def blocks(self, columns: Places | None = None) -> Iterator[Array]:
         """Chunk by chunk, for what cannot be done where they lie: a baseline's own loop, never a fit."""

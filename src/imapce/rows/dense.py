@@ -7,9 +7,10 @@ products of a block are BLAS calls on contiguous memory.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -42,6 +43,19 @@ class BlockRows(Rows):
     def _sum(self, reduce: Callable[[Blocks], Sums]) -> Sums:
         """The arrays that `reduce` makes of some blocks, added up over all."""
         return reduce(self.blocks())
+
+    def centred_if_far(self) -> Self:
+        """The rows with their mean as origin where a column lies far from zero, else unchanged.
+
+        >>> DenseRows(np.array([[2000.0, 0.0], [2000.5, 1.0]])).centred_if_far().origin
+        array([2.00025e+03, 5.00000e-01])
+        """
+        moments = self.moments()
+        if not moments.is_far_from_zero:
+            return self
+        rows = copy.copy(self)
+        rows.origin, rows._kept_moments = moments.mean, None
+        return rows
 
     @property
     def _forms_scatter(self) -> bool:
@@ -79,17 +93,6 @@ class DenseRows(BlockRows):
         self.origin = np.zeros(self.n_features) if origin is None else origin
         self._block_rows = max(FEWEST_ROWS, BLOCK_BYTES // (8 * max(1, self.n_features)))
 
-    @classmethod
-    def centred_if_far(cls, array: AnyArray, *, index: Places | None = None) -> DenseRows:
-        """The rows with their mean as origin where a column lies far from zero, else unchanged.
-
-        >>> DenseRows.centred_if_far(np.array([[2000.0, 0.0], [2000.5, 1.0]])).origin
-        array([2.00025e+03, 5.00000e-01])
-        """
-        rows = cls(array, index=index)
-        moments = rows.moments()
-        return cls(array, origin=moments.mean, index=index) if moments.is_far_from_zero else rows
-
     def blocks(self, columns: Places | None = None) -> Iterator[Array]:
         if columns is not None and len(columns) < self.n_features:
             yield from (block[:, columns] for block in self.blocks())
@@ -107,7 +110,7 @@ class DenseRows(BlockRows):
 
     def without(self, mask: Mask) -> DenseRows:
         array, index = self._chosen(~mask)
-        return DenseRows.centred_if_far(array, index=index)
+        return DenseRows(array, index=index).centred_if_far()
 
     def _chosen(self, mask: Mask) -> tuple[AnyArray, Places | None]:
         """The array and the places in it of the rows in `mask`: a copy, or where that is large the array as it is."""

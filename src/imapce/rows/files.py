@@ -46,34 +46,20 @@ class FileRows(BlockRows):
     because = "rows are larger than memory and are read from disk, pass by pass"
     itemsize = 4
 
-    def __init__(
-        self,
-        stream: Stream,
-        *,
-        origin: Array | None = None,
-        mask: Mask | None = None,
-        moments: Moments | None = None,
-    ):
+    def __init__(self, stream: Stream, *, origin: Array | None = None, mask: Mask | None = None):
         self._stream, self._mask = stream, mask
-        self._kept_moments = moments
         n, self.n_features = stream.shape
         self.n_rows = n if mask is None else int(mask.sum())
         self.origin = np.zeros(self.n_features) if origin is None else origin
         # By what was asked for: the same sample is asked for by every part of a fit.
         self._gathered: OrderedDict[bytes, DenseRows] = OrderedDict()
 
-    @classmethod
-    def centred_if_far(cls, stream: Stream, *, mask: Mask | None = None) -> FileRows:
-        """The rows with their mean as origin where a column lies far from zero, else unchanged; the moments are kept.
-
-        Centring moves means and nothing else, so one pass tells both.
-        """
-        rows = cls(stream, mask=mask)
-        moments = rows.moments()
-        if not moments.is_far_from_zero:
-            return rows
-        about_mean = replace(moments, mean=np.zeros_like(moments.mean))
-        return cls(stream, origin=moments.mean, mask=mask, moments=about_mean)
+    def centred_if_far(self) -> FileRows:
+        rows = super().centred_if_far()
+        if rows is not self:
+            # Centring moves means and nothing else, and another pass over the files would be dear.
+            rows._kept_moments = replace(self.moments(), mean=np.zeros(self.n_features))
+        return rows
 
     # --- one pass -----------------------------------------------------------------------------------------------------
 
@@ -125,8 +111,8 @@ class FileRows(BlockRows):
 
     def without(self, mask: Mask) -> Rows:
         if self._fits(int((~mask).sum())):
-            return DenseRows.centred_if_far(self._array_of(~mask))
-        return FileRows.centred_if_far(self._stream, mask=mask_within(self._mask, ~mask))
+            return DenseRows(self._array_of(~mask)).centred_if_far()
+        return FileRows(self._stream, mask=mask_within(self._mask, ~mask)).centred_if_far()
 
     def _fits(self, n_rows: int) -> bool:
         return n_rows * self.n_features * 8 <= GATHERED_BYTES // GATHERED_SAMPLES

@@ -57,7 +57,7 @@ def _opened(matrix: Any, engine: str, n_components: int) -> Rows:
         raise InvalidTypeError(
             "engine='dense' reads arrays and X is sparse; use engine='auto' or 'sparse', or pass X.toarray()."
         )
-    return SparseRows(matrix) if is_sparse or engine == "sparse" else DenseRows.centred_if_far(matrix)
+    return SparseRows(matrix) if is_sparse or engine == "sparse" else DenseRows(matrix).centred_if_far()
 
 
 def _on_disk(matrix: Any, engine: str) -> Rows:
@@ -67,7 +67,7 @@ def _on_disk(matrix: Any, engine: str) -> Rows:
         raise InvalidTypeError(
             f"engine={engine!r} does not read files and X is imapce.scan(path); use engine='auto', 'files' or 'cuda'."
         )
-    return FileRows.centred_if_far(matrix)
+    return FileRows(matrix).centred_if_far()
 
 
 def _on_cluster(matrix: Any, engine: str) -> Rows:
@@ -80,7 +80,7 @@ def _on_cluster(matrix: Any, engine: str) -> Rows:
         raise InvalidTypeError(f"engine='dask' reads Dask collections, and X is {type(matrix).__name__}; use 'auto'.")
     if engine not in ("auto", "dask", "moment_tensor"):
         raise InvalidTypeError(f"engine={engine!r} reads arrays and X lies on a cluster; use engine='auto' or 'dask'.")
-    return DaskRows.centred_if_far(matrix)
+    return DaskRows(matrix).centred_if_far()
 
 
 def _worth_a_card(matrix: Any, n_components: int) -> bool:

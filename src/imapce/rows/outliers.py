@@ -24,24 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Mask
 from imapce.common.gpu_arrays import array_module, on_host
 from imapce.common.samples import seeded_sample
+from imapce.common.settings import SETTINGS, OutlierSettings
 from imapce.rows.base import Rows
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
-SAMPLED_ROWS, FEWEST_SAMPLED = 2000, 256
-SAMPLE_BYTES = 64 << 20
-# Rows that deviate, among those sampled, from which a column's quantiles mean something.
-FEWEST_DEVIATING = 20
-SMALLEST_CLUSTER, FEWEST_IN_CLUSTER = 0.01, 10
-# Of Image Segmentation 2.6 % lie far out in four heavy-tailed columns; without them these are rescaled, and the 15-NN
-# accuracy of its view falls from 0.805 to 0.772.
-MOST_FAR, MOST_OUTLYING = 0.1, 0.02
-# A neighbour is a row within this share of the excess: scattered rows are farther apart than they are out.
-CLOSE = 0.5
-COMPARED_ROWS = 2000
+# What is farther out than so many units is not squared.
 FARTHEST = 1e100
 
 
@@ -62,9 +51,6 @@ class Fence:
             return np.maximum(self.gross, np.asarray(ratio) ** self.tail)
 
 
-OUTER, INNER = Fence(5.0, 2.5), Fence(3.0, 2.0)
-
-
 @dataclass(frozen=True)
 class Bulk:
     """What is ordinary: med_j, q_j and q_j/h_j of the columns that can be judged, and q and q/h of ‖u‖."""
@@ -77,15 +63,15 @@ class Bulk:
     distance_ratio: float
 
     @classmethod
-    def of_sample(cls, sample: Array, origin: Array) -> Bulk:
-        """As told by some rows (m, d), given less their origin.
+    def of_sample(cls, sample: Array, origin: Array, fewest: int = SETTINGS.outliers.fewest_deviating) -> Bulk:
+        """As told by some rows (m, d), given less their origin; of columns in which at least `fewest` rows deviate.
 
         >>> Bulk.of_sample(np.random.default_rng(0).normal(size=(2000, 3)), np.zeros(3)).unit.round(1)
         array([1.7, 1.6, 1.6])
         """
         # Where fewer rows than can be judged are not zero, the median is zero and nothing need be sorted: most of the
         # columns of a sparse matrix.
-        columns = np.flatnonzero(np.count_nonzero(sample, axis=0) >= FEWEST_DEVIATING)
+        columns = np.flatnonzero(np.count_nonzero(sample, axis=0) >= fewest)
         values = sample[:, columns]
         centre = np.median(values, axis=0)
         values -= centre
@@ -94,7 +80,7 @@ class Bulk:
         deviation[deviation <= 8 * np.finfo(np.float64).eps * np.abs(centre + origin[columns])] = 0.0
         deviation.sort(axis=0)
         deviating = np.count_nonzero(deviation, axis=0)
-        judged = deviating >= FEWEST_DEVIATING
+        judged = deviating >= fewest
         half, unit = (_quantile_of_deviating(deviation[:, judged], deviating[judged], p) for p in (0.5, 0.9))
         distances = np.linalg.norm(_scaled(values[:, judged], unit), axis=1)
         distances = distances[distances > 0]
@@ -116,7 +102,7 @@ def _scaled(deviation: Array, unit: Array) -> Array:
         return (deviation / unit).clip(-FARTHEST, FARTHEST)
 
 
-def outlying_rows(rows: Rows) -> Mask:
+def outlying_rows(rows: Rows, settings: OutlierSettings = SETTINGS.outliers) -> Mask:
     """(n,), true for gross outliers; one pass over a sample and one over the rows, two where there are outliers.
 
     >>> from imapce.rows.dense import DenseRows
@@ -126,16 +112,18 @@ def outlying_rows(rows: Rows) -> Mask:
     array([7])
     """
     rows, outlying = rows.unfolded, np.zeros(rows.n_rows, dtype=bool)
-    bulk = Bulk.of_sample(_sample(rows), rows.origin)
-    far = _beyond(OUTER, bulk, rows) if len(bulk.columns) else None
+    bulk = Bulk.of_sample(_sample(rows, settings), rows.origin, settings.fewest_deviating)
+    # So many are no exception to the 90 % quantiles, and this bounds what is kept of them.
+    most = settings.most_far * rows.n_rows
+    far = _beyond(Fence(*settings.outer), bulk, rows, most) if len(bulk.columns) else None
     if far is None or not len(far.positions):
         return outlying
     # A cluster may lie across the outer fence, so its rows are looked for on both sides.
-    suspect = _beyond(INNER, bulk, rows) or far
-    scattered = suspect.positions[~_in_cluster(suspect.excess, rows.n_rows)]
+    suspect = _beyond(Fence(*settings.inner), bulk, rows, most) or far
+    scattered = suspect.positions[~_in_cluster(suspect.excess, rows.n_rows, settings)]
     beyond_doubt = np.isin(scattered, far.positions)
     chosen = scattered if 2 * beyond_doubt.sum() >= len(scattered) else scattered[beyond_doubt]
-    if len(chosen) <= MOST_OUTLYING * rows.n_rows:
+    if len(chosen) <= settings.most_outlying * rows.n_rows:
         outlying[chosen] = True
     return outlying
 
@@ -148,10 +136,8 @@ class FarRows:
     excess: Array
 
 
-def _beyond(fence: Fence, bulk: Bulk, rows: Rows) -> FarRows | None:
-    """The rows beyond the fence; None where they are too many."""
-    # So many are no exception to the 90 % quantiles, and this bounds what is kept of them.
-    most = MOST_FAR * rows.n_rows
+def _beyond(fence: Fence, bulk: Bulk, rows: Rows, most: float) -> FarRows | None:
+    """The rows beyond the fence; None where they are more than so many."""
     positions: list[NDArray[np.intp]] = []
     excesses: list[Array] = []
     start = count = 0
@@ -200,23 +186,23 @@ class BlockFence:
         return len(block), on_host(near)[chosen], excess if len(excess) <= self.most else excess[:0]
 
 
-def _sample(rows: Rows) -> Array:
+def _sample(rows: Rows, settings: OutlierSettings) -> Array:
     """Some of the rows, the same whenever asked; all of them where they are few."""
-    most = min(SAMPLED_ROWS, max(FEWEST_SAMPLED, SAMPLE_BYTES // (8 * rows.n_features)))
+    most = min(settings.rows, max(settings.fewest_rows, settings.sample_bytes // (8 * rows.n_features)))
     return np.concatenate([block.copy() for block in rows.subset(seeded_sample(rows.n_rows, most)).blocks()])
 
 
-def _in_cluster(excess: Array, n_rows: int) -> Mask:
+def _in_cluster(excess: Array, n_rows: int, settings: OutlierSettings) -> Mask:
     """Which far rows have a cluster's worth of others close by."""
-    needed = max(FEWEST_IN_CLUSTER, int(np.ceil(SMALLEST_CLUSTER * n_rows)))
+    needed = max(settings.smallest_rows, int(np.ceil(settings.smallest_share * n_rows)))
     m = len(excess)
     if m < needed:
         return np.zeros(m, dtype=bool)
     compared = excess
-    if m > COMPARED_ROWS:
-        compared = excess[np.random.default_rng(0).choice(m, COMPARED_ROWS, replace=False)]
-        needed = max(FEWEST_IN_CLUSTER, needed * COMPARED_ROWS // m)
-    within = CLOSE * np.linalg.norm(excess, axis=1)
+    if m > settings.rows:
+        compared = excess[np.random.default_rng(0).choice(m, settings.rows, replace=False)]
+        needed = max(settings.smallest_rows, needed * settings.rows // m)
+    within = settings.close * np.linalg.norm(excess, axis=1)
 
     def close_by(distances: Array, start: int) -> NDArray[np.intp]:
         return np.count_nonzero(distances <= within[start : start + len(distances), None], axis=1)

@@ -1,82 +1,87 @@
-"""What one column of a table becomes: a number, a boolean or a category, or a reason why it cannot be used.
+"""One column of a table: the kind that its type makes it, its values as numbers or as levels, why it cannot be used.
 
->>> colours = nw.from_native(pa.chunked_array([["red", "blue", "red", "red", "blue"]]), series_only=True)
->>> plan_of(colours).categories
-('blue', 'red')
+>>> colours = nw.from_native(pa.chunked_array([["red", None, "blue"]]), series_only=True)
+>>> kind_of(colours), read_codes(colours, ("blue", "red"))[0]
+('category', array([ 1, -1,  0]))
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from imapce.common.words import listing
 from imapce.errors import Phrase, Sentence, Words
-from imapce.tables.encoding import CATEGORY_TYPES, Category, Kind
-
-# Text with more values than this is prose or an identifier: one-hot columns of it would hold no structure.
-MOST_TEXT_VALUES = 50
-UNKNOWN = -2
-# What is wrong with a column or with values, and the way out.
-ONLY_MISSING = Sentence("has only missing values", Phrase("drop column", " (drop it)"))
-MIXED_TYPES = Sentence("has categories of more than one type", Phrase("drop column", " (make them text)"))
-MAKE_CATEGORICAL = Phrase("drop column", " (drop it, or make it categorical)")
-OR_DROP = Phrase("or drop column", ", or drop it")
-MAKE_NUMBER = Sentence("convert it to a number, boolean or categorical type", OR_DROP)
-DROP_OR_FILL = Phrase("drop or fill", 'drop those rows or columns, or fill them with missing="mean"')
-DROP_OR_CLIP = Phrase("drop or clip", "drop those rows or clip the values")
+from imapce.tables.encoding import Category, Kind
 
 Unknown = Literal["error", "ignore"]
 
+# Text with more values than this is prose or an identifier: one-hot columns of it would hold no structure.
+MOST_TEXT_VALUES = 50
+MISSING, UNKNOWN = -1, -2
+NO_YES = ("no", "yes")
+MAKE_TEXT = Phrase("drop column", " (make them text)")
+MIXED_TYPES = ("has categories of more than one type", MAKE_TEXT)
+OR_DROP = Phrase("or drop column", ", or drop it")
+_CATEGORIES = (nw.String, nw.Categorical, nw.Enum)
 
-class Plan(NamedTuple):
-    """What one column becomes; codes are positions in categories, -1 for missing, None to read the numbers.
 
-    Code -2 stands for a category that was not learned; ``strange`` are these.
+class UnusableColumn(Exception):
+    """Why a column cannot become numbers, and what to do with it.
 
-    >>> plan_of(nw.from_native(pa.chunked_array([[1.5, 2.5]]), series_only=True)).kind
-    'number'
+    >>> UnusableColumn("is constant", Phrase("drop column", " (drop it)")).sentence
+    'is constant (drop it)'
     """
 
-    kind: Kind
-    categories: tuple[Category, ...]
-    codes: np.ndarray | None
-    series: nw.Series[Any]
-    strange: tuple[Any, ...] = ()
+    def __init__(self, reason: str, way_out: Words):
+        super().__init__(reason, way_out)
+        self.reason, self.sentence = reason, Sentence(reason, way_out)
 
 
-def plan_of(series: nw.Series[Any]) -> Plan | str:
-    """What a column becomes, or why it cannot become anything and the way out.
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column as people know it: `values` of a number, NaN where missing, or `codes` into `levels`, -1 where missing.
 
-    >>> plan_of(nw.from_native(pa.chunked_array([["what", "ever"]]), series_only=True))
-    'is free text with 2 distinct values in 2 rows (drop it, or make it categorical)'
+    >>> Column("size", values=np.array([1.5, np.nan])).text(0), Column("size", values=np.array([1.5, np.nan])).text(1)
+    ('1.5', '')
     """
-    dtype = series.dtype
-    if all_missing(series):
-        return ONLY_MISSING
-    kind = kind_of(series)
-    if kind in ("boolean", "number"):
-        return Plan(cast(Kind, kind), (), None, series)
-    if kind != "category":
-        return kind
-    dictionary, codes = _dictionary_and_codes(series)
-    observed = [dictionary[code] for code in np.unique(codes) if code >= 0]
-    kinds = {type(value) for value in observed}
-    if len(kinds) > 1 or not kinds <= set(CATEGORY_TYPES):
-        return Sentence(f"has categories of type {_type_name(series)}", Phrase("drop column", " (make them text)"))
-    categories = tuple(sorted(set(observed)))
-    rows = len(series)
-    if dtype == nw.String and (len(categories) > MOST_TEXT_VALUES or 2 * len(categories) >= rows):
-        distinct = f"{len(categories)} distinct values in {rows} rows"
-        return Sentence(f"is free text with {distinct}", MAKE_CATEGORICAL)
-    return Plan("category", categories, _positions(dictionary, codes, categories), series)
+
+    name: str
+    values: NDArray[np.float64] | None = None
+    codes: NDArray[np.intp] | None = None
+    levels: tuple[str, ...] = ()
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers rather than levels."""
+        return self.values is not None
+
+    def text(self, row: int) -> str:
+        """The value of a row as it is read; empty where it is missing."""
+        if self.values is not None:
+            value = float(self.values[row])
+            return "" if np.isnan(value) else number_text(value)
+        assert self.codes is not None
+        code = int(self.codes[row])
+        return self.levels[code] if code >= 0 else ""
 
 
-def kind_of(series: nw.Series[Any]) -> Kind | str:
-    """The kind that a column is by its type, or why it cannot be any.
+def is_free_text(n_values: int, n_rows: int) -> bool:
+    """Whether text of so many different values in so many rows is prose or an identifier, and no category.
+
+    >>> is_free_text(2, 4), is_free_text(2, 5)
+    (True, False)
+    """
+    return n_values > MOST_TEXT_VALUES or 2 * n_values >= n_rows
+
+
+def kind_of(series: nw.Series[Any]) -> Kind:
+    """The kind that a column is by its type; raises UnusableColumn where no number comes of it.
 
     >>> kind_of(nw.from_native(pa.chunked_array([[True]]), series_only=True))
     'boolean'
@@ -86,49 +91,89 @@ def kind_of(series: nw.Series[Any]) -> Kind | str:
         return "boolean"
     if dtype.is_numeric():
         return "number"
-    return "category" if dtype in (nw.String, nw.Categorical, nw.Enum) else _not_a_number(series)
+    if dtype in _CATEGORIES:
+        return "category"
+    if dtype.is_temporal():
+        number = "take a number out of it, for example the year or the seconds since a start"
+        way_out = Sentence(" (", Phrase("number of a date", number), ")")
+    elif dtype.is_nested():
+        way_out = Sentence(" (spread it over columns of its own", OR_DROP, ")")
+    else:
+        way_out = Sentence(" (convert it to a number, boolean or categorical type", OR_DROP, ")")
+    raise UnusableColumn(f"is {type_name(series)}", way_out)
 
 
-def follow(
-    series: nw.Series[Any], kind: Kind, categories: tuple[Category, ...], unknown: Unknown = "error"
-) -> Plan | str:
-    """How a column of new rows follows the kind that was learned, or why it cannot.
+def read_column(name: str, series: nw.Series[Any], kind: Kind, categories: tuple[Category, ...] = ()) -> Column:
+    """A column as what it was learned as; values that were not learned are missing.
 
-    With ``unknown="ignore"`` a category that was not learned is no fault: its rows have none of the learned ones.
+    >>> read_column("on", nw.from_native(pa.chunked_array([[True, None]]), series_only=True), "boolean").codes
+    array([ 1, -1])
+    """
+    if kind == "category":
+        codes, _ = read_codes(series, categories, "ignore")
+        return Column(name, codes=np.maximum(codes, MISSING), levels=tuple(str(level) for level in categories))
+    values = np.asarray(read_numbers(series, kind), dtype=np.float64)
+    if kind == "number":
+        return Column(name, values=values)
+    return Column(name, codes=np.where(np.isnan(values), MISSING, np.nan_to_num(values)).astype(np.intp), levels=NO_YES)
 
-    >>> follow(nw.from_native(pa.chunked_array([["green"]]), series_only=True), "category", ("blue", "red"))
-    "has the unknown category 'green' (it was learned with 'blue', 'red'; drop those rows or learn again)"
+
+def read_numbers(series: nw.Series[Any], kind: Kind = "number") -> NDArray[Any]:
+    """A column that was learned as a number or a boolean, as floats; raises UnusableColumn where it is now another.
+
+    >>> read_numbers(nw.from_native(pa.chunked_array([[True, None]]), series_only=True), "boolean")
+    array([ 1., nan])
     """
     dtype = series.dtype
-    if all_missing(series):
-        # A single new row with a missing value is a column of nulls, whose type says nothing.
-        return Plan(kind, categories, np.full(len(series), -1), series)
-    if kind == "category":
-        if not (dtype.is_numeric() or dtype in (nw.String, nw.Categorical, nw.Enum, nw.Boolean)):
-            return f"was learned as a category and is now {_type_name(series)} (convert it)"
-        dictionary, codes = _dictionary_and_codes(series)
-        known = set(categories)
-        strange = [dictionary[code] for code in np.unique(codes) if code >= 0 and dictionary[code] not in known]
-        if strange and unknown == "error":
-            return Sentence(
-                f"has the unknown category {listing(map(repr, strange), 10)} (it was learned with "
-                f"{listing(map(repr, categories), 10)}; ",
+    if not (dtype.is_numeric() or dtype == nw.Boolean):
+        if series.null_count() == len(series):
+            # A single new row with a missing value is a column of nulls, whose type says nothing.
+            return np.full(len(series), np.nan)
+        raise UnusableColumn(f"was learned as a {kind} and is now {type_name(series)}", " (convert it)")
+    values = numbers(series)
+    if kind == "boolean" and dtype != nw.Boolean and not np.isin(values[~np.isnan(values)], (0, 1)).all():
+        raise UnusableColumn("was learned as a boolean and now has numbers other than 0 and 1", " (convert it)")
+    return values
+
+
+def read_codes(
+    series: nw.Series[Any], categories: tuple[Category, ...], unknown: Unknown = "error"
+) -> tuple[NDArray[np.intp], list[Any]]:
+    """A column that was learned as a category, as places in `categories`, and the values that are none of them.
+
+    A missing value is -1. A value that was not learned is refused, or -2 with ``unknown="ignore"``.
+
+    >>> read_codes(nw.from_native(pa.chunked_array([["green", "red"]]), series_only=True), ("blue", "red"), "ignore")
+    (array([-2,  1]), ['green'])
+    """
+    dtype = series.dtype
+    if not (dtype.is_numeric() or dtype == nw.Boolean or dtype in _CATEGORIES):
+        if series.null_count() == len(series):
+            return np.full(len(series), MISSING), []
+        raise UnusableColumn(f"was learned as a category and is now {type_name(series)}", " (convert it)")
+    array = as_arrow_values(series)
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    values = array.dictionary.to_pylist()
+    place = {value: position for position, value in enumerate(categories)}
+    # NaN differs from itself; the last place of the lookup serves the rows without a value.
+    lookup = [place.get(value, UNKNOWN) if value is not None and value == value else MISSING for value in values]
+    found = array.indices.cast(pa.int64()).fill_null(len(values)).to_numpy(zero_copy_only=False)
+    codes = np.array([*lookup, MISSING])[found]
+    strange = [values[position] for position in np.unique(found[codes == UNKNOWN])]
+    if strange and unknown == "error":
+        raise UnusableColumn(
+            f"has the unknown category {listing(map(repr, strange), 10)}",
+            Sentence(
+                f" (it was learned with {listing(map(repr, categories), 10)}; ",
                 Phrase("unknown category", "drop those rows or learn again"),
                 ")",
-            )
-        places = _positions(dictionary, codes, categories)
-        # A code of -1 without a value behind it is a gap; with one, it is a category that was not learned.
-        return Plan(kind, categories, np.where((places < 0) & (codes >= 0), UNKNOWN, places), series, tuple(strange))
-    if not (dtype.is_numeric() or dtype == nw.Boolean):
-        return f"was learned as a {kind} and is now {_type_name(series)} (convert it)"
-    if kind == "boolean" and dtype != nw.Boolean:
-        values = numbers(series)
-        if not np.isin(values[~np.isnan(values)], (0, 1)).all():
-            return "was learned as a boolean and now has numbers other than 0 and 1 (convert it)"
-    return Plan(kind, (), None, series)
+            ),
+        )
+    return codes, strange
 
 
-def numbers(series: nw.Series[Any]) -> np.ndarray:
+def numbers(series: nw.Series[Any]) -> NDArray[Any]:
     """The column as floats, NaN where it is missing.
 
     >>> numbers(nw.from_native(pa.chunked_array([[1, None]]), series_only=True))
@@ -142,41 +187,25 @@ def numbers(series: nw.Series[Any]) -> np.ndarray:
     return series.cast(nw.Float64).to_numpy()
 
 
-def all_missing(series: nw.Series[Any]) -> bool:
-    """Whether a column has no value at all, null and NaN alike.
+def as_arrow_values(series: nw.Series[Any]) -> Any:
+    """The values of a category as Arrow holds them.
 
-    >>> all_missing(nw.from_native(pa.chunked_array([[None, float("nan")]]), series_only=True))
-    True
+    >>> as_arrow_values(nw.from_native(pa.chunked_array([["red"]]), series_only=True)).to_pylist()
+    ['red']
     """
-    if series.null_count() == len(series):
-        return True
-    # polars and Arrow tell NaN from null; the first value settles it for nearly every column.
-    return (
-        series.dtype.is_float()
-        and bool(np.isnan(numbers(series.head(1))).all())
-        and bool(np.isnan(numbers(series)).all())
-    )
+    try:
+        return series.to_arrow()
+    except pa.ArrowException as problem:
+        # pandas categories may mix types (1 and "a"), which no Arrow dictionary holds.
+        raise UnusableColumn(*MIXED_TYPES) from problem
 
 
-def _dictionary_and_codes(series: nw.Series[Any]) -> tuple[list[Any], np.ndarray]:
-    """The distinct values of a column and for each row the position of its value, -1 where it is missing."""
-    array = series.to_arrow()
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    values = array.dictionary.to_pylist()
-    codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    gone = [position for position, value in enumerate(values) if value is None or value != value]
-    return values, np.where(np.isin(codes, gone), -1, codes) if gone else codes
+def type_name(series: nw.Series[Any]) -> str:
+    """What its own library calls the type of a column.
 
-
-def _positions(dictionary: list[Any], codes: np.ndarray, categories: tuple[Category, ...]) -> np.ndarray:
-    """Codes into the dictionary as codes into the categories; the last place of the lookup serves code -1."""
-    place = {value: position for position, value in enumerate(categories)}
-    lookup = np.array([place.get(value, -1) for value in dictionary] + [-1])
-    return lookup[codes]
-
-
-def _type_name(series: nw.Series[Any]) -> str:
+    >>> type_name(nw.from_native(pa.chunked_array([[b"raw"]]), series_only=True))
+    'binary'
+    """
     native = series.to_native()
     kind = getattr(native, "type", None) or native.dtype
     # A pandas categorical of intervals prints as "category", which hides what is wrong with it.
@@ -184,15 +213,16 @@ def _type_name(series: nw.Series[Any]) -> str:
     return f"{kind} of {inner}" if inner is not None else str(kind)
 
 
-def _not_a_number(series: nw.Series[Any]) -> str:
-    """Why a column of this type is refused, and what to do with it."""
-    dtype = series.dtype
-    if dtype.is_temporal():
-        way_out: Words = Phrase(
-            "number of a date", "take a number out of it, for example the year or the seconds since a start"
-        )
-    elif dtype.is_nested():
-        way_out = Sentence("spread it over columns of its own", OR_DROP)
-    else:
-        way_out = MAKE_NUMBER
-    return Sentence(f"is {_type_name(series)} (", way_out, ")")
+def number_text(value: float, digits: int = 6) -> str:
+    """A number as people write it, with so many digits at most.
+
+    >>> number_text(1234567.0), number_text(0.123456789), number_text(40.0)
+    ('1,234,567', '0.123457', '40')
+    """
+    if value == round(value) and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    if 1e-4 <= abs(value) < 1e15:
+        whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+        text = f"{value:,.{max(0, digits - whole)}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:.{digits}g}"

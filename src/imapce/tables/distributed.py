@@ -10,21 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from functools import reduce
+from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.common.words import columns_with
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
-from imapce.tables.columns import MIXED_TYPES, ONLY_MISSING, Unknown, all_missing, kind_of
-from imapce.tables.encode import column_at, column_names, encode
-from imapce.tables.encoding import Encoding, Kind
-from imapce.tables.scanned import Column, encoding_of, require_usable
+from imapce.tables.columns import Unknown
+from imapce.tables.encode import column_names, encode, summarize
+from imapce.tables.encoding import Encoding
+from imapce.tables.learn import Missing, Summary, encoding_of
+from imapce.tables.reader import filled, require_numbers_in_rows
 
 Array = NDArray[np.float64]
-Missing = Literal["error", "mean"]
 
 # Chunks are put together until they hold so many bytes: a task costs the scheduler 0.2 to 1 ms, and the rows of 32 MiB
 # an evaluation of ten starts 20 to 40 ms. Of very many rows they are larger, so that there are about `MANY` of them.
@@ -61,12 +60,8 @@ def learned_on_cluster(X: Any, *, missing: Missing = "error") -> tuple[Encoding 
     if not is_dask_table(X):
         return None, _of_array(X, "X", missing, None)
     column_names(outline(X))
-    looked = dask.compute(*[dask.delayed(_looked_at)(part) for part in X.to_delayed()])
-    n_rows = sum(length for length, _ in looked)
-    _require_rows(n_rows, "X")
-    columns = [_joined(name, [part[i] for _, part in looked]) for i, name in _names(X)]
-    require_usable(columns)
-    encoding = encoding_of(columns, n_rows, missing=missing)
+    summaries = dask.compute(*[dask.delayed(summarize)(part) for part in X.to_delayed()])
+    encoding = encoding_of(_join(summaries, "X"), missing=missing)
     return encoding, encoded_on_cluster(X, encoding, missing=missing)
 
 
@@ -168,7 +163,6 @@ def _whole_rows(X: Any) -> Any:
 
 def _of_array(X: Any, name: str, missing: Missing, means: Array | None) -> Chunks:
     import dask
-    from imapce.tables.reader import require_numbers_in_rows
 
     require_numbers_in_rows(X, name)
     if X.dtype.kind not in "fiub":
@@ -182,109 +176,32 @@ def _of_array(X: Any, name: str, missing: Missing, means: Array | None) -> Chunk
             "X.compute_chunk_sizes() first."
         )
     parts = dask.persist(*_whole_rows(X).to_delayed().ravel())
-    seen = dask.compute(*[dask.delayed(_checked)(part, name) for part in parts])
-    lengths = [one.n_rows for one in seen]
-    _require_rows(sum(lengths), name)
-    missed, endless = (np.sum([getattr(one, what) for one in seen], axis=0) for what in ("missing", "endless"))
     names = [f"x{i}" for i in range(X.shape[1])]
-    if endless.any():
-        raise InvalidValueError(
-            f"{name} must have finite values, and {columns_with(names, endless > 0, 'infinity')}; drop those rows "
-            "or clip the values."
-        )
-    if missed.any():
-        # A column of nothing but NaN has no mean.
-        if missing == "error" or (means is None and (missed == sum(lengths)).any()):
-            raise InvalidValueError(
-                f"{name} must have no missing values, and {columns_with(names, missed > 0, 'NaN')}; drop those rows "
-                'or columns, or fill them with missing="mean".'
-            )
-        if means is None:
-            means = np.sum([one.total for one in seen], axis=0) / (sum(lengths) - missed)
-        fill = dask.delayed(_filled, pure=False)
-        parts = dask.persist(*[fill(part, means) for part in parts])
-    return _held(parts, lengths, (X.shape[1], X.dtype.itemsize), name)
+    summaries = dask.compute(*[dask.delayed(_summary_of_chunk)(part, names, name) for part in parts])
+    summary = _join(summaries, name)
+    if means is None:
+        # A column of nothing but NaN has no mean to be filled with.
+        summary.require_usable(name)
+    summary.require_finite(name)
+    if missing == "error":
+        summary.require_whole(name)
+    if summary.gaps:
+        fill = dask.delayed(filled, pure=False)
+        parts = dask.persist(*[fill(part, summary.means if means is None else means) for part in parts])
+    return _held(parts, [part.n_rows for part in summaries], (X.shape[1], X.dtype.itemsize), name)
 
 
-@dataclass(frozen=True)
-class Seen:
-    """Rows of a chunk, and of each column its sum and how many of its values are missing and endless."""
-
-    n_rows: int
-    total: Array
-    missing: NDArray[np.intp]
-    endless: NDArray[np.intp]
-
-
-def _checked(part: Any, name: str) -> Seen:
-    from imapce.tables.reader import require_numbers_in_rows
-
+def _summary_of_chunk(part: Any, names: list[str], name: str) -> Summary:
     if not isinstance(part, np.ndarray):
         raise InvalidTypeError(
             f"{name} must be made of NumPy arrays; got chunks that are {type(part).__name__}. Convert them, for "
             "example with X.map_blocks(lambda chunk: chunk.toarray())."
         )
     require_numbers_in_rows(part, name)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = part.sum(axis=0, dtype=np.float64)
-    nothing = np.zeros(part.shape[1], dtype=np.intp)
-    if np.isfinite(total).all():
-        return Seen(len(part), total, nothing, nothing)
-    missing = np.isnan(part)
-    return Seen(len(part), np.nansum(part, axis=0, dtype=np.float64), missing.sum(axis=0), np.isinf(part).sum(axis=0))
-
-
-def _filled(part: Any, means: Array) -> Any:
-    from imapce.tables.reader import filled
-
-    return filled(part, means)
+    return Summary.of_matrix(names, part)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
-
-
-def _names(X: Any) -> list[tuple[int, str]]:
-    return list(enumerate(map(str, X.columns)))
-
-
-def _looked_at(part: Any) -> tuple[int, list[Column | int]]:
-    """What one part of a table tells of its columns; of one that has no value there, how many are missing."""
-    columns = [_column(column_at(part, i), name) for i, name in _names(part)]
-    return len(part), columns
-
-
-def _column(series: Any, name: str) -> Column | int:
-    if all_missing(series):
-        return len(series)
-    kind = kind_of(series)
-    if kind not in ("number", "boolean", "category"):
-        return Column(name, "number", refused=kind)
-    try:
-        values = series.to_arrow()
-    except pa.ArrowException:
-        # pandas categories may mix types (1 and "a"), which no Arrow dictionary holds.
-        return Column(name, "category", refused=MIXED_TYPES)
-    one = Column(name, cast(Kind, kind), text=kind == "category" and not pa.types.is_dictionary(values.type))
-    for chunk in values.chunks if isinstance(values, pa.ChunkedArray) else [values]:
-        one.look_at(chunk)
-    return one
-
-
-def _joined(name: str, parts: Sequence[Column | int]) -> Column:
-    """What all parts tell of a column."""
-    told = [one for one in parts if not isinstance(one, int)]
-    if not told:
-        return Column(name, "number", refused=ONLY_MISSING)
-    if refused := next((one for one in told if one.refused), None):
-        return refused
-    kinds = sorted({one.kind for one in told})
-    if len(kinds) > 1:
-        return Column(name, "number", refused=f"is a {kinds[0]} in one part and a {kinds[1]} in another (convert it)")
-    first, *others = told
-    for one in others:
-        first = first.joined(one)
-    first.n_missing += sum(one for one in parts if isinstance(one, int))
-    return first
 
 
 def _encoded(part: Any, settings: dict[str, Any]) -> Any:
@@ -294,6 +211,13 @@ def _encoded(part: Any, settings: dict[str, Any]) -> Any:
 
 
 # --- both -------------------------------------------------------------------------------------------------------------
+
+
+def _join(summaries: Sequence[Summary], name: str) -> Summary:
+    """What all parts tell of their columns."""
+    summary = reduce(Summary.join, summaries)
+    _require_rows(summary.n_rows, name)
+    return summary
 
 
 def _require_rows(n_rows: int, name: str) -> None:

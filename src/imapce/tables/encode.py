@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import narwhals as nw
@@ -22,18 +22,9 @@ import pyarrow as pa
 
 from imapce.common.words import counted, listing
 from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
-from imapce.tables.columns import (
-    DROP_OR_CLIP,
-    DROP_OR_FILL,
-    MIXED_TYPES,
-    ONLY_MISSING,
-    Plan,
-    Unknown,
-    follow,
-    numbers,
-    plan_of,
-)
-from imapce.tables.encoding import Encoding, Kind
+from imapce.tables.columns import MISSING, Unknown, UnusableColumn, read_codes, read_numbers
+from imapce.tables.encoding import Encoding
+from imapce.tables.learn import Missing, Summary, encoding_of, refuse_columns
 
 _ONE_OF = "a pandas DataFrame, a polars DataFrame or a pyarrow Table"
 
@@ -62,7 +53,8 @@ def is_table(X: Any) -> bool:
     if nw.dependencies.is_polars_lazyframe(X):
         raise InvalidTypeError("X", f"must be {_ONE_OF}, got a polars LazyFrame: pass X.collect() instead.")
     return bool(
-        nw.dependencies.is_pandas_dataframe(X)
+        isinstance(X, LearnedTable)
+        or nw.dependencies.is_pandas_dataframe(X)
         or nw.dependencies.is_polars_dataframe(X)
         or nw.dependencies.is_pyarrow_table(X)
     )
@@ -76,6 +68,7 @@ def column_names(X: Any, name: str = "X") -> list[str]:
     """
     if not is_table(X):
         raise InvalidTypeError(name, f"must be {_ONE_OF}, got {type(X).__name__}: convert it to one of these.")
+    X = native_table(X)
     labels = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
     names = [str(label) for label in labels]
     if repeats := [label for label, count in Counter(names).items() if count > 1]:
@@ -87,12 +80,22 @@ def column_names(X: Any, name: str = "X") -> list[str]:
     return names
 
 
+def native_table(X: Any) -> Any:
+    """The table of pandas, polars or Arrow itself, where `X` is one with what was learned of it.
+
+    >>> native_table(LearnedTable.learn(pa.table({"a": [1]}))).num_rows
+    1
+    """
+    return X.native if isinstance(X, LearnedTable) else X
+
+
 def column_at(X: Any, position: int) -> nw.Series[Any]:
     """One column of a table, nothing copied; by position, as a pandas name that is an integer is ambiguous.
 
     >>> column_at(pa.table({"a": [1], "b": [2]}), 1).to_list()
     [2]
     """
+    X = native_table(X)
     if nw.dependencies.is_pandas_dataframe(X):
         native = X.iloc[:, position]
     elif nw.dependencies.is_polars_dataframe(X):
@@ -102,10 +105,69 @@ def column_at(X: Any, position: int) -> nw.Series[Any]:
     return nw.from_native(native, series_only=True)
 
 
+@dataclass(frozen=True, eq=False)
+class LearnedTable:
+    """A table and what was learned of its columns: wherever a table goes, this goes, and is encoded once.
+
+    >>> learned = LearnedTable.learn(pa.table({"size": [1.0, 2.0], "id": ["a", "b"]})).select(["size"])
+    >>> learned.shape, encode(learned).matrix is encode(learned).matrix
+    ((2, 1), True)
+    """
+
+    native: Any
+    summary: Summary
+    made: dict[Missing, Encoded] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def learn(cls, table: Any, name: str = "X") -> LearnedTable:
+        """Look at every column once; `name` is what messages call the table."""
+        return cls(table, summarize(table, name))
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns, in their order."""
+        return list(self.summary.names)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), len(self.summary.names)
+
+    def __len__(self) -> int:
+        return len(self.native)
+
+    def select(self, names: Sequence[str]) -> LearnedTable:
+        """Some of the columns, of which nothing is learned anew."""
+        places = [self.column_names.index(name) for name in names]
+        native = nw.from_native(self.native, eager_only=True)
+        return LearnedTable(native[:, places].to_native(), self.summary.select(places))
+
+    def encoded(self, missing: Missing, name: str = "X") -> Encoded:
+        """The matrix and its encoding, made when first asked for."""
+        if missing not in self.made:
+            encoding = encoding_of(self.summary, missing=missing, name=name)
+            matrix = fill_matrix(self.native, range(len(encoding.columns)), encoding, name=name)
+            _fill_gaps(matrix, encoding, self.summary.gaps)
+            self.made[missing] = Encoded(matrix, encoding)
+        return self.made[missing]
+
+
+def summarize(table: Any, name: str = "X") -> Summary:
+    """What the rows of a table tell of its columns.
+
+    >>> summarize(pa.table({"size": [1.0, None]})).gaps
+    {'size': 1}
+    """
+    names = column_names(table, name)
+    if _are_uniform_floats(table):
+        return Summary.of_matrix(names, table.to_numpy())
+    return Summary.of_columns(names, (column_at(table, place) for place in range(len(names))))
+
+
 def encode(
     X: Any,
     *,
-    missing: Literal["error", "mean"] = "error",
+    missing: Missing = "error",
     encoding: Encoding | None = None,
     extra: Literal["error", "ignore"] = "error",
     unknown: Unknown = "error",
@@ -138,37 +200,72 @@ def encode(
             f"must have at least one column and one row, got {counted(rows, 'row')} and "
             f"{counted(len(names), 'column')}: check the step that made it.",
         )
-    positions = list(range(len(names))) if encoding is None else _matched(names, encoding, extra, name)
-
-    matrix = _uniform_floats(X, positions, encoding)
-    if matrix is not None:
-        numeric: tuple[Kind, ...] = tuple("number" for _ in names)
-        learned = encoding or Encoding(tuple(names), numeric, ((),) * len(names), fill=())
-    else:
-        plans = _plans(X, positions, names, encoding, name, unknown)
-        matrix = _filled(plans, rows)
-        kinds, categories = tuple(plan.kind for plan in plans), tuple(plan.categories for plan in plans)
-        learned = encoding or Encoding(tuple(names), kinds, categories, fill=())
-    if repeats := [feature for feature, count in Counter(learned.feature_names).items() if count > 1]:
-        raise InvalidValueError(
-            name,
-            f"must give each encoded column a name of its own, got {listing(map(repr, repeats))} "
-            "twice, as a column and as column=category: rename one of the columns.",
-        )
-
-    means, counts = _means_and_missing(matrix, learned, name)
     if encoding is None:
-        empty = {c: ONLY_MISSING for c, count in counts.items() if count == rows}
-        _refuse(empty, name)
-        learned = replace(learned, fill=tuple(means.tolist()), gaps=tuple(counts))
-    if counts and missing == "error":
-        held = listing(f"{column!r} has {count}" for column, count in counts.items())
-        raise InvalidValueError(name, f"must not hold missing values (NaN), and {held}", way_out=DROP_OR_FILL)
-    for column in counts:
-        for position in learned.columns_of(column):
-            values = matrix[:, position]
-            values[np.isnan(values)] = learned.fill[position]
-    return Encoded(matrix, learned)
+        learned = X if isinstance(X, LearnedTable) else LearnedTable.learn(X, name)
+        return learned.encoded(missing, name)
+    if isinstance(X, LearnedTable) and missing in X.made and X.made[missing].encoding == encoding:
+        return X.made[missing]
+    matrix = fill_matrix(X, _matched(names, encoding, extra, name), encoding, unknown=unknown, name=name)
+    firsts = np.searchsorted(encoding.groups, range(len(encoding.columns)))
+    summary = Summary.of_matrix(encoding.feature_names, matrix).select(firsts.tolist(), encoding.columns)
+    summary.require_finite(name)
+    if missing == "error":
+        summary.require_whole(name)
+    _fill_gaps(matrix, encoding, summary.gaps)
+    return Encoded(matrix, encoding)
+
+
+def fill_matrix(
+    X: Any, places: Sequence[int], encoding: Encoding, *, unknown: Unknown = "error", name: str = "X"
+) -> np.ndarray:
+    """The matrix of the columns at some places of a table, NaN where a value is missing, in all columns of a category.
+
+    >>> fill_matrix(pa.table({"a": [1.0, None]}), [0], Encoding(("a",), ("number",), ((),), fill=(0.0,))).ravel()
+    array([ 1., nan])
+    """
+    X = native_table(X)
+    if _are_uniform_floats(X) and set(encoding.kinds) == {"number"}:
+        values = X.to_numpy()
+        matrix = np.empty((len(X), len(places)), dtype=values.dtype)
+        # On 200,000 x 50 values the plain assignment took half the time of take().
+        if list(places) == list(range(values.shape[1])):
+            matrix[...] = values
+        else:
+            np.take(values, places, axis=1, out=matrix)
+        return matrix
+    columns = [column_at(X, place) for place in places]
+    small = set(encoding.kinds) == {"number"} and all(series.dtype == nw.Float32 for series in columns)
+    matrix = np.zeros((len(X), len(encoding.feature_names)), dtype=np.float32 if small else np.float64)
+    refused: dict[str, UnusableColumn] = {}
+    strangers: list[str] = []
+    start = 0
+    for column, kind, categories, series in zip(
+        encoding.columns, encoding.kinds, encoding.categories, columns, strict=True
+    ):
+        try:
+            if kind == "category":
+                block = matrix[:, start : start + len(categories)]
+                codes, strange = read_codes(series, categories, unknown)
+                known = np.flatnonzero(codes >= 0)
+                block[known, codes[known]] = 1.0
+                block[codes == MISSING] = np.nan
+                if strange:
+                    strangers.append(f"{column!r} has {listing(map(repr, strange), 10)}")
+            else:
+                matrix[:, start] = read_numbers(series, kind)
+        except UnusableColumn as problem:
+            refused[column] = problem
+        start += len(categories) or 1
+    refuse_columns(refused, name)
+    if strangers:
+        warnings.warn(
+            Sentence(
+                Argument(name),
+                f" has categories that were not learned, and 0 stands in every column of theirs: {listing(strangers)}.",
+            ),
+            stacklevel=3,
+        )
+    return matrix
 
 
 def frame(columns: Mapping[str, np.ndarray], like: Any = None) -> Any:
@@ -194,16 +291,10 @@ def frame(columns: Mapping[str, np.ndarray], like: Any = None) -> Any:
         return pandas.DataFrame(arrays)
     if not is_table(like):
         raise InvalidTypeError(f"like must be {_ONE_OF}, got {type(like).__name__}: pass one, or None.")
+    like = native_table(like)
     if nw.dependencies.is_pyarrow_table(like):
         return pa.table(arrays)
     return nw.get_native_namespace(like).DataFrame(arrays)
-
-
-def _refuse(reasons: Mapping[str, str], name: str) -> None:
-    """Raise one sentence that names every refused column; nothing when there is none."""
-    if reasons:
-        faults = listing(Sentence(f"{column!r} ", reason) for column, reason in reasons.items())
-        raise InvalidValueError(name, Sentence("must have columns that can become numbers, but ", faults))
 
 
 def _matched(names: list[str], encoding: Encoding, extra: str, name: str) -> list[int]:
@@ -230,99 +321,14 @@ def _matched(names: list[str], encoding: Encoding, extra: str, name: str) -> lis
     return [place[column] for column in encoding.columns]
 
 
-def _uniform_floats(X: Any, positions: list[int], encoding: Encoding | None) -> np.ndarray | None:
-    """The matrix of a pandas table that is all float32 or all float64 in one step, else None."""
+def _are_uniform_floats(X: Any) -> bool:
+    """Whether a table is one of pandas that is all float32 or all float64, which is a matrix already."""
     uniform = ({np.dtype("float64")}, {np.dtype("float32")})
-    if not nw.dependencies.is_pandas_dataframe(X) or set(X.dtypes) not in uniform:
-        return None
-    if encoding is not None and set(encoding.kinds) != {"number"}:
-        return None
-    values = X.to_numpy()
-    matrix = np.empty((len(X), len(positions)), dtype=values.dtype)
-    # On 200,000 x 50 values the plain assignment took half the time of take().
-    if positions == list(range(values.shape[1])):
-        matrix[...] = values
-    else:
-        np.take(values, positions, axis=1, out=matrix)
-    return matrix
+    return bool(nw.dependencies.is_pandas_dataframe(X)) and set(X.dtypes) in uniform
 
 
-def _plans(
-    X: Any, positions: list[int], names: list[str], encoding: Encoding | None, name: str, unknown: Unknown
-) -> list[Plan]:
-    """Decide for each column what it becomes, or name every column that cannot become anything."""
-    plans: list[Plan] = []
-    strange: list[str] = []
-    refused: dict[str, str] = {}
-    for order, position in enumerate(positions):
-        series = column_at(X, position)
-        try:
-            if encoding is None:
-                plan = plan_of(series)
-            else:
-                plan = follow(series, encoding.kinds[order], encoding.categories[order], unknown)
-        except pa.ArrowException:
-            # pandas categories may mix types (1 and "a"), which no Arrow dictionary holds.
-            plan = MIXED_TYPES
-        if isinstance(plan, str):
-            refused[names[position]] = plan
-        else:
-            plans.append(plan)
-            if plan.strange:
-                strange.append(f"{names[position]!r} has {listing(map(repr, plan.strange), 10)}")
-    _refuse(refused, name)
-    if strange:
-        warnings.warn(
-            Sentence(
-                Argument(name),
-                f" has categories that were not learned, and 0 stands in every column of theirs: {listing(strange)}.",
-            ),
-            stacklevel=3,
-        )
-    return plans
-
-
-def _filled(plans: list[Plan], rows: int) -> np.ndarray:
-    """The matrix of the planned columns, NaN where a value is missing (in every column of its category)."""
-    widths = [len(plan.categories) if plan.kind == "category" else 1 for plan in plans]
-    small = all(plan.kind == "number" and plan.series.dtype == nw.Float32 for plan in plans)
-    matrix = np.zeros((rows, sum(widths)), dtype=np.float32 if small else np.float64)
-    start = 0
-    for plan, width in zip(plans, widths, strict=True):
-        block = matrix[:, start : start + width]
-        if plan.codes is None:
-            block[:, 0] = numbers(plan.series)
-        else:
-            known = np.flatnonzero(plan.codes >= 0)
-            block[known, plan.codes[known]] = 1.0
-            block[plan.codes == -1] = np.nan
-        start += width
-    return matrix
-
-
-def _means_and_missing(matrix: np.ndarray, encoding: Encoding, name: str) -> tuple[np.ndarray, dict[str, int]]:
-    """The mean of each matrix column over its present values and the missing count of each table column."""
-    # One pass finds every column to look at: a NaN or an infinity in it makes its mean not finite.
-    with np.errstate(over="ignore", invalid="ignore"):
-        means = matrix.mean(axis=0, dtype=np.float64)
-    missing: dict[str, int] = {}
-    infinite: dict[str, int] = {}
-    for position in np.flatnonzero(~np.isfinite(means)):
-        column = encoding.columns[encoding.groups[position]]
-        values = matrix[:, position].astype(np.float64)
-        if count := int(np.isinf(values).sum()):
-            infinite[column] = count
-            continue
-        present = values[~np.isnan(values)]
-        if present.size < values.size:
-            missing[column] = values.size - present.size
-        with np.errstate(over="ignore"):
-            mean = present.mean() if present.size else np.nan
-        # The sum of values near 1e308 overflows though their mean does not.
-        means[position] = mean if not np.isinf(mean) else (present / present.size).sum()
-    if infinite:
-        held = listing(f"{column!r} has {count}" for column, count in infinite.items())
-        raise InvalidValueError(
-            name, f"must hold finite values, and inf or -inf is in it ({held})", way_out=DROP_OR_CLIP
-        )
-    return means, missing
+def _fill_gaps(matrix: np.ndarray, encoding: Encoding, columns: Iterable[str]) -> None:
+    for column in columns:
+        for place in encoding.columns_of(column):
+            values = matrix[:, place]
+            values[np.isnan(values)] = encoding.fill[place]

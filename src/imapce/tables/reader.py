@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +20,19 @@ from sklearn.utils import check_array
 from imapce.common.dask_arrays import is_dask
 from imapce.common.gpu_arrays import as_cupy, is_on_card, on_host
 from imapce.common.streams import is_scan
-from imapce.common.words import columns_with, listing
-from imapce.errors import Argument, ImapceError, InvalidTypeError, InvalidValueError, Phrase, Sentence, one_line
-from imapce.tables.columns import Unknown
-from imapce.tables.encode import encode, is_table
+from imapce.common.words import listing
+from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError, Sentence, one_line
+from imapce.tables.columns import Column, Unknown, read_column
+from imapce.tables.encode import column_at, column_names, encode, is_table
 from imapce.tables.encoding import Encoding
+from imapce.tables.learn import Missing, Summary
 from imapce.tables.named import NamedMatrix, column_means
 
 if TYPE_CHECKING:
     from imapce.tables.distributed import Chunks
-    from imapce.tables.scan import Scan
-    from imapce.tables.scanned import ScannedMatrix
+    from imapce.tables.scan import Scan, ScannedMatrix
 
 Array = NDArray[np.float64]
-Missing = Literal["error", "mean"]
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class Reader:
     def learn(cls, X: Any, *, missing: Missing = "error") -> tuple[Reader, Any]:
         """The reader of tables like `X`, and the matrix of `X` itself; gaps are filled with its own means."""
         if is_scan(X):
-            from imapce.tables.scanned import learned
+            from imapce.tables.scan import learn_scan
 
-            encoding, stream = learned(X, missing=missing)
+            encoding, stream = learn_scan(X, missing=missing)
             return cls(stream.shape[1], encoding), stream
         if is_dask(X):
             from imapce.tables.distributed import learned_on_cluster
@@ -152,7 +153,7 @@ class Reader:
 
     def _scanned(self, X: Scan, missing: Missing, unknown: Unknown) -> ScannedMatrix:
         """The matrix of new rows on disk, columns matched by name."""
-        from imapce.tables.scanned import ScannedMatrix
+        from imapce.tables.scan import ScannedMatrix
 
         if self.encoding is None:
             raise InvalidTypeError(
@@ -343,7 +344,7 @@ def _require_numbers(X: Any, name: str) -> None:
 
 
 def require_finite(matrix: Any, name: str, names: list[str]) -> None:
-    """NaN and inf in one sentence that names the columns; looks closely only where a cheap sum is not finite."""
+    """Refuse NaN and inf, naming the columns; looks closely only where a cheap sum is not finite."""
     values = matrix.data if sparse.issparse(matrix) else matrix
     if values.dtype.kind != "f":
         return
@@ -351,30 +352,44 @@ def require_finite(matrix: Any, name: str, names: list[str]) -> None:
         if np.isfinite(float(values.sum(dtype=np.float64))):
             return
     if sparse.issparse(matrix):
-        indices = sparse.coo_array(matrix).col
-        missing = np.bincount(indices[np.isnan(sparse.coo_array(matrix).data)], minlength=len(names)) > 0
-        endless = np.bincount(indices[np.isinf(sparse.coo_array(matrix).data)], minlength=len(names)) > 0
+        stored = sparse.coo_array(matrix)
+        gaps, endless = (
+            np.bincount(stored.col[where(stored.data)], minlength=len(names)) for where in (np.isnan, np.isinf)
+        )
+        summary = Summary(tuple(names), ["number"] * len(names), matrix.shape[0], gaps, endless, np.zeros(len(names)))
     else:
-        missing, endless = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=bool)
-        for start in range(0, len(matrix), 4096):
-            part = on_host(matrix[start : start + 4096])
-            missing |= np.isnan(part).any(axis=0)
-            endless |= np.isinf(part).any(axis=0)
-    if missing.any():
-        raise InvalidValueError(
-            name,
-            Sentence(
-                f"must have no missing values, and {columns_with(names, missing, 'NaN')}; drop those rows or fill them "
-                "with ",
-                Argument("missing", "mean"),
-                Phrase("not sparse", " (sparse matrices excepted)"),
-            ),
-        )
-    if endless.any():
-        raise InvalidValueError(
-            name,
-            Sentence(
-                f"must be finite, and {columns_with(names, endless, 'infinity (inf)')}; ",
-                Phrase("replace values", "replace these values"),
-            ),
-        )
+        blocks = (on_host(matrix[start : start + 4096]) for start in range(0, len(matrix), 4096))
+        summary = reduce(Summary.join, (Summary.of_matrix(names, block) for block in blocks))
+    # A column of nothing but NaN has no mean to be filled with.
+    summary.require_usable(name)
+    summary.require_finite(name)
+    summary.require_whole(name, can_be_filled=not sparse.issparse(matrix))
+
+
+@dataclass(frozen=True, eq=False)
+class OriginalColumns:
+    """The columns that a reader learned, as they were before it encoded them; nothing is read before it is asked for.
+
+    `table` is the table itself, None for an array, of which `values(places)` (n, c) gives columns of the matrix.
+
+    >>> columns = OriginalColumns(Reader(2), None, lambda places: np.eye(2)[:, places])
+    >>> columns.names, columns.column(1).values
+    (['x0', 'x1'], array([0., 1.]))
+    """
+
+    reader: Reader
+    table: Any
+    values: Callable[[NDArray[np.intp]], Array]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, one for each category column."""
+        return list(self.reader.columns or self.reader.names)
+
+    def column(self, place: int) -> Column:
+        """One of the columns."""
+        encoding, name = self.reader.encoding, self.names[place]
+        if encoding is None or self.table is None:
+            return Column(name, values=self.values(np.array([place]))[:, 0])
+        series = column_at(self.table, column_names(self.table).index(name))
+        return read_column(name, series, encoding.kinds[place], encoding.categories[place])

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from imapce.tables.columns import MOST_TEXT_VALUES, Plan, all_missing, numbers, plan_of
-from imapce.tables.encode import column_at, column_names
+from imapce.tables.columns import MOST_TEXT_VALUES, numbers
+from imapce.tables.encode import LearnedTable, column_at
 
 # id, row_id, PassengerId and sampleID, but neither "acid" nor "paid".
 _ID_NAME = re.compile(r"(|.*[\W_])[iI][dD]|.*[a-z](Id|ID)")
@@ -40,10 +40,11 @@ def usable_columns(table: Any, *, keep: Collection[str] = ()) -> tuple[list[str]
     >>> usable_columns(pa.table({"row_id": [1, 2, 3], "x": [0.5, 0.1, 0.2]}))[1]
     {'row_id': 'is an id that counts the rows'}
     """
+    learned = table if isinstance(table, LearnedTable) else LearnedTable.learn(table, "table")
     features: list[str] = []
     left_out: dict[str, str] = {}
-    for place, name in enumerate(column_names(table, "table")):
-        reason = None if name in keep else _reason(name, column_at(table, place))
+    for place, name in enumerate(learned.column_names):
+        reason = None if name in keep or not len(learned) else _reason(learned, place)
         if reason is None:
             features.append(name)
         else:
@@ -73,51 +74,37 @@ def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.divide(counts, units[kind.unit] * _SECONDS_OF_A_DAY)
 
 
-def _reason(name: str, series: nw.Series[Any]) -> str | None:
+def _reason(table: LearnedTable, place: int) -> str | None:
     """Why a column can be no feature, None where it can."""
-    rows = len(series)
-    if rows == 0:
-        # `encode` has the sentence for a table without rows.
-        return None
-    if all_missing(series):
-        return "has only missing values"
-    if series.dtype.is_temporal():
+    summary, series, rows = table.summary, column_at(table, place), len(table)
+    problem, found = summary.problem(place), summary.categories.get(place)
+    if series.dtype.is_temporal() and summary.n_missing[place] < rows:
         return "is a date"
-    try:
-        plan = plan_of(series)
-    except pa.ArrowException:
-        return "has categories of more than one type"
-    if isinstance(plan, str):
-        distinct = series.n_unique() if series.dtype == nw.String else 0
-        if distinct == rows > 1 and not _is_prose(series):
+    if found is not None:
+        if found.is_text and found.n_values == rows > 1 and not _is_prose(series):
             return f"is an id, {rows} distinct values in {rows} rows"
-        if distinct > MOST_TEXT_VALUES and distinct < rows:
-            return f"has {distinct} levels"
-        # The way out in brackets is that of the library.
-        return plan.rsplit(" (", 1)[0]
-    return _reason_of_plan(name, plan, rows)
-
-
-def _is_prose(series: nw.Series[Any]) -> bool:
-    """Whether values are sentences rather than keys: on average three words or more."""
-    values = series.head(100).to_list()
-    return sum(str(value).count(" ") for value in values) >= 2 * len(values)
-
-
-def _reason_of_plan(name: str, plan: Plan, rows: int) -> str | None:
-    if plan.kind == "category":
-        if len(plan.categories) > MOST_TEXT_VALUES:
-            return f"has {len(plan.categories)} levels"
-        return "is constant" if len(plan.categories) == 1 and rows > 1 else None
-    values = numbers(plan.series)
+        if found.n_values > MOST_TEXT_VALUES and (not found.is_text or found.n_values < rows):
+            return f"has {found.n_values} levels"
+    if problem is not None:
+        return problem.reason
+    if found is not None:
+        return "is constant" if found.n_values == 1 and rows > 1 else None
+    values = numbers(series)
     present = values[~np.isnan(values)]
     if rows > 1 and (present == present[0]).all():
         return "is constant"
-    if not plan.series.dtype.is_integer() or present.size < rows or rows == 1:
+    if not series.dtype.is_integer() or present.size < rows or rows == 1:
         return None
+    name = table.column_names[place]
     counts = present[0] in (0, 1) and bool((np.diff(present) == 1).all())
     if counts and (_COUNT_NAME.fullmatch(name) or _ID_NAME.fullmatch(name)):
         return "is an id that counts the rows"
     if _ID_NAME.fullmatch(name) and np.unique(present).size == rows:
         return f"is an id, {rows} distinct values in {rows} rows"
     return None
+
+
+def _is_prose(series: nw.Series[Any]) -> bool:
+    """Whether values are sentences rather than keys: on average three words or more."""
+    values = series.head(100).to_list()
+    return sum(str(value).count(" ") for value in values) >= 2 * len(values)

@@ -35,7 +35,7 @@ from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Grid, Link, Picture, Section, text_of, write_report
 from imapce.plotting.steps import RASTERISE_FROM, cluster_hue, known_before, plot_proposal, plot_step
 from imapce.plotting.style import shorten
-from imapce.tables.source import Column, number_text
+from imapce.tables.columns import Column, number_text
 
 if TYPE_CHECKING:
     from imapce.exploration.description import Description, Profile

@@ -16,7 +16,7 @@ from mpl_toolkits.mplot3d.proj3d import proj_transform  # type: ignore[import-un
 from numpy.typing import NDArray
 
 from imapce.common.samples import seeded_sample
-from imapce.tables.source import Column
+from imapce.tables.columns import Column
 
 Points = NDArray[np.float64]
 

@@ -32,7 +32,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.traits import NumberTrait
 from imapce.plotting.figure import drawn_bytes
 from imapce.plotting.reports.hover import HoverRows, Places
-from imapce.tables.source import number_text
+from imapce.tables.columns import number_text
 
 Table = tuple[Sequence[object], Sequence[Sequence[object]]]
 

@@ -29,7 +29,7 @@ from imapce.plotting.trace import plot_trace
 from imapce.priors.effect import explained_away, strongest
 from imapce.tables.encode import is_table
 from imapce.tables.named import NamedMatrix
-from imapce.tables.source import Source
+from imapce.tables.reader import OriginalColumns
 
 SMALL = "Below it is drawn small, and beside it the next best that look different, if there are any."
 _FEATURES_IN_TABLE = 12
@@ -106,7 +106,7 @@ def _hovered(
     n_rows: int,
 ) -> HoverRows:
     """What a point tells: its row, its colour, and columns as they are in X."""
-    source = Source(model.reader_, X if is_table(X) else None, lambda places: _columns_of(X, places))
+    source = OriginalColumns(model.reader_, X if is_table(X) else None, lambda places: _columns_of(X, places))
     if names is None:
         share = np.sum(model.components_**2, axis=0)
         groups = np.arange(len(share)) if model.reader_.groups is None else model.reader_.groups

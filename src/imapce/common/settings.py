@@ -1,0 +1,271 @@
+"""Every number that decides an automatic result, in one place: its value, its reason, where it was measured.
+
+One frozen record for each stage (`OutlierSettings`, `ClusterSettings`, `ChoiceSettings`), and `Settings` with all
+three. Functions take the record they need as an argument, and a model has all as `settings`, so that other values can
+be tried:
+
+>>> from dataclasses import replace
+>>> from imapce import IMAPCE
+>>> class Coarse(IMAPCE):
+...     settings = replace(SETTINGS, clusters=replace(SETTINGS.clusters, share=0.9))
+
+`docs/settings.md` is printed from these records. "leave one out" is `python -m experiments tables`, which chooses the
+value on all tables but one and scores it there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+LEFT_OUT = "leave one out"
+STORIES = "stories"
+
+
+def setting(value: Any, why: str, *, measured: str = "", tables: int = 0) -> Any:
+    """A field of a record with its default, the reason for it, what was measured and on how many tables.
+
+    >>> @dataclass(frozen=True)
+    ... class Example:
+    ...     share: float = setting(0.5, "half", measured="0.4 and 0.6 agree", tables=3)
+    >>> Example().share
+    0.5
+    """
+    return field(default=value, metadata={"why": why, "measured": measured, "tables": tables})
+
+
+@dataclass(frozen=True)
+class OutlierSettings:
+    """Which rows are gross outliers (`rows/outliers.py`).
+
+    >>> OutlierSettings().most_outlying
+    0.02
+    """
+
+    rows: int = setting(2_000, "rows that quantiles are taken from, and far rows that are compared with each other")
+    fewest_rows: int = setting(256, "rows of a table so wide that more would not fit in `sample_bytes`")
+    sample_bytes: int = setting(64 << 20, "most memory of these rows")
+    fewest_deviating: int = setting(20, "rows off the median from which a column's quantiles mean something")
+    smallest_share: float = setting(0.01, "share of the rows from which rows close to one another are a cluster")
+    smallest_rows: int = setting(10, "the same in rows; both are what a part of a view must have, too")
+    outer: tuple[float, float] = setting(
+        (5.0, 2.5), "fence: units of the 90 % quantile, and power of its ratio to the median; far is what lies beyond"
+    )
+    inner: tuple[float, float] = setting((3.0, 2.0), "fence within which no row goes with those beyond the outer one")
+    most_far: float = setting(0.1, "share of far rows from which they are no exception to 90 % quantiles")
+    most_outlying: float = setting(
+        0.02,
+        "share of the rows from which far ones are the columns' own tails",
+        measured="Image Segmentation has 2.6 %; without them the 15-NN accuracy of its view is 0.772, not 0.805",
+        tables=1,
+    )
+    close: float = setting(0.5, "share of its excess within which a row has neighbours: scattered rows have none")
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """Which clusters are found, what the known does to the rows given them, and whether they are structure.
+
+    >>> ClusterSettings().share
+    0.95
+    """
+
+    # --- where they are looked for ------------------------------------------------------------------------------------
+    rows: int = setting(1_500, "rows that clusters are found in, a sample of more")
+    axes: int = setting(30, "most axes of these rows")
+    columns: int = setting(500, "columns beyond which leading axes stand for them")
+    rows_per_axis: int = setting(
+        30, "rows for each axis of many columns: in directions enough, chance makes groups (784 pixels)", tables=1
+    )
+    fewest_axes: int = setting(10, "axes of many columns however few rows there are")
+    chance: float = setting(
+        0.01,
+        "chance, over all columns, that one counts as agreeing with others or as explained by the known though "
+        "it is not; and p of dependence where a valley could be and is not",
+    )
+    bound: float = setting(3.0, "standard deviations beyond which a value counts as lying there, where columns agree")
+    least_tilt: float = setting(0.05, "least factor of a level given the known: 0 would forbid it to all clusters")
+    # --- where mixtures begin -----------------------------------------------------------------------------------------
+    neighbours: int = setting(15, "neighbours that a row is moved to the mean of; that vote on a row in a view")
+    smoothings: int = setting(4, "times that rows are moved before a tree is grown")
+    nearest: int = setting(10, "neighbours that tell the units of a neighbourhood")
+    rounds: int = setting(3, "times that rows are brought to these units")
+    # --- how many -----------------------------------------------------------------------------------------------------
+    sizes: tuple[int, ...] = setting((2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20), "components that are tried")
+    folds: int = setting(5, "parts of the rows, each of which is left out once: of mixtures, valleys and stability")
+    share: float = setting(
+        0.95,
+        "share of the best gain on rows left out that the fewest components reach; `granularity` turns it",
+        measured=f"0.93 to 0.97: mean NMI within 0.01 ({LEFT_OUT})",
+        tables=33,
+    )
+    coarser: float = setting(0.90, 'the same for granularity="coarser"')
+    finer: float = setting(0.98, 'the same for granularity="finer"')
+    trim: float = setting(
+        0.1,
+        "share of the rows at either end that the mean gain leaves out: a few far rows decide the plain mean",
+        measured=f"digits: NMI 0.82, with the plain mean 0.60 ({LEFT_OUT})",
+        tables=33,
+    )
+    surely: float = setting(2.0, "standard errors by which several components must be better than one")
+    patience: int = setting(4, "sizes in a row without a new best after which no larger one is tried")
+    iterations: int = setting(30, "most rounds of EM")
+    few_iterations: int = setting(10, "the same where mixtures are only compared, or take turns with the known")
+    fewest: float = setting(3.0, "rows below which a component gives way")
+    ridge: float = setting(1e-3, "share of the variance of all rows in every direction: copies of a column have none")
+    leaning: float = setting(
+        1.0,
+        "rows' worth of all rows that levels of a component, and of what the known explains alone that its effect "
+        "lean on",
+        measured=f"levels, 0.5 to 3: mean NMI within 0.01 on 6 mixed tables; effect, 1 to 100: views of 12 {STORIES} "
+        "within 0.002",
+        tables=18,
+    )
+    valley: float = setting(
+        1.2,
+        "z of a valley below which two components are one",
+        measured=f"0.8 to 1.2: mean NMI within 0.005, at 1.6 lower by 0.02 ({LEFT_OUT})",
+        tables=33,
+    )
+    draws: int = setting(
+        2,
+        "times that folds are drawn: a valley is the mean of its z, stability the share of all",
+        measured="1, 2 and 4 draws of valleys: mean NMI within 0.01",
+        tables=27,
+    )
+    # --- given the known ----------------------------------------------------------------------------------------------
+    choices: int = setting(
+        2,
+        "times that the number of clusters is asked for while the known is explained",
+        measured=f"once: NMI 0.60 with the other label of the {STORIES}, twice 0.62",
+        tables=12,
+    )
+    rested: float = setting(1e-3, "mean change of the rows given the known, in their spread, at which turns end")
+    most_classes: int = setting(20, "classes up to which clusters hold the known together, and it is read as classes")
+    holds: float = setting(0.1, "share of its rows from which a cluster holds a class of the known")
+    many_rows: int = setting(
+        20_000,
+        "rows that effects and views are learned from, a sample of more: a class of 1 % has its mean to 0.07 standard "
+        "deviations",
+    )
+    # --- is it structure ----------------------------------------------------------------------------------------------
+    clear_valley: float = setting(
+        3.5, "z of a valley that is evidence", measured="noise without categories and heaps reaches 2.6", tables=48
+    )
+    likely_valley: float = setting(2.5, "z of a valley that outweighs drawn tables with the same columns")
+    clear: float = setting(0.001, "p of dependence that is clear where no valley can be")
+    likely: float = setting(0.05, "p of dependence that is perhaps structure where no valley can be")
+    possible: float = setting(0.1, "p that every kind of drawn table must be refuted by")
+    null_draws: int = setting(9, "tables of one group that are drawn")
+    fewest_draws: int = setting(4, "the same where these tell clearly")
+    null_folds: int = setting(3, "parts of the rows, each of which is left out once, of drawn tables")
+    middle: float = setting(
+        0.25,
+        "share of the rows at either end that the gain of drawn tables leaves out",
+        measured="with all rows the gain of Student's t(3) noise lies 4 standard deviations above those of its tables",
+        tables=1,
+    )
+    heap: float = setting(0.25, "share of rows with one value from which a column's valley is no evidence")
+    few_values: int = setting(10, "different values below which it is none either")
+    few_rows: int = setting(
+        500,
+        "rows that are asked first, among twice as many: whether it is structure, and what a view keeps",
+        measured="of more rows the share of neighbourhoods kept is the same to 0.01",
+    )
+
+
+@dataclass(frozen=True)
+class ChoiceSettings:
+    """Which α, which μ and which optimum is the view (`choice/`).
+
+    >>> ChoiceSettings().mus[0]
+    0.0
+    """
+
+    mus: tuple[float, ...] = setting(
+        (0.0, 0.1, 1.0, 10.0, 100.0),
+        "times the paper's μ, where clusters choose",
+        measured="15-NN accuracy of the class 0.77 and 0.83 on two suites; PCA (0) alone 0.75 and 0.77",
+        tables=27,
+    )
+    minority_mus: tuple[float, ...] = setting((-1.0, -10.0), "the same where a cluster is a minority")
+    background_mus: tuple[float, ...] = setting((1.0, 10.0, 100.0), "the same beside a background")
+    alphas: tuple[float, ...] = setting((0.5, 1.0, 2.0, 5.0), "times the α at which a background weighs as the data")
+    # --- the search ---------------------------------------------------------------------------------------------------
+    sketch: float = setting(1e-3, "relative gradient at which optima are compared; Σ sin² below which two are one")
+    sketch_iterations: int = setting(100, "most iterations up to there")
+    background_starts: int = setting(8, "starts of a point beside a background: others reach what it misses")
+    later_starts: int = setting(
+        4,
+        "starts of a later step: the closed-form ones; and no μ for minorities",
+        measured="clusters are seen as well as with all, vehicle 0.011 worse; a minority's μ was chosen in 2 of 73",
+        tables=12,
+    )
+    compared: int = setting(4, "optima of a point that are compared, best objective first")
+    apart: float = setting(
+        0.03,
+        "Σ sin² between those listed, and between those of a given μ beside a background",
+        measured="CIFAR-100 + T-shirt/Coat at μ = 1e5, draw 0: 0.94, with all sketches 0.91",
+        tables=1,
+    )
+    listed: int = setting(8, "optima listed: each costs work for every row")
+    later_listed: int = setting(3, "the same in a later step")
+    # --- what is seen -------------------------------------------------------------------------------------------------
+    few_neighbours: int = setting(5, "voters where rows are few; a cluster of fewer rows is not asked for")
+    few_rows: int = setting(150, "rows up to which they are few")
+    largest_share: float = setting(0.25, "share of the rows up to which neighbourhoods are compared")
+    # --- beside a background ------------------------------------------------------------------------------------------
+    clear: float = setting(
+        0.15, "separation beyond chance from which a split is clear", measured="Gaussian rows reach 0.07", tables=12
+    )
+    directions: int = setting(24, "directions of the plane that are cut")
+    tail: float = setting(4.0, "standard deviations beyond which rows count as lying there, so single ones cut nothing")
+    across: float = setting(
+        0.5,
+        "weight of a split across the clearest one",
+        measured="with 1 two of five draws of Sandal/Sneaker fall to 0.66 and 0.68; with 0 T-shirt/Coat falls by 0.02",
+        tables=2,
+    )
+    smoothing: float = setting(0.2, "standard deviations of the kernel in which a minority's valley is looked for")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All of them.
+
+    >>> Settings().clusters.rows
+    1500
+    """
+
+    outliers: OutlierSettings = OutlierSettings()
+    clusters: ClusterSettings = ClusterSettings()
+    choice: ChoiceSettings = ChoiceSettings()
+
+
+SETTINGS = Settings()
+
+
+def as_page(settings: Settings = SETTINGS) -> str:
+    """The records as tables of Markdown, one for each stage.
+
+    >>> print(as_page().splitlines()[0])
+    ## Outliers
+    """
+    parts = []
+    for stage in fields(settings):
+        record = getattr(settings, stage.name)
+        lines = [
+            f"## {stage.name.capitalize()}",
+            "",
+            "| setting | value | what it is and why | measured | tables |",
+            "| --- | --- | --- | --- | --- |",
+        ]
+        for one in fields(record):
+            value = getattr(record, one.name)
+            words = ", ".join(map(str, value)) if isinstance(value, tuple) else f"{value:,}"
+            told = one.metadata
+            lines.append(
+                f"| `{one.name}` | {words} | {told['why']} | {told['measured'] or '–'} | {told['tables'] or '–'} |"
+            )
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,34 @@
+"""The settings: one place, a reason for each, the page that shows them."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, fields, replace
+from pathlib import Path
+
+import pytest
+
+from imapce.common.settings import SETTINGS, as_page
+
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+STAGES = [getattr(SETTINGS, stage.name) for stage in fields(SETTINGS)]
+
+
+def test_the_page_shows_the_records_as_they_are() -> None:
+    """To renew it: python -c "from imapce.common.settings import as_page; print(as_page())", below its first lines."""
+    assert PAGE.read_text(encoding="utf-8").endswith(as_page())
+
+
+@pytest.mark.parametrize("record", STAGES, ids=lambda record: type(record).__name__)
+def test_every_setting_has_a_reason_and_what_was_measured_names_how_many_tables(record: object) -> None:
+    for setting in fields(record):  # type: ignore[arg-type]
+        assert len(setting.metadata["why"].split()) >= 3, setting.name
+        if setting.metadata["measured"] and setting.metadata["tables"]:
+            assert setting.metadata["tables"] > 0
+
+
+def test_a_setting_is_changed_by_another_record_and_never_in_place() -> None:
+    with pytest.raises(FrozenInstanceError):
+        SETTINGS.clusters.share = 0.5  # type: ignore[misc]
+    assert replace(SETTINGS.clusters, share=0.5).share == 0.5
+    assert SETTINGS.clusters.share == 0.95
+    assert as_page(replace(SETTINGS, clusters=replace(SETTINGS.clusters, share=0.5))) != as_page()
