@@ -35,26 +35,25 @@ from imapce.plotting.style import (
     shorten,
     write_title,
 )
+from imapce.priors.labels import MOST_CLASSES_OF_NUMBERS, ROWS_PER_CLASS
 from imapce.tables.columns import Column
 
 # Filled shapes only: an outline marker such as "x" looks darker than a filled one of the same colour.
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 MISSING = -1
-# Numbers of more different values, or with fewer rows for each, are a scale: the rule of Labels(y).
-MOST_CLASSES, ROWS_PER_CLASS = 20, 5
 LOOKED_AT_FIRST = 5000
 _ROW_INCHES = 0.2
 _HEADING = "heading"
 
 
 def are_classes(values: NDArray[np.float64]) -> bool:
-    """Whether numbers, of which some may be missing, are classes rather than a scale.
+    """Whether numbers, of which some may be missing, are classes rather than a scale: by the rule of Labels(y).
 
     >>> are_classes(np.arange(300) % 15), are_classes(np.arange(300.0))
     (True, False)
     """
     present = values[np.isfinite(values)]
-    most = min(MOST_CLASSES, max(2, len(present) // ROWS_PER_CLASS))
+    most = min(MOST_CLASSES_OF_NUMBERS, max(2, len(present) // ROWS_PER_CLASS))
     # A few rows tell it of most measurements; sorting a million takes 100 ms.
     return len(np.unique(present[:LOOKED_AT_FIRST])) <= most and len(np.unique(present)) <= most
 
