@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.app.messages import short_value
 from imapce.plotting.style import CLUSTER_HUES, KNOWN_GREY, MISSING_GREY, PALETTE, continuous_colormap
 from imapce.tables.columns import Column
 
@@ -146,6 +145,24 @@ def by_column(column: Column) -> Colouring:
     if missing.any():
         legend.append({"code": NONE, "name": "missing", "count": int(missing.sum())})
     return Colouring(f"column:{column.name}", column.name, codes, legend)
+
+
+def short_value(value: Any) -> Any:
+    """A value as a page shows it: short, and None where it is missing.
+
+    >>> short_value(0.1 + 0.2), short_value(3.0), short_value(float("nan"))
+    (0.3, 3, None)
+    """
+    if value is None or (isinstance(value, float | np.floating) and not np.isfinite(value)):
+        return None
+    if isinstance(value, float | np.floating):
+        short = float(f"{float(value):.6g}")
+        return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return " ".join(str(value).split())[:200]
 
 
 def _on_a_scale(name: str, values: NDArray[np.float64]) -> Colouring:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from imapce.app.exports import export
-from imapce.app.messages import Content, Reply, Send, answer
-from imapce.app.stage import Stage
+from imapce.app.messages import Content, Reply, Send
+from imapce.app.stage import Stage, answer
 from imapce.app.study import Study
 from imapce.app.summary import describe_rows, describe_state, read_known_back
 from imapce.common.checks import is_whole
@@ -25,6 +25,8 @@ from imapce.exploration.verdict import SPLITS_IT, without_way_out
 PROGRESS_EVERY = 0.1
 SIGNIFICANT = 0.05
 LONGEST_NAME = 60
+# Answered from a thread of their own: a second of describing must not hold up a lasso.
+SLOW = frozenset(("describe", "left", "export"))
 
 
 @dataclass(eq=False)
@@ -107,7 +109,7 @@ class Jobs:
 
 
 class Conversation(Stage):
-    """One person's talk with one exploration.
+    """One person's talk with one exploration: a message of type x is answered by `on_x`.
 
     >>> from imapce import Exploration
     >>> study = Study("noise", Exploration(np.random.default_rng(0).normal(size=(30, 4))))
@@ -129,12 +131,12 @@ class Conversation(Stage):
     def handle(self, message: Content, buffers: Sequence[bytes] = ()) -> Reply:
         """Answer one message; a refusal is an answer too, in one sentence. What takes a while is answered later."""
         name = str(message.get("type"))
-        if name in _SLOW:
+        if name in SLOW:
             self._last[name] = message
             threading.Thread(target=self._answer_later, args=(message,), name=f"imapce {name}", daemon=True).start()
             return {"type": "later"}, []
-        act = _ACTS.get(name, Conversation._refuse)
-        return answer(message, lambda: act(self, message, buffers))
+        act = getattr(self, f"on_{name}", self._refuse)
+        return answer(message, lambda: act(message, buffers))
 
     def _answer_later(self, message: Content) -> None:
         # One at a time, and of several descriptions only the last: at a million rows each is a second of work, and
@@ -142,8 +144,8 @@ class Conversation(Stage):
         name = str(message["type"])
         with self._later:
             stale = name == "describe" and self._last[name] is not message
-            act = Conversation._refuse_as_stale if stale else _SLOW[name]
-            self.send(*answer(message, lambda: act(self, message, ())))
+            act = self._refuse_as_stale if stale else getattr(self, f"on_{name}")
+            self.send(*answer(message, lambda: act(message, ())))
 
     def _refuse(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         raise InvalidValueError(f"a message must be one of the page's; got {message.get('type')!r}: reload it.")
@@ -168,7 +170,7 @@ class Conversation(Stage):
             busy = None if job is None else {"words": job.words, "gives_way": job.gives_way}
             self.send({"type": "state", **describe_state(self.study, self.scene), "busy": busy}, [])
 
-    def _hello(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_hello(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         content = self.hello()
         self.show(self.scene, turning=False)
         self.tell_state()
@@ -177,7 +179,7 @@ class Conversation(Stage):
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
-    def _next(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_next(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         return self._start("looking for the next view", self._propose)
 
     def _propose(self, job: Job) -> None:
@@ -202,7 +204,7 @@ class Conversation(Stage):
     def _view_in_sight(self) -> int:
         return self.scene.number if self.scene.kind == "proposal" else 0
 
-    def _view(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_view(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Turn to another optimum of the current step, or back to where the exploration stands."""
         step = self.exploration.proposal
         if step is None:
@@ -217,7 +219,7 @@ class Conversation(Stage):
         self.tell_state()
         return {}, []
 
-    def _look_back(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_look_back(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """An accepted step as it was seen."""
         number = int(message["step"])
         if not 0 <= number < len(self.exploration.steps):
@@ -226,7 +228,7 @@ class Conversation(Stage):
         self.tell_state()
         return {}, []
 
-    def _three(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_three(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """A view of three axes, beside those of the session."""
 
         def work(job: Job) -> None:
@@ -237,7 +239,7 @@ class Conversation(Stage):
 
     # --- moving -------------------------------------------------------------------------------------------------------
 
-    def _take(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_take(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Take the most distinct cluster, named ones or the selection, and look again."""
         what, name = str(message.get("what", "most")), str(message.get("name") or "").strip()[:LONGEST_NAME] or None
         if self.scene.kind == "step":
@@ -256,7 +258,7 @@ class Conversation(Stage):
             lambda job: self.exploration.accept(**chosen, progress=self._progress_of(job), cancel=job.cancelled),
         )
 
-    def _split(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_split(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Split a cluster that was taken, or one of the view in sight."""
         proposed = "cluster" in message
         number = int(message["cluster"] if proposed else message["number"])
@@ -271,11 +273,11 @@ class Conversation(Stage):
             lambda job: self.exploration.split(number, **asked, progress=self._progress_of(job), cancel=job.cancelled),
         )
 
-    def _merge(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_merge(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         numbers = [int(number) for number in message["numbers"]]
         return self._move("merging clusters", lambda job: self.exploration.merge(numbers))
 
-    def _undo(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_undo(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         def work(job: Job) -> None:
             steps = len(self.exploration.steps)
             seen = self.study.step_scene(steps - 1) if steps else None
@@ -286,10 +288,10 @@ class Conversation(Stage):
 
         return self._move("going back", work, fresh=False)
 
-    def _redo(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_redo(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         return self._move("going forward", lambda job: self.exploration.redo(), fresh=False)
 
-    def _settings(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_settings(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Other weights, clusters, or columns and rows that are known; what was taken stays."""
         names = ("alpha", "mu", "granularity", "n_clusters", "structure")
         given: dict[str, Any] = {name: message[name] for name in names if name in message}
@@ -309,7 +311,7 @@ class Conversation(Stage):
 
         return self._move("changing the settings", work, fresh=False)
 
-    def _run(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_run(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         def show_step(step: Any, accepted: Any) -> None:
             self.study.note_move()
             self.show(self.study.step_scene(len(self.exploration.steps) - 1))
@@ -325,7 +327,7 @@ class Conversation(Stage):
 
         return self._start("running to the end", work)
 
-    def _cancel(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_cancel(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         return {"cancelled": self._jobs.cancel()}, []
 
     def _move(self, words: str, change: Callable[[Job], Any], *, fresh: bool = True) -> Reply:
@@ -350,17 +352,17 @@ class Conversation(Stage):
 
     # --- telling ------------------------------------------------------------------------------------------------------
 
-    def _describe(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_describe(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """What sets the selected rows apart."""
         if not self.selected.any():
             raise InvalidValueError("there are no rows to describe; select some, or click a cluster in the legend.")
         return describe_rows(self.study, self.selected.copy()), []
 
-    def _left(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_left(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """What of the known can still be read from the view, against chance."""
         return read_known_back(self.study, self.scene), []
 
-    def _export(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_export(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         name, media, data = export(str(message["kind"]), self.study, self.scene, self.colouring())
         return {"name": name, "media": media}, [data]
 
@@ -396,31 +398,3 @@ class Conversation(Stage):
 
 def _tell_nobody(*words: Any) -> None:
     """Where words go when the page is gone."""
-
-
-_ACTS: dict[str, Callable[[Conversation, Content, Sequence[bytes]], Reply]] = {
-    "hello": Conversation._hello,
-    "colour": Conversation.colour,
-    "hover": Conversation.hover,
-    "thumbnails": Conversation.thumbnails,
-    "select": Conversation.select,
-    "table": Conversation.table,
-    "view": Conversation._view,
-    "look_back": Conversation._look_back,
-    "three": Conversation._three,
-    "next": Conversation._next,
-    "take": Conversation._take,
-    "split": Conversation._split,
-    "merge": Conversation._merge,
-    "undo": Conversation._undo,
-    "redo": Conversation._redo,
-    "settings": Conversation._settings,
-    "run": Conversation._run,
-    "cancel": Conversation._cancel,
-}
-# Answered from a thread of their own: a second of describing must not hold up a lasso.
-_SLOW: dict[str, Callable[[Conversation, Content, Sequence[bytes]], Reply]] = {
-    "describe": Conversation._describe,
-    "left": Conversation._left,
-    "export": Conversation._export,
-}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from imapce.errors import FileFormatError, ImapceError
+from imapce.errors import FileFormatError
 
 Content = dict[str, Any]
 Buffer = bytes | memoryview | np.ndarray
@@ -73,37 +73,3 @@ def _bytes_of(buffer: Buffer) -> bytes | memoryview:
     if isinstance(buffer, np.ndarray):
         return np.ascontiguousarray(buffer).data.cast("B") if buffer.size else b""
     return buffer
-
-
-def answer(message: Content, act: Callable[[], Reply]) -> Reply:
-    """What `act` gives as the reply to a message; a refusal is a reply too, in one sentence.
-
-    >>> answer({"id": 7}, lambda: ({"count": 3}, []))
-    ({'count': 3, 'type': 'reply', 're': 7}, [])
-    """
-    reply: Content = {"type": "reply", "re": message.get("id")}
-    try:
-        content, buffers = act()
-        return {**content, **reply}, buffers
-    except ImapceError as problem:
-        return {**reply, "error": str(problem)}, []
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as problem:
-        return {**reply, "error": f"That message could not be read ({problem}); reload the page."}, []
-
-
-def short_value(value: Any) -> Any:
-    """A value as a page shows it: short, and None where it is missing.
-
-    >>> short_value(0.1 + 0.2), short_value(3.0), short_value(float("nan"))
-    (0.3, 3, None)
-    """
-    if value is None or (isinstance(value, float | np.floating) and not np.isfinite(value)):
-        return None
-    if isinstance(value, float | np.floating):
-        short = float(f"{float(value):.6g}")
-        return int(short) if short.is_integer() and abs(short) < 1e15 else short
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, int | np.integer):
-        return int(value)
-    return " ".join(str(value).split())[:200]

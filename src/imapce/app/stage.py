@@ -7,17 +7,17 @@ needs to know which row is which.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce.app import colours
-from imapce.app.messages import Content, Reply, Send, short_value
+from imapce.app.messages import Content, Reply, Send
 from imapce.app.scene import Scene, Turn, read_polygon
 from imapce.app.study import Study
-from imapce.errors import InvalidValueError
+from imapce.errors import ImapceError, InvalidValueError
 from imapce.search.solution import Optimum
 
 THUMBNAIL_ROWS = 3000
@@ -119,7 +119,7 @@ class Stage:
                 step_of[cluster.rows] = number
         return step_of
 
-    def colour(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_colour(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Colour by clusters, steps or a column."""
         by = str(message["by"])
         if by not in ("cluster", "taken", "step") and by.removeprefix("column:") not in self.study.columns.names:
@@ -128,12 +128,15 @@ class Stage:
         colouring = self.colouring()
         return colouring.content() | {"type": "reply"}, [colouring.codes[self.order]]
 
-    def hover(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_hover(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """One row in words, and as a picture where it is one."""
         row = int(self.order[int(message["point"])])
         names = [name for name in message.get("columns", []) if name in self.study.columns.names][:MOST_HOVERED]
         number = self.study.cluster_at(row)
-        content = {"row": short_value(self.exploration.row_ids[row]), "values": self.study.columns.row(row, names)}
+        content = {
+            "row": colours.short_value(self.exploration.row_ids[row]),
+            "values": self.study.columns.row(row, names),
+        }
         content |= {"taken": self.study.cluster_name(number) if number >= 0 else None}
         if self.study.picture is None:
             return content, []
@@ -141,7 +144,7 @@ class Stage:
         grey = np.clip((self.study.columns.pixels(row) - low) / ((high - low) or 1.0) * 255, 0, 255).astype(np.uint8)
         return {**content, "picture": list(self.study.picture)}, [grey]
 
-    def thumbnails(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_thumbnails(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """All optima of the current step, as points of some rows each; "same" where the page holds them already."""
         step = self.exploration.proposal
         if step is None:
@@ -161,7 +164,7 @@ class Stage:
 
     # --- choosing rows ------------------------------------------------------------------------------------------------
 
-    def select(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_select(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Rows by lasso, cluster or colour, all others, or none; added to, taken from or instead of those before.
 
         A lasso means unexplored rows; where it holds none of these, it means the known ones inside.
@@ -223,17 +226,36 @@ class Stage:
         content, buffers = self.selection()
         self.send({"type": "selection", **content}, buffers)
 
-    def table(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_table(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """The selected rows as a table, from a place on."""
         rows = np.flatnonzero(self.selected)
         start = max(0, int(message.get("start", 0)))
         names = self.study.shown_columns
         values = [self.study.columns.values(name) for name in names]
         body = [
-            [short_value(self.exploration.row_ids[row]), *(short_value(column[row]) for column in values)]
+            [
+                colours.short_value(self.exploration.row_ids[row]),
+                *(colours.short_value(column[row]) for column in values),
+            ]
             for row in rows[start : start + MOST_TABLE_ROWS].tolist()
         ]
         return {"head": ["row", *names], "body": body, "start": start, "total": len(rows)}, []
+
+
+def answer(message: Content, act: Callable[[], Reply]) -> Reply:
+    """What `act` gives as the reply to a message; a refusal is a reply too, in one sentence.
+
+    >>> answer({"id": 7}, lambda: ({"count": 3}, []))
+    ({'count': 3, 'type': 'reply', 're': 7}, [])
+    """
+    reply: Content = {"type": "reply", "re": message.get("id")}
+    try:
+        content, buffers = act()
+        return {**content, **reply}, buffers
+    except ImapceError as problem:
+        return {**reply, "error": str(problem)}, []
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as problem:
+        return {**reply, "error": f"That message could not be read ({problem}); reload the page."}, []
 
 
 def _whole_groups(labels: NDArray[np.intp], selected: NDArray[np.bool_]) -> list[int]:

@@ -18,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.app.colours import NONE, cluster_code
-from imapce.app.messages import short_value
+from imapce.app.colours import NONE, cluster_code, short_value
 from imapce.app.scene import Scene
 from imapce.errors import InvalidValueError
 from imapce.exploration.record import TakenCluster

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.app.messages import short_value
+from imapce.app.colours import short_value
 from imapce.app.scene import Scene
 from imapce.app.study import Study
 from imapce.clusters.structure import Structure

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from imapce import datasets
 from imapce.app.conversation import Conversation
-from imapce.app.messages import Buffer, Content, Reply, Send, answer
+from imapce.app.messages import Buffer, Content, Reply, Send
+from imapce.app.stage import answer
 from imapce.app.study import Study
 from imapce.common.words import listing
 from imapce.datasets.catalogue import CATALOGUE
@@ -90,10 +91,10 @@ class Tab:
 
     def handle(self, message: Content, buffers: Sequence[bytes] = ()) -> Reply:
         """Answer a message about what to open, or pass it on to the session."""
-        act = _ACTS.get(str(message.get("type")))
+        act = getattr(self, f"on_{message.get('type')}", None)
         if act is None and self.conversation is not None:
             return self.conversation.handle(message, buffers)
-        return answer(message, lambda: ((act or Tab._refuse)(self, message), []))
+        return answer(message, lambda: ((act or self._refuse)(message), []))
 
     def _refuse(self, message: Content) -> Content:
         raise InvalidValueError("nothing is open yet; choose a data set or a file.")
@@ -111,19 +112,19 @@ class Tab:
         self.close()
         self.conversation = Conversation(study, self.send)
 
-    def _where(self, message: Content) -> dict[str, Any]:
+    def on_where(self, message: Content) -> dict[str, Any]:
         """What the page shows first: the start, or the session."""
         return {"open": self.conversation is not None, "tab": self.key, "limit": self.tabs.most_bytes}
 
-    def _offer(self, message: Content) -> dict[str, Any]:
+    def on_offered(self, message: Content) -> dict[str, Any]:
         return {"datasets": list_datasets()}
 
-    def _inspect(self, message: Content) -> dict[str, Any]:
+    def on_inspect(self, message: Content) -> dict[str, Any]:
         name, path = self.tabs.upload(str(message["upload"]))
         data, columns = inspect_file(path, self.tabs.most_bytes)
         return {"name": name, "rows": int(data.shape[0]), "columns": columns, "width": int(data.shape[1])}
 
-    def _open(self, message: Content) -> dict[str, Any]:
+    def on_open(self, message: Content) -> dict[str, Any]:
         """Begin with a data set or a file that was sent."""
         study = self._study_of(message)
         path = self.tabs.own_file(self.key)
@@ -149,21 +150,12 @@ class Tab:
         roles = {column["name"]: column["role"] for column in columns} | dict(message.get("roles", {}))
         return open_file(name, data, roles)
 
-    def _leave(self, message: Content) -> dict[str, Any]:
+    def on_leave(self, message: Content) -> dict[str, Any]:
         """Back to the start."""
         self.close()
         self.opened = None
         self.tabs.give_up_file(self)
         return {"open": False}
-
-
-_ACTS = {
-    "where": Tab._where,
-    "offered": Tab._offer,
-    "inspect": Tab._inspect,
-    "open": Tab._open,
-    "leave": Tab._leave,
-}
 
 
 class Tabs:

@@ -215,7 +215,7 @@ class Session(ShownExploration):
     @property
     def parameters(self) -> dict[str, Any]:
         """The settings of the estimator that looks for views, alpha and mu among them."""
-        return plain_parameters(self._model)
+        return self._model.get_params(deep=False)
 
     @property
     def done(self) -> bool:
