@@ -58,7 +58,6 @@ class Scene:
 
     @property
     def n_axes(self) -> int:
-        """k, two or three."""
         return self.coordinates.shape[1]
 
     def inside(self, polygon: Array, looking: Array | None = None) -> NDArray[np.intp]:

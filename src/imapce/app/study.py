@@ -68,7 +68,6 @@ class Study:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
         return len(self.exploration.row_ids)
 
     @property
@@ -81,7 +80,6 @@ class Study:
 
     @cached_property
     def columns(self) -> ShownColumns:
-        """The columns to colour by and to show."""
         matrix = self.features if isinstance(self.features, np.ndarray) or hasattr(self.features, "toarray") else None
         return ShownColumns(self.exploration, self.table, matrix)
 

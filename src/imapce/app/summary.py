@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from imapce.app.colours import short_value
 from imapce.app.scene import Scene
 from imapce.app.study import Study
-from imapce.clusters.structure import Structure
 from imapce.common.words import counted
 from imapce.exploration.knowledge import read_back_in_words
-from imapce.exploration.record import Move, Regrouping
+from imapce.exploration.record import Regrouping
 from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step
 from imapce.exploration.traits import NumberTrait, Trait, trait_of
@@ -38,7 +37,9 @@ def describe_state(study: Study, scene: Scene) -> dict[str, Any]:
     """
     exploration, known = study.exploration, study.exploration.known
     step = exploration.proposal
-    seen = None if step is None else step.views[scene.number if scene.kind == "proposal" else 0]
+    # A view that was in sight may be none of the step that was proposed since.
+    in_sight = scene.number if step is not None and scene.kind == "proposal" and scene.number < len(step.views) else 0
+    seen = None if step is None else step.views[in_sight]
     taken = int((exploration.labels_ >= 0).sum())
     left = int((~known).sum())
     return {
@@ -48,28 +49,28 @@ def describe_state(study: Study, scene: Scene) -> dict[str, Any]:
         "taken": taken,
         "known_at_start": study.n_rows - taken - left,
         "clusters": len(exploration.clusters_),
-        "steps": [_step(exploration, study, number) for number in range(len(exploration.steps))],
-        "moves": [_move(move) for move in exploration.moves],
+        "steps": [_step(study, number) for number in range(len(exploration.steps))],
+        "moves": [
+            {"kind": move.kind, "words": move.words} if isinstance(move, Regrouping) else {"kind": "step", "words": ""}
+            for move in exploration.moves
+        ],
         "undoable": len(exploration.moves),
         "redoable": exploration.redoable,
         "stop": _stop(exploration, left),
-        "structure": None if exploration.structure is None else _structure(exploration, exploration.structure),
+        "structure": _structure(exploration),
         "granularity": exploration.granularity,
         "n_clusters": exploration.n_clusters,
         "joint": exploration.is_joint,
         "proposed": step is not None,
         "p_value": None if step is None else step.p_value,
         "views": 0 if step is None else len(step.views),
-        "looked_at": seen is not None and seen.looked_at,
         "can_take_most": seen is not None and seen.looked_at and bool(seen.most_distinct),
         "looking": {"kind": scene.kind, "number": scene.number},
-        "priors": exploration.known_in_words,
         "known_beside": exploration.known_beside(study.known_columns),
         "read_back": _read_back(exploration, step, scene),
         "known_columns": study.known_columns,
         "weights": {name: exploration.parameters[name] for name in ("alpha", "mu")},
         "file": study.file_name,
-        "min_cluster_size": exploration.min_cluster_size,
     }
 
 
@@ -83,8 +84,11 @@ def _read_back(exploration: Exploration, step: Step | None, scene: Scene) -> str
     return read_back_in_words(found.read_back, exploration.known_names)
 
 
-def _structure(exploration: Exploration, structure: Structure) -> dict[str, Any]:
+def _structure(exploration: Exploration) -> dict[str, Any] | None:
     """The verdict, why, what the best split would be and whether its groups are shown."""
+    structure = exploration.structure
+    if structure is None:
+        return None
     shown = exploration.shows(structure)
     best = best_split_in_words(structure) if not exploration.steps or shown else ""
     return {"verdict": structure.verdict, "words": structure.words, "best": best, "shown": shown}
@@ -99,29 +103,20 @@ def _stop(exploration: Exploration, left: int) -> str | None:
     return exploration.stop_reason
 
 
-def _move(move: Move) -> dict[str, Any]:
-    """One of what `undo` takes back: a step, or clusters that were regrouped."""
-    if isinstance(move, Regrouping):
-        return {"kind": move.kind, "words": move.words}
-    return {"kind": "step", "words": ""}
-
-
-def _step(exploration: Exploration, study: Study, number: int) -> dict[str, Any]:
-    step = exploration.steps[number]
-    clusters = []
-    for cluster in step.clusters:
-        clusters.append(
-            {
-                "number": study.number_now(cluster),
-                "name": study.own_name(cluster) or f"Cluster {cluster.number}",
-                "size": cluster.size,
-                "chosen": cluster.chosen,
-                "stability": stability_in_words(cluster.stability),
-                "code": study.code_of(cluster),
-                "features": [[feature.name, round(feature.difference, 2)] for feature in cluster.features[:3]],
-            }
-        )
-    given = exploration.given_in_words(step)[1]
+def _step(study: Study, number: int) -> dict[str, Any]:
+    step = study.exploration.steps[number]
+    clusters = [
+        {
+            "number": study.number_now(cluster),
+            "name": study.own_name(cluster) or f"Cluster {cluster.number}",
+            "size": cluster.size,
+            "stability": stability_in_words(cluster.stability),
+            "code": study.code_of(cluster),
+            "features": [[feature.name, round(feature.difference, 2)] for feature in cluster.features[:3]],
+        }
+        for cluster in step.clusters
+    ]
+    given = study.exploration.given_in_words(step)[1]
     return {"clusters": clusters, "view": step.view, "p_value": step.p_value, "given": given}
 
 
@@ -186,5 +181,5 @@ def read_known_back(study: Study, scene: Scene) -> dict[str, Any]:
         except ValueError as problem:
             found.append({"name": name, "words": str(problem)})
             continue
-        found.append({"name": name, "score": read["score"], "chance": read["chance"], "measure": read["measure"]})
-    return {"known": found, "more": max(0, len(names) - MOST_KNOWN), "view": scene.title}
+        found.append({"name": name, "score": read["score"], "chance": read["chance"]})
+    return {"known": found}

@@ -198,7 +198,7 @@ def write_comparison_report(
         sections.append(Section("Left out", table=(["method", "reason"], absent)))
     if remarks := [remark for one in comparison.results for remark in one.remarks]:
         sections.append(Section("Remarks", "\n\n".join(remarks)))
-    sections.append(Section("How to read the scores", text_of("how_to_read_scores.txt")))
+    sections.append(Section("How to read the scores", text_of("how_to_read_scores")))
     return write_report(path, title=title, sections=sections, summary=facts)
 
 

@@ -94,7 +94,8 @@ def plot_step(
     <Figure size 1025x420 with 3 Axes>
     """
     step = step_at(exploration, index)
-    points, names = _flat(exploration.coordinates(step), exploration.explained_away)
+    points = flat_points(exploration.coordinates(step))
+    names = _axis_names(len(step.components), exploration.explained_away)
     known = known_before(exploration, index)
     n_rows = len(points)
     key = None if labels is None else Key.read(_checked(labels, n_rows), None, label_name, None, n_rows)
@@ -155,7 +156,7 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     if not is_whole(view) or not 0 <= view < len(step.views):
         raise InvalidValueError(f"view must be from 0 to {len(step.views) - 1} in this step; got {view!r}.")
     seen = step.views[view]
-    points, names = _flat(seen.embedding)
+    points, names = flat_points(seen.embedding), _axis_names(len(seen.components))
     known, clusters = ~seen.unexplored, seen.clusters
     outliers = ~known & (clusters < 0)
     none_shown = not len(seen.numbers)
@@ -235,16 +236,18 @@ def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:
     return labels
 
 
-def _flat(coordinates: Points, known: Sequence[str] = ()) -> tuple[Points, tuple[str, str]]:
-    """Give two coordinates to draw and their names, given what is known; a view of one axis is drawn against the number
-    of the row.
-    """
-    n_rows, n_axes = coordinates.shape
+def flat_points(coordinates: Points) -> Points:
+    """Give two coordinates to draw: the first two, of a view of one axis this one and the number of the row."""
+    if coordinates.shape[1] == 1:
+        return np.column_stack([coordinates[:, 0], np.arange(len(coordinates))])
+    return coordinates[:, :2]
+
+
+def _axis_names(n_axes: int, known: Sequence[str] = ()) -> tuple[str, str]:
+    """Name the two axes that are drawn, given what is known."""
     names = axes_given(axis_names(n_axes), known, longest=14)
-    if n_axes == 1:
-        return np.column_stack([coordinates[:, 0], np.arange(n_rows)]), (names[0], "row")
     more = f" (of {n_axes})" if n_axes > 2 else ""
-    return coordinates[:, :2], (f"{names[0]}{more}", f"{names[1]}{more}")
+    return f"{names[0]}{more}", "row" if n_axes == 1 else f"{names[1]}{more}"
 
 
 def cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: str = "o") -> None:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from imapce.common.whole_files import as_path, whole_file, writable_target
+from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.traits import NumberTrait
 from imapce.plotting.figure import drawn_bytes
@@ -227,9 +228,11 @@ def report_target(path: str | os.PathLike[str]) -> Path:
     return writable_target(target)
 
 
-def text_of(name: str) -> str:
-    """A text of templates/ as it stands there, for the text of a section."""
-    return _templates().get_template(name).render()
+def text_of(name: str, **facts: Any) -> str:
+    """A text of templates/ with these facts, as sections and captions take it: a blank line begins a paragraph."""
+    blocks = _blocks(_templates().get_template(f"{name}.txt").render(facts))
+    # Not any white space: a no-break space stays.
+    return "\n\n".join(re.sub("[ \n]+", " ", block) for block in blocks)
 
 
 def join_modules(paths: Iterable[Path]) -> str:
@@ -254,14 +257,16 @@ def report_script() -> str:
 def _templates() -> Environment:
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
+        # Texts become part of a page, which escapes them.
+        autoescape=lambda name: name is None or not name.endswith(".txt"),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
     for kind in (Share, Histogram, Lines, Link):
         made.tests[kind.__name__.lower()] = lambda value, kind=kind: isinstance(value, kind)
-    made.filters |= {"text": _cell_text, "width": _width, "blocks": _blocks}
+    made.filters |= {"text": _cell_text, "width": _width, "blocks": _blocks, "unbroken": _unbroken}
+    made.filters["rows"] = lambda count: counted(count, "row")
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return made
 
@@ -324,6 +329,13 @@ def _cell_text(value: Any) -> str:
 
 def _width(share: float) -> str:
     return f"{100 * min(share, 1.0):.0f}%"
+
+
+def _unbroken(words: str) -> str:
+    """The same words, in which a number and what it is the value of stay on one line."""
+    for sign in "=<":
+        words = words.replace(f" {sign} ", f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}")
+    return words
 
 
 def _blocks(text: str) -> list[str]:
