@@ -261,6 +261,7 @@ def _templates() -> Environment:
         autoescape=lambda name: name is None or not name.endswith(".txt"),
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
     for kind in (Share, Histogram, Lines, Link):
