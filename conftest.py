@@ -25,7 +25,7 @@ _NUMBA = ("elementary", "fair_nerv_kernel", "fair_nerv", "tsne_affinities", "nbo
 OF_AN_EXTRA = {
     "numba": tuple(f"baselines/{module}.py" for module in _NUMBA),
     "openTSNE": ("baselines/nbody.py", "baselines/tsne_descent.py", "baselines/ctsne.py"),
-    "anndata": ("anndata", "tables/annotated.py"),
+    "anndata": ("anndata",),
 }
 collect_ignore = [
     f"src/imapce/{place}"
@@ -43,6 +43,7 @@ collect_ignore += [
 EXAMPLE_NEEDS = {
     "imapce.baselines.plain.TSNE": "openTSNE",
     "imapce.exploration.session.Exploration.from_anndata": "anndata",
+    "imapce.tables.named.features": "anndata",
 }
 
 

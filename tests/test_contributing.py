@@ -1,11 +1,18 @@
-"""The map in CONTRIBUTING.md shows the house as it is: every room is on it, and every file it names is there."""
+"""The map in CONTRIBUTING.md shows the house as it is: every room is on it, every file it names is there, and a fit
+takes the way it describes.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from types import FrameType
 
+import numpy as np
 import pytest
+
+from imapce import IMAPCE
 
 ROOT = Path(__file__).parents[1]
 HOUSE = ROOT / "src" / "imapce"
@@ -45,6 +52,31 @@ def test_every_folder_on_the_map_is_there(folder: str) -> None:
 def test_every_usual_addition_has_its_files(addition: str) -> None:
     files = dict(table_rows("I want to add a …"))[addition]
     assert re.search(r"`\w+/[\w<>]+\.py`", files), f"no file is named for a new {addition}"
+
+
+def entered(X: np.ndarray) -> list[tuple[str, str]]:
+    """File and name of every function of the package that a default fit enters, in the order of the first time."""
+    seen: dict[tuple[str, str], None] = {}
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(str(HOUSE)):
+            seen[Path(path).relative_to(HOUSE).as_posix(), frame.f_code.co_qualname] = None
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        IMAPCE().fit(X)
+    finally:
+        sys.setprofile(before)
+    return list(seen)
+
+
+def test_a_default_fit_takes_the_way_of_the_data() -> None:
+    way = [(file.strip("`"), function.strip("`")) for function, file, _ in table_rows("The way of the data")]
+    assert len(way) > 8
+    X = np.random.default_rng(0).normal(size=(60, 4)) + 6 * np.eye(2, 4)[np.arange(60) % 2]
+    assert [step for step in entered(X) if step in way] == way
 
 
 def test_the_map_stays_short() -> None:

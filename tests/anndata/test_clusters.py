@@ -10,8 +10,8 @@ import pytest
 from cells import anndata, made_cells
 from imapce import Exploration, ImapceError
 from imapce.anndata import write_clusters
-from imapce.anndata.files import annotated_copy
-from imapce.tables.annotated import h5ad_target
+from imapce.anndata.results import annotated_copy
+from imapce.tables.named import h5ad_target
 
 CELLS = made_cells(300, 40)
 FOUND = Exploration.from_anndata(CELLS, prior="batch", layer="log", random_state=0).run(max_steps=1)

@@ -84,10 +84,10 @@ def test_cost_and_gradient_are_the_original_s(student: bool) -> None:
 def test_the_descent_takes_the_original_s_steps(student: bool) -> None:
     expected: Any = ORIGINAL[student]
     for n_iter, place in expected["path"].items():
-        assert descend(cost12(student), Y12, n_iter=n_iter).Y[0] == pytest.approx(place, abs=2e-8)
-    descent = descend(cost12(student), Y12)
-    assert descent.Y[0] == pytest.approx(expected["end"][0], abs=1e-6)
-    assert descent.cost == pytest.approx(expected["end"][1], abs=1e-8)
+        assert descend(cost12(student), Y12, n_iter=n_iter)[0][0] == pytest.approx(place, abs=2e-8)
+    Y, cost, _, _ = descend(cost12(student), Y12)
+    assert Y[0] == pytest.approx(expected["end"][0], abs=1e-6)
+    assert cost == pytest.approx(expected["end"][1], abs=1e-8)
 
 
 # --- the gradient -----------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_threads_and_the_order_of_classes_change_nothing(student: bool) -> None:
     one, two = (
         FairCost(X, labels, WEIGHTS, n_neighbors=8, student=student, n_threads=n_threads) for n_threads in (1, 2)
     )
-    assert np.array_equal(descend(one, X[:, :2], n_iter=15).Y, descend(two, X[:, :2], n_iter=15).Y)
+    assert np.array_equal(descend(one, X[:, :2], n_iter=15)[0], descend(two, X[:, :2], n_iter=15)[0])
     renamed = FairCost(X, (labels + 1) % 3, WEIGHTS, n_neighbors=8, student=student)
     assert renamed.evaluate(X[:, :2])[0] == pytest.approx(one.evaluate(X[:, :2])[0], rel=1e-4, abs=1e-5)
 

@@ -67,7 +67,7 @@ def test_overlapping_clusters_give_the_reference_values(
     assert overlapping.residual < 1e-10
     gaussian = overlapping.gaussians[overlapping.groups[row]]
     assert np.allclose(gaussian.mean, mean, rtol=0, atol=1e-8)
-    assert gaussian.log_determinant == pytest.approx(log_determinant, abs=1e-6)
+    assert np.log(gaussian.variances).sum() == pytest.approx(log_determinant, abs=1e-6)
 
 
 def test_the_whitened_reference_rows_have_the_reference_spectrum_and_scores(overlapping: Background) -> None:
@@ -81,7 +81,7 @@ def test_one_sweep_gives_the_reference_values_and_a_warning() -> None:
         background = fixture_background().fit(max_sweeps=1)
     gaussian = background.gaussians[background.groups[0]]
     assert np.allclose(gaussian.mean, [2.06950157, 0.02810286, 0.96703033], rtol=0, atol=1e-8)
-    assert gaussian.log_determinant == pytest.approx(-2.240591, abs=1e-6)
+    assert np.log(gaussian.variances).sum() == pytest.approx(-2.240591, abs=1e-6)
 
 
 FIRST, SECOND = np.arange(30) < 12, np.arange(30) >= 12
@@ -89,7 +89,7 @@ FIRST, SECOND = np.arange(30) < 12, np.arange(30) >= 12
 CLOSED_FORMS: dict[str, Callable[[Background], Background]] = {
     "nothing": lambda b: b,
     "margin": lambda b: b.margin(),
-    "one cluster": lambda b: b.one_cluster(),
+    "one cluster": lambda b: b.cluster(np.arange(30)),
     "a partition": lambda b: b.cluster(FIRST).cluster(SECOND),
     "a partition with margins": lambda b: b.margin().cluster(FIRST).cluster(SECOND),
     "one cluster and the rest free": lambda b: b.cluster(FIRST),
@@ -123,23 +123,10 @@ def test_a_cluster_with_margins_is_iterated_and_meets_both() -> None:
 
 def test_margins_with_all_rows_as_a_cluster_are_the_mean_and_the_covariance() -> None:
     X = fixture_rows()
-    background = Background(X).margin().one_cluster().fit()
+    background = Background(X).margin().cluster(np.arange(30)).fit()
     assert background.n_sweeps == 0
     assert np.allclose(background.gaussians[0].mean, X.mean(axis=0))
     assert np.allclose(background.gaussians[0].covariance, np.cov(X.T, ddof=0))
-
-
-def test_a_2_d_statement_fixes_the_plane_and_nothing_else() -> None:
-    X = fixture_rows()
-    w1, w2 = np.array([1.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.0])
-    background = Background(X).two_d(FIRST, w1, w2).fit(tol=1e-12)
-    known, rest = background.gaussians[background.groups[0]], background.gaussians[background.groups[20]]
-    assert np.allclose(known.mean[:2], X[:12, :2].mean(axis=0), atol=1e-9)
-    assert np.allclose(known.covariance[:2, :2], np.cov(X[:12, :2].T, ddof=0), atol=1e-9)
-    assert known.mean[2] == pytest.approx(0, abs=1e-9)
-    assert np.allclose(known.covariance[2], [0, 0, 1], atol=1e-9)
-    assert np.allclose(rest.mean, 0)
-    assert np.allclose(rest.covariance, np.eye(3))
 
 
 @pytest.mark.parametrize("target", [0.01, 1.0, 7.3, 500.0, 1e7])
@@ -186,8 +173,6 @@ def test_a_direction_without_variance_is_floored_and_remembered() -> None:
         (lambda b: b.cluster([0, 99]), "lie within the 30 rows"),
         (lambda b: b.cluster(np.zeros(30, dtype=bool)), "empty"),
         (lambda b: b.cluster(np.ones(7, dtype=bool)), "one entry per row"),
-        (lambda b: b.two_d([0, 1, 2], [1.0, 0, 0], [2.0, 0, 0]), "span a plane"),
-        (lambda b: b.two_d([0, 1, 2], [1.0, 0], [0.0, 1]), "one entry per column"),
         (lambda b: b.whiten(fixture_rows()), "not fitted"),
         (lambda b: b.sample(), "not fitted"),
         (lambda b: b.fit().whiten(fixture_rows()[:5]), "one group for each of 5 rows"),

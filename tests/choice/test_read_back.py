@@ -46,6 +46,16 @@ def test_a_number_for_alpha_explains_nothing_and_no_clusters_are_looked_for() ->
     assert weighed.read_back_["clusters"] is None
 
 
+def test_a_view_that_shows_the_known_is_read_and_one_of_chance_is_not() -> None:
+    rng = np.random.default_rng(0)
+    known = rng.integers(0, 2, (300, 1)).astype(float)
+    reader = KnownReader(known)
+    assert reader.from_view(np.column_stack([known, known])) == 1.0
+    assert reader.from_view(rng.normal(size=(300, 2))) == pytest.approx(0.5, abs=0.05)
+    line = KnownReader(rng.normal(size=(300, 1)))
+    assert line.from_view(np.column_stack([line.known, line.known])) > 0.95
+
+
 def test_clusters_that_are_the_known_are_read_and_one_cluster_tells_nothing() -> None:
     known = RNG.integers(0, 3, (300, 1)).astype(float)
     reader = KnownReader(known)

@@ -18,7 +18,7 @@ from imapce.priors.labels import LabelCode
 from imapce.rows.dense import DenseRows
 from imapce.rows.open import open_rows
 from imapce.search.solution import Optimum, Trace
-from imapce.tables.encoding import Encoding
+from imapce.tables.learn import Encoding
 from imapce.tables.reader import Reader
 
 pytestmark = [needs_dask, pytest.mark.parametrize("dask_scheduler", SCHEDULERS, indirect=True)]

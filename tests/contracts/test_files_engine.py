@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from imapce.rows.moment_tensor import MomentTensorRows
 from imapce.rows.open import open_rows
 from imapce.tables import encode, read_table, write_table
 from imapce.tables import scan as scans
-from imapce.tables.scan import learn_scan
+from imapce.tables.encode import learn_scan
 from same_models import assert_same_fit
 
 
@@ -54,7 +55,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of 96 rows and blocks of 256, so that hundreds of rows are many of both, and samples stay on disk."""
     monkeypatch.setattr(scans, "MOST_BATCH_ROWS", 96)
     monkeypatch.setattr(scans, "FEWEST_BATCH_ROWS", 16)
-    monkeypatch.setattr(scans, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(sys.modules["imapce.tables.encode"], "BLOCK_BYTES", 1)
     monkeypatch.setattr(scans, "CSV_BLOCK_BYTES", 20_000)
 
 

@@ -82,6 +82,10 @@ def test_without_a_neighbour_there_is_no_distance(count: int) -> None:
     assert nearest_distance(np.zeros((count, 2)), np.tile(np.eye(2), (count, 1, 1))).tolist() == [0.0] * count
 
 
+def test_the_distance_is_bhattacharyya_s_to_the_nearest() -> None:
+    assert nearest_distance(np.array([[0.0], [2.0], [8.0]]), np.ones((3, 1, 1))).tolist() == [0.5, 0.5, 4.5]
+
+
 def test_an_exploration_puts_right_what_its_views_mix_up() -> None:
     rng = np.random.default_rng(4)
     truth = np.arange(900) % 6

@@ -14,7 +14,7 @@ import pytest
 import halves
 from helpers import random_stack
 from imapce import IMAPCE, Exploration, Subset, scan
-from imapce.common.gpu_arrays import card_answers
+from imapce.common.arrays import card_answers
 from imapce.common.streams import Portion, Stream
 from imapce.errors import InvalidValueError, MissingExtraError
 from imapce.rows import cuda, cuda_source

@@ -18,13 +18,13 @@ from imapce.rows.moment_tensor import MomentTensorRows
 def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were folded, one entry a fold."""
     counted: list[int] = []
-    fold = moment_tensor.fold
+    fold = MomentTensorRows._fold
 
-    def counting(rows: Any, *rest: Any) -> Any:
+    def counting(self: MomentTensorRows, rows: Any) -> Any:
         counted.append(rows.n_rows)
-        return fold(rows, *rest)
+        return fold(self, rows)
 
-    monkeypatch.setattr(moment_tensor, "fold", counting)
+    monkeypatch.setattr(MomentTensorRows, "_fold", counting)
     return counted
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.encode import encode, frame, is_table
-from imapce.tables.encoding import Encoding
+from imapce.tables.learn import Encoding
 from tables_of_kinds import KINDS, MEANS, MIXED, as_pandas, each_kind, refusal
 
 

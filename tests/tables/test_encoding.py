@@ -13,8 +13,8 @@ import pytest
 
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.tables.encode import encode, frame
-from imapce.tables.encoding import Encoding
-from imapce.tables.select import select
+from imapce.tables.learn import Encoding
+from imapce.tables.usable import select
 from tables_of_kinds import MIXED, each_kind, one_sentence
 
 

@@ -9,12 +9,10 @@ name of a column.
 ((120, 2), (6, 2))
 """
 
-from imapce.anndata.clusters import write_clusters
-from imapce.anndata.corrected import correct
 from imapce.anndata.names import known
-from imapce.anndata.views import embed
+from imapce.anndata.results import correct, embed, write_clusters
 from imapce.errors import needs
-from imapce.tables.annotated import EXTRA, features
+from imapce.tables.named import EXTRA, features
 
 with needs("imapce.anndata", EXTRA):
     import anndata  # noqa: F401 - absolute: the library, not this room

@@ -10,7 +10,7 @@ from imapce.common.words import close_matches
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Labels, Samples, as_list
-from imapce.tables.annotated import features
+from imapce.tables.named import features
 
 
 def known(adata: Any, prior: Any, *, layer: str | None = None, use_rep: str | None = None) -> list[Prior]:

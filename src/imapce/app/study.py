@@ -24,7 +24,7 @@ from imapce.errors import InvalidValueError
 from imapce.exploration.record import TakenCluster
 from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step, View
-from imapce.plotting.key import are_classes
+from imapce.plotting.key import hold_classes
 from imapce.plotting.steps import known_before
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes, Labels, Subset
@@ -290,7 +290,7 @@ class ShownColumns:
         """One as the library describes columns: a number, or a category of its values as a page shows them."""
         values = self.values(name)
         if values.dtype.kind == "f":
-            if not are_classes(values):
+            if not hold_classes(values):
                 return Column(name, values=values)
             stated = ~np.isnan(values)
             levels, places = np.unique(values[stated], return_inverse=True)

@@ -24,8 +24,8 @@ _HOMES: dict[str, str] = {
     "PCA": "cpca",
     "RevisedCTSNE": "ctsne",
     "SIDE": "side",
-    "TSNE": "plain",
-    "UMAP": "plain",
+    "TSNE": "embedding",
+    "UMAP": "embedding",
 }
 
 __all__ = sorted(_HOMES)

@@ -18,27 +18,22 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from imapce.baselines.embedding import Embedding, MapProgress
+from imapce.baselines.embedding import MapProgress, PerplexityMap
 from imapce.baselines.tsne_affinities import conditional_affinities, gaussian_affinities, principal_axes
-from imapce.baselines.tsne_descent import Layout, Method, layout, starting_map
+from imapce.baselines.tsne_descent import Method, layout, starting_map
 from imapce.common.arrays import Array, Codes
-from imapce.common.checks import require_choice, require_count, require_number, require_truth
+from imapce.common.checks import require_choice, require_number, require_truth
 from imapce.errors import InvalidValueError
 
 # Full rows have n² entries: 3,000 rows give a P of 100 MB.
 MOST_FULL_ROWS = 3_000
 
 
-class _ConditionalTSNE(Embedding):
+class _ConditionalTSNE(PerplexityMap):
     """What both share: a P from the rows, a start, the descent and its parameters."""
 
-    perplexity: float
-    n_pca: int | None
     theta: float
     method: Method
-    n_iter: int
-    early_exaggeration: float
-    exaggeration_iter: int
     learning_rate: float | Literal["auto"]
     initialization: Literal["pca", "random"]
 
@@ -52,7 +47,7 @@ class _ConditionalTSNE(Embedding):
 
     def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState) -> Array:
         start = starting_map(X, self.n_components, self.initialization, generator)
-        result: Layout = layout(
+        embedding, self.kl_divergence_ = layout(
             self._affinities(principal_axes(X, self.n_pca), labels),
             start,
             labels=labels,
@@ -65,27 +60,13 @@ class _ConditionalTSNE(Embedding):
             learning_rate=self.learning_rate,
             report=self._report if self.verbose else None,
         )
-        self.kl_divergence_ = result.divergence
-        self.n_iter_ = result.n_iterations
-        return result.embedding
+        self.n_iter_ = self.n_iter
+        return embedding
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
-        self._check_common("n_iter")
-        if self.n_components > 2:
-            raise InvalidValueError(
-                f"n_components must be 1 or 2 for {type(self).__name__}, whose sums are made for maps; got "
-                f"{self.n_components}."
-            )
-        for name in ("perplexity", "early_exaggeration"):
-            require_number(name, getattr(self, name))
-            if getattr(self, name) < 1:
-                raise InvalidValueError(f"{name} must be at least 1; got {getattr(self, name)!r}.")
+        super().check_parameters()
         require_number("theta", self.theta)
-        if self.exaggeration_iter != 0:
-            require_count("exaggeration_iter", self.exaggeration_iter)
-        if self.n_pca is not None:
-            require_count("n_pca", self.n_pca)
         require_choice("method", self.method, ("auto", "exact", "barnes_hut", "fft"))
         require_choice("initialization", self.initialization, ("pca", "random"))
         if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):

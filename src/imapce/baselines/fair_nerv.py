@@ -136,16 +136,6 @@ class FairCost:
             task.result()
 
 
-@dataclass(frozen=True)
-class Descent:
-    """The map a descent ends with, its cost, how many iterations it took and why it ended."""
-
-    Y: Array
-    cost: float
-    n_iter: int
-    stop_reason: str
-
-
 def descend(
     fair: FairCost,
     start: Array,
@@ -156,8 +146,10 @@ def descend(
     max_seconds: float | None = None,
     tol: float | None = None,
     report: Callable[[MapProgress], None] = lambda progress: None,
-) -> Descent:
-    """Gradient descent with momentum and a gain for each coordinate, from `start`; ‖gradient‖ is cut to 1.
+) -> tuple[Array, float, int, str]:
+    """The map, its cost, how many iterations it took and why it ended.
+
+    Gradient descent with momentum and a gain for each coordinate, from `start`; ‖gradient‖ is cut to 1.
 
     Each coordinate's gain grows by 0.15 while gradient and velocity disagree in sign and shrinks by 0.85 otherwise.
     """
@@ -184,7 +176,7 @@ def descend(
             if abs(before - costs[t]) < tol * abs(before):
                 stop_reason = f"the cost changed by less than tol={tol:g} in {_STEADY_OVER} iterations"
                 break
-    return Descent(Y, fair.weights.cost(fair.evaluate(Y)[1]), len(costs), stop_reason)
+    return Y, fair.weights.cost(fair.evaluate(Y)[1]), len(costs), stop_reason
 
 
 class FairNeRV(Embedding):
@@ -291,7 +283,7 @@ class FairNeRV(Embedding):
                 UserWarning,
                 stacklevel=5,
             )
-        descent = descend(
+        Y, self.cost_, self.n_iter_, self.stop_reason_ = descend(
             fair,
             self._start(X, generator),
             n_iter=self.n_iter,
@@ -301,8 +293,7 @@ class FairNeRV(Embedding):
             tol=self.tol,
             report=self._report,
         )
-        self.cost_, self.n_iter_, self.stop_reason_ = descent.cost, descent.n_iter, descent.stop_reason
-        return descent.Y
+        return Y
 
     def _start(self, X: Array, generator: np.random.RandomState) -> Array:
         if self.initialization == "random":

@@ -16,9 +16,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, require_flag, require_number
-from imapce.common.dask_arrays import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear import LinearView

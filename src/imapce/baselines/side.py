@@ -19,9 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from imapce.baselines.embedding import MapProgress
 from imapce.baselines.side_background import FLOOR, Background, principal_axes
-from imapce.common.arrays import Array, Mask
+from imapce.common.arrays import Array, Mask, require_in_memory
 from imapce.common.checks import require_number, require_truth, require_verbose
-from imapce.common.dask_arrays import require_in_memory
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear import LinearView

@@ -45,10 +45,6 @@ class Gaussian:
     def covariance(self) -> Array:
         return (self.axes * self.variances) @ self.axes.T
 
-    @property
-    def log_determinant(self) -> float:
-        return float(np.log(self.variances).sum())
-
     def whiten(self, X: Array) -> Array:
         """Σ^(−1/2)(x − μ) with the symmetric root: another root would turn each group by an angle of its own."""
         return ((X - self.mean) @ self.axes / np.sqrt(self.variances)) @ self.axes.T
@@ -68,8 +64,6 @@ class Statement:
     floored: Mask
     # Whether the axes are those of the rows' own covariance, all d of them: μ and Σ of these rows are then settled.
     settles: bool
-    # The pairs (axis, is quadratic) in the order of the sweep.
-    order: list[tuple[int, bool]]
 
     @cached_property
     def size(self) -> int:
@@ -121,39 +115,15 @@ class Background:
 
         The unit vectors are the eigenvectors of their covariance, in order of falling variance.
         """
-        chosen = self._rows(rows)
+        chosen = Subset.of(rows).row_mask(self.n_rows)
         return self._state(chosen, principal_axes(self._X[chosen]), settles=True)
 
-    def one_cluster(self) -> Self:
-        """The mean and the covariance of all rows together are known."""
-        return self.cluster(np.ones(self.n_rows, dtype=bool))
-
-    def two_d(self, rows: Any, w1: Any, w2: Any) -> Self:
-        """These rows were seen as one blob in the view (w1, w2): their mean and covariance in that plane are known."""
-        chosen = self._rows(rows)
-        vectors = as_matrix("w1, w2", [w1, w2])
-        if vectors.shape[1] != self.n_features:
-            raise InvalidValueError(
-                f"w1 and w2 must have one entry per column of X ({self.n_features}); got {vectors.shape[1]}."
-            )
-        plane, triangle = np.linalg.qr(vectors.T)
-        if abs(triangle[1, 1]) <= 1e-10 * np.linalg.norm(vectors[1]) or triangle[0, 0] == 0:
-            raise InvalidValueError(
-                "w1 and w2 must span a plane, and one is a multiple of the other or zero; pass the two axes of a view."
-            )
-        axes = plane @ principal_axes(self._X[chosen] @ plane)
-        return self._state(chosen, axes, settles=False, order=[(0, False), (1, False), (0, True), (1, True)])
-
-    def _rows(self, rows: Any) -> Mask:
-        return Subset.of(rows).row_mask(self.n_rows)
-
-    def _state(self, rows: Mask, axes: Array, *, settles: bool, order: list[tuple[int, bool]] | None = None) -> Self:
+    def _state(self, rows: Mask, axes: Array, *, settles: bool) -> Self:
         Z = self._X[rows] @ axes
         squares = Z.var(axis=0) * len(Z)
         floor = len(Z) * self._floor
-        in_turn = [(axis, quadratic) for axis in range(axes.shape[1]) for quadratic in (False, True)]
         self.statements.append(
-            Statement(rows, axes, Z.sum(axis=0), np.maximum(squares, floor), squares < floor, settles, order or in_turn)
+            Statement(rows, axes, Z.sum(axis=0), np.maximum(squares, floor), squares < floor, settles)
         )
         return self
 
@@ -316,15 +286,11 @@ class _Sweeps:
         for statement, inside in zip(self.statements, self.inside, strict=True):
             members = np.flatnonzero(inside)
             counts = inside[members].astype(np.float64)
-            for axis, quadratic in statement.order:
-                w = statement.axes[:, axis]
+            for axis, w in enumerate(statement.axes.T):
                 b = self.covariance[members] @ w
                 c = b @ w
-                e = self.mean[members] @ w
-                if not quadratic:
-                    self.mean[members] += (statement.totals[axis] - counts @ e) / (counts @ c) * b
-                    continue
-                offsets = e - statement.centres[axis]
+                self.mean[members] += (statement.totals[axis] - counts @ (self.mean[members] @ w)) / (counts @ c) * b
+                offsets = self.mean[members] @ w - statement.centres[axis]
                 multiplier = quadratic_multiplier(counts, c, offsets, statement.squares[axis])
                 shrink = multiplier / (1 + multiplier * c)
                 self.mean[members] -= (shrink * offsets)[:, None] * b

@@ -35,14 +35,7 @@ Callback = Callable[[Progress], None] | None
 
 @dataclass(frozen=True)
 class Domain:
-    """The coordinates that views are searched in, with everything the objective needs there.
-
-    >>> from imapce.priors.problem import pose
-    >>> from imapce.tables.reader import Reader
-    >>> reader, matrix = Reader.learn(np.random.default_rng(0).normal(size=(50, 4)))
-    >>> Domain.of(pose(open_rows(matrix), [], reader, n_components=2)).is_whole
-    True
-    """
+    """The coordinates that views are searched in, with everything the objective needs there."""
 
     Z: StandardizedRows
     X: QuadraticForm
@@ -141,8 +134,7 @@ def optima_at(
             polish=polish,
             callback=callback,
         )
-        kurtoses = objective.kurtosis(np.stack([one.V for one in solution.optima]))
-    optima = [replace(one, mu=mu, kurtosis=float(k)) for one, k in zip(solution.optima, kurtoses, strict=True)]
+    optima = [replace(optimum, mu=mu) for optimum in solution.optima]
     return replace(solution, optima=optima, n_evaluations=objective.n_evaluations)
 
 

@@ -96,16 +96,7 @@ def how_it_ended(model: Any) -> str:
 
 
 class KnownReader:
-    """Reads what is known of the rows (m, q) back from what else is told of them.
-
-    >>> rng = np.random.default_rng(0)
-    >>> known = rng.integers(0, 2, (300, 1)).astype(float)
-    >>> reader = KnownReader(known)
-    >>> reader.from_view(np.column_stack([known, known])), round(reader.from_view(rng.normal(size=(300, 2))), 1)
-    (1.0, 0.5)
-    >>> reader.from_clusters(known[:, 0].astype(int))
-    1.0
-    """
+    """Reads what is known of the rows (m, q) back from what else is told of them."""
 
     def __init__(self, known: Array, settings: ClusterSettings = SETTINGS.clusters):
         self.known, self.neighbours = known, settings.neighbours

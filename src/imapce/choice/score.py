@@ -45,11 +45,7 @@ LARGEST_MINORITY = (3 - 3**0.5) / 6
 
 
 class Cuts:
-    """Every cut of each column of projections: the share of rows on either side and the share of variance explained.
-
-    >>> Cuts(np.array([[-1.0], [-1.0], [1.0], [1.0]])).balanced.round(2)
-    array([1.])
-    """
+    """Every cut of each column of projections: the share of rows on either side and the share of variance explained."""
 
     def __init__(self, projections: Array, settings: Settings = SETTINGS):
         self._settings = settings

@@ -31,11 +31,6 @@ FEWEST_ROWS = 4
 class Sight:
     """What a view (m, k) of the sample shows: for every row in a cluster whether its neighbours tell that, `right`, and
     for every row asked how much of its neighbourhood is kept; that is told when it is asked for, and takes longer.
-
-    >>> points = np.random.default_rng(0).standard_normal((200, 2))
-    >>> half = Sight(points[:, :1], np.array([1.0, 1.0, 0.0, 1.0]), Neighbourhoods(points))
-    >>> half.seen, 0 < half.kept < 1
-    (0.75, True)
     """
 
     def __init__(self, view: Array, right: Array, neighbourhoods: Neighbourhoods | None):
@@ -67,12 +62,6 @@ class Sight:
 def clearest(views: Sequence[Sight]) -> int:
     """The place of the view that keeps most, among those in which the clusters are seen within a standard error as well
     as in the best.
-
-    >>> points = np.random.default_rng(0).standard_normal((200, 2))
-    >>> here = Neighbourhoods(points)
-    >>> half = Sight(points[:, :1], np.array([1.0, 1.0, 0.0]), here)
-    >>> clearest([half, Sight(points, np.array([1.0, 0.0, 1.0]), here)])
-    1
     """
     by_row = [view.right if len(view.right) else view.kept_rows for view in views]
     best = int(np.argmax([rows.mean() for rows in by_row]))
@@ -86,19 +75,7 @@ def clearest(views: Sequence[Sight]) -> int:
 
 
 class Onlooker:
-    """Looks at views of a problem by the clusters found in a sample of its rows.
-
-    >>> from imapce.clusters.partition import candidate_of
-    >>> from imapce.priors.problem import pose
-    >>> from imapce.rows.open import open_rows
-    >>> from imapce.tables.reader import Reader
-    >>> two = np.random.default_rng(0).normal(size=(200, 3)) + 6 * (np.arange(200) % 2)[:, None] * [1, 1, 0]
-    >>> reader, matrix = Reader.learn(two)
-    >>> problem = pose(open_rows(matrix), [], reader, n_components=2)
-    >>> onlooker = Onlooker(problem, candidate_of(problem, np.ones(200, dtype=bool)))
-    >>> onlooker.look(np.eye(3)[:, :2]).seen
-    1.0
-    """
+    """Looks at views of a problem by the clusters found in a sample of its rows."""
 
     def __init__(self, problem: Problem, candidate: Candidate, settings: Settings = SETTINGS):
         self._settings = settings
@@ -122,11 +99,7 @@ class Onlooker:
 
 
 def neighbours_agree(view: Array, groups: Codes, settings: Settings = SETTINGS) -> Array:
-    """(n,): 1 where most of the 15 nearest rows of a view (n, k) have the row's own group, else 0.
-
-    >>> neighbours_agree(np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]), np.array([0, 0, 0, 1, 1, 1]))
-    array([1., 1., 1., 1., 1., 1.])
-    """
+    """(n,): 1 where most of the 15 nearest rows of a view (n, k) have the row's own group, else 0."""
     n = len(view)
     fewest = int(np.unique(groups, return_counts=True)[1].min())
     # A group of five has four others to be told by.
@@ -139,13 +112,7 @@ def neighbours_agree(view: Array, groups: Codes, settings: Settings = SETTINGS) 
 
 
 class Neighbourhoods:
-    """Who is near whom, for at most 500 rows among at most 1,000, the same ones whenever the same rows are given.
-
-    >>> points = np.random.default_rng(0).standard_normal((200, 2))
-    >>> here = Neighbourhoods(points)
-    >>> float(here.kept(points[here.base]).mean()), bool(abs(here.kept(points[here.base][::-1]).mean()) < 0.05)
-    (1.0, True)
-    """
+    """Who is near whom, for at most 500 rows among at most 1,000, the same ones whenever the same rows are given."""
 
     def __init__(self, near: Array, settings: Settings = SETTINGS):
         rng = np.random.default_rng(0)

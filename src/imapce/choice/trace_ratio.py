@@ -48,11 +48,7 @@ class RatioWeight:
 
 
 def with_ridge(form: QuadraticForm, share: float, columns: Mask) -> QuadraticForm:
-    """C + ε(tr C/d)·I on the d `columns`, ε the `share`.
-
-    >>> with_ridge(QuadraticForm.of_matrix(np.diag([3.0, 1.0])), 0.5, np.array([True, True])).matrix.diagonal()
-    array([4., 2.])
-    """
+    """C + ε(tr C/d)·I on the d `columns`, ε the `share`."""
     ridge = share * form.trace / columns.sum()
     if ridge == 0.0:
         return form

@@ -29,8 +29,7 @@ from imapce.priors.kinds import Attributes, Labels, Samples, Subset
 from imapce.tables.encode import LearnedTable, column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_and_tell
 from imapce.tables.named import NamedMatrix
-from imapce.tables.select import select
-from imapce.tables.usable import dates_as_numbers, usable_columns
+from imapce.tables.usable import dates_as_numbers, select, usable_columns
 
 if TYPE_CHECKING:
     from imapce.tables.scan import Scan

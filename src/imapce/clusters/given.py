@@ -87,20 +87,7 @@ def held_together(
 
 
 def explain(space: Space, n_clusters: int | None = None, watch: Watch = UNWATCHED) -> tuple[Space, ChosenMixture]:
-    """The mixture of the rows given the known, and the space of them less its effect.
-
-    >>> from imapce.priors.kinds import Labels
-    >>> from imapce.priors.problem import pose
-    >>> from imapce.rows.open import open_rows
-    >>> from imapce.tables.reader import Reader
-    >>> rng, kind, run = np.random.default_rng(0), np.arange(300) % 2, np.arange(300) // 150
-    >>> X = rng.standard_normal((300, 3)) + 9 * np.column_stack([kind, kind, run])
-    >>> reader, matrix = Reader.learn(X)
-    >>> problem = pose(open_rows(matrix), [Labels(run)], reader, n_components=2, explain=True)
-    >>> space, found = explain(Space.of(problem, np.ones(300, dtype=bool)))
-    >>> [np.unique(kind[space.places][found.labels == c]).tolist() for c in (0, 1)]
-    [[0], [1]]
-    """
+    """The mixture of the rows given the known, and the space of them less its effect."""
     settings = space.settings
     found = choose(space.cells, space.points, watch, settings=settings, size=n_clusters)
     if not space.known.shape[1]:

@@ -285,12 +285,7 @@ def fit_mixture(
     iterations: int | None = None,
     settings: ClusterSettings = DEFAULT,
 ) -> tuple[Mixture, Array]:
-    """The mixture begun at the shares (n, k) of components in rows, and the shares it ends with.
-
-    >>> rows = np.repeat([[0.0], [9.0]], 5, axis=0) + 0.1 * np.arange(10)[:, None]
-    >>> fit_mixture(Cells.of(rows), np.repeat(np.eye(2), 5, axis=0), 1.0)[0].weights
-    array([0.5, 0.5])
-    """
+    """The mixture begun at the shares (n, k) of components in rows, and the shares it ends with."""
     before = -np.inf
     mixture: Mixture | None = None
     for _ in range(settings.iterations if iterations is None else iterations):

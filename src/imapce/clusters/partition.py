@@ -5,6 +5,17 @@
 A view is a shadow: what it separates is apart, what it does not may be too. So clusters are found where all directions
 that are free of the known are seen at once, from a sample of the rows, and a step takes them in the order in which its
 views show them. What is accepted by hand restricts them.
+
+>>> from imapce.priors.problem import pose
+>>> from imapce.rows.open import open_rows
+>>> from imapce.tables.reader import Reader
+>>> X = np.random.default_rng(0).standard_normal((150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]
+>>> reader, matrix = Reader.learn(X)
+>>> rows, all_rows = open_rows(matrix), np.ones(150, dtype=bool)
+>>> best = candidate_of(pose(rows, [], reader, n_components=2), all_rows)
+>>> found = partition_of(best, all_rows, rows)
+>>> np.bincount(found.labels), found.structure.verdict, found.stability
+(array([50, 50, 50]), 'clear', {0: 1.0, 1: 1.0, 2: 1.0})
 """
 
 from __future__ import annotations
@@ -74,15 +85,6 @@ def candidate_of(
     """The best clusters of the rows to explore of a problem: those `unexplored` (n,) of all rows.
 
     `granularity` asks for "coarser" or "finer" ones, `n_clusters` for so many.
-
-    >>> from imapce.priors.problem import pose
-    >>> from imapce.rows.open import open_rows
-    >>> from imapce.tables.reader import Reader
-    >>> rng = np.random.default_rng(0)
-    >>> reader, matrix = Reader.learn(rng.standard_normal((150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3])
-    >>> problem = pose(open_rows(matrix), [], reader, n_components=2)
-    >>> np.bincount(candidate_of(problem, np.ones(150, dtype=bool)).labels)
-    array([50, 50, 50])
     """
     settings = replace(settings, share=getattr(settings, "share" if granularity == "auto" else granularity))
     with one_thread():
@@ -160,17 +162,6 @@ def partition_of(
 
     `rows` are all rows of the table, with the known labels beside them where there are some. Where one cluster is all
     that is found, they are the two halves that explain the rows best, and the verdict is "none".
-
-    >>> from imapce.priors.problem import pose
-    >>> from imapce.rows.open import open_rows
-    >>> from imapce.tables.reader import Reader
-    >>> rng = np.random.default_rng(0)
-    >>> reader, matrix = Reader.learn(rng.standard_normal((150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3])
-    >>> rows, all_rows = open_rows(matrix), np.ones(150, dtype=bool)
-    >>> best = candidate_of(pose(rows, [], reader, n_components=2), all_rows)
-    >>> found = partition_of(best, all_rows, rows)
-    >>> np.bincount(found.labels), found.structure.verdict, found.stability
-    (array([50, 50, 50]), 'clear', {0: 1.0, 1: 1.0, 2: 1.0})
     """
     space, found, final = candidate.space, candidate.found, candidate.labels
     with one_thread():

@@ -116,19 +116,7 @@ class Structure:
 
 
 def judge(space: Space, found: ChosenMixture, labels: Codes, watch: Watch = UNWATCHED) -> Structure:
-    """Whether the mixture found and the clusters (m,) made of it are more than chance.
-
-    >>> from imapce.clusters.mixture import choose
-    >>> from imapce.priors.problem import pose
-    >>> from imapce.rows.open import open_rows
-    >>> from imapce.tables.reader import Reader
-    >>> rows = np.random.default_rng(0).standard_normal((200, 3)) + 9 * (np.arange(200) < 99)[:, None]
-    >>> reader, matrix = Reader.learn(rows)
-    >>> space = Space.of(pose(open_rows(matrix), [], reader, n_components=2), np.ones(200, dtype=bool))
-    >>> found = choose(space.cells, space.points)
-    >>> judge(space, found, found.labels).verdict
-    'clear'
-    """
+    """Whether the mixture found and the clusters (m,) made of it are more than chance."""
     if found.gain <= 0:
         return Structure("none", "one group explains rows left out best")
     settings = space.settings

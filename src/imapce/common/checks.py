@@ -15,6 +15,29 @@ from sklearn.utils import check_random_state
 
 from imapce.errors import InvalidTypeError, InvalidValueError
 
+# Numbers of more different values are measurements, and so are those that hardly repeat.
+MOST_CLASSES_OF_NUMBERS, ROWS_PER_CLASS = 20, 5
+
+
+def are_classes(n_values: int, n_rows: int) -> bool:
+    """Whether numbers that take so many different values in so many rows are classes; else they are a measurement.
+
+    The one rule for labels, figures and the page: at most 20 different values, and five rows or more for each.
+
+    >>> are_classes(15, 300), are_classes(15, 60), are_classes(30, 300)
+    (True, False, False)
+    """
+    return n_values <= min(MOST_CLASSES_OF_NUMBERS, most_classes(n_rows))
+
+
+def most_classes(n_rows: int) -> int:
+    """How many classes so many rows can tell apart: five rows or more for each; two always.
+
+    >>> most_classes(100), most_classes(3)
+    (20, 2)
+    """
+    return max(2, n_rows // ROWS_PER_CLASS)
+
 
 def is_whole(value: Any) -> bool:
     """True for a Python or numpy integer, not for a bool.

@@ -1,16 +1,20 @@
-"""Rows that are larger than memory: a matrix that can only be read from its beginning to its end, again and again."""
+"""Rows that are larger than memory: a matrix that can only be read from its beginning to its end, again and again.
+
+Beside it the memory there is.
+"""
 
 from __future__ import annotations
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +27,8 @@ Result = TypeVar("Result")
 
 # Threads that reduce; each has a portion and what it makes of it in memory.
 MOST_THREADS = 8
+# Where Linux tells the limit of a container, in its second and its first way.
+LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 @dataclass(frozen=True)
@@ -91,11 +97,20 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
                 one.cancel()
 
 
-def is_scan(X: Any) -> bool:
-    """Whether `X` is what `imapce.scan` returns; who never scanned a file need not import what reads them.
+def memory_bytes() -> int | None:
+    """The memory that this process may use, None where the system does not tell.
 
-    >>> is_scan([[1.0]])
-    False
+    >>> memory_bytes() is None or memory_bytes() > 1 << 20
+    True
     """
-    module = sys.modules.get("imapce.tables.scan")
-    return module is not None and isinstance(X, module.Scan)
+    limits = []
+    # Windows has no sysconf.
+    with suppress(AttributeError, OSError, ValueError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for file in LIMIT_FILES:
+        try:
+            limits.append(int(Path(file).read_text()))
+        except (OSError, ValueError):
+            # No such file, or "max" in it: no limit.
+            continue
+    return min(limits, default=None)

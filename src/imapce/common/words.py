@@ -85,8 +85,8 @@ def roughly(seconds: float) -> str:
     >>> roughly(4), roughly(38)
     ('a few seconds', 'about 40 seconds')
     """
-    told = duration(seconds)
-    return told if told.startswith("a few") else f"about {told}"
+    words = duration(seconds)
+    return words if words.startswith("a few") else f"about {words}"
 
 
 def duration(seconds: float) -> str:
@@ -104,6 +104,15 @@ def duration(seconds: float) -> str:
         return counted(minutes, "minute")
     hours, rest = divmod(10 * round(minutes / 10), 60)
     return counted(hours, "hour") + (f" and {counted(rest, 'minute')}" if rest else "")
+
+
+def size_in_words(n_bytes: float) -> str:
+    """A size as one would say it.
+
+    >>> size_in_words(2.56e9), size_in_words(3.2e7)
+    ('2.6 GB', '32 MB')
+    """
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{max(n_bytes / 1e6, 1):.0f} MB"
 
 
 def axis_names(count: int, view: str = "imapce") -> list[str]:

@@ -18,20 +18,27 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from imapce.common.arrays import Array, Codes, Mask
+from imapce.choice.read_back import told_by
+from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, as_labels, as_matrix, is_whole, random_generator
 from imapce.common.watch import Tell, Watch
-from imapce.common.words import axis_names, counted
+from imapce.common.words import axis_names, counted, listing, roughly
 from imapce.comparison.methods import METHODS, SECONDS_OF_SCORES, Method, chosen_methods, plain_name
-from imapce.comparison.notes import note_on_slow, notes_on, remarks_on_known
-from imapce.comparison.scores import SCORES, class_labels, is_numeric, view_scores
-from imapce.comparison.table import Table
-from imapce.errors import ImapceError, InvalidValueError
+from imapce.comparison.scores import QUANTILE_BINS, SCORES, class_labels, stated, view_scores
+from imapce.errors import Argument, ImapceError, InvalidValueError, Sentence
+from imapce.metrics.readback import is_measurement
 from imapce.priors.base import Prior
+from imapce.priors.effect import explained_away
 from imapce.priors.kinds import as_list
+from imapce.rows.standardized import column_scales
+from imapce.tables.encode import is_table, native_table
+from imapce.tables.named import NamedMatrix
+from imapce.tables.reader import Reader
 
 __all__ = ["METHODS", "Comparison", "Method", "MethodResult", "compare"]
 
@@ -288,7 +295,7 @@ def _known_columns(table: Table, priors: list[Prior]) -> dict[str, NDArray[Any]]
                 columns[name] = classes[values.argmax(axis=1)].astype(str)
             else:
                 column = values[:, 0]
-                columns[str(names[places[0]])] = column if is_numeric(column) else _as_text(column)
+                columns[str(names[places[0]])] = column if is_measurement(column) else _as_text(column)
     columns = {name: column.astype(str) if _is_whole_text(column) else column for name, column in columns.items()}
     if len(columns) > 1 and all(column.dtype.kind == "U" for column in columns.values()):
         combined = np.array([" · ".join(row) for row in zip(*columns.values(), strict=True)])
@@ -305,3 +312,124 @@ def _is_whole_text(column: NDArray[Any]) -> bool:
 def _as_text(column: Array) -> NDArray[np.str_]:
     values, codes = np.unique(column, return_inverse=True)
     return np.array([f"{value:g}" for value in values])[codes]
+
+
+class Table:
+    """X as every estimator here reads it, for what a comparison itself needs of it: attributes, samples of rows."""
+
+    def __init__(self, X: Any, *, missing: Literal["error", "mean"] = "error", standardize: bool = True):
+        require_in_memory(X, "compare")
+        self.X, self.standardize = X, standardize
+        self.reader, self.matrix = Reader.learn(X, missing=missing)
+        self.n_rows, self.n_features = self.matrix.shape
+
+    @property
+    def groups(self) -> Codes:
+        """For each encoded column the column of X it came from."""
+        groups = self.reader.groups
+        return np.arange(self.n_features) if groups is None else groups
+
+    def dense(self, columns: Codes) -> Array:
+        chosen = self.matrix[:, columns]
+        return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen, dtype=np.float64)
+
+    def names(self) -> list[str]:
+        return self.reader.names
+
+    def scaled(self, rows: Codes) -> Array | None:
+        """(x − mean)/σ of some rows, with the means and scales of all; None for a sparse matrix."""
+        if sparse.issparse(self.matrix):
+            return None
+        matrix = np.asarray(self.matrix, dtype=np.float64)
+        # Values beyond 1e150 overflow; the methods refuse them in their own words.
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, variance = matrix.mean(axis=0), matrix.var(axis=0)
+        scale = column_scales(mean, variance, self.reader.groups, standardize=self.standardize)
+        return (matrix[rows] - mean) * np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+
+    def rows_of_input(self, rows: Codes) -> Any:
+        """These rows of X as the kind of table it is."""
+        if len(rows) == self.n_rows:
+            return self.X
+        if isinstance(self.X, NamedMatrix):
+            return self.X.of_rows(rows)
+        if is_table(self.X):
+            return nw.from_native(native_table(self.X), eager_only=True)[rows.tolist()].to_native()
+        return sparse.csr_array(self.X)[rows] if sparse.issparse(self.X) else np.asarray(self.X)[rows]
+
+
+def notes_on(
+    table: Table,
+    priors: list[Prior],
+    known: dict[str, NDArray[Any]],
+    known_labels: Any,
+    labels: NDArray[Any] | None,
+    unexplored: Mask | None,
+    scored: Codes,
+) -> list[str]:
+    """How the scores of this comparison were made, one sentence each."""
+    notes = []
+    numeric = [name for name, column in known.items() if is_measurement(column)]
+    if not known:
+        why = "a background table has no class for the rows of X" if priors else "no prior was given"
+        notes.append(f"Scores of what is known are empty: {why}.")
+    elif known_labels is None and any(prior.is_background for prior in priors):
+        notes.append("Scores of what is known are about columns and rows; of a background table there is no score.")
+    if len(known) > 1:
+        notes.append(f"Of the {len(known)} known columns the one that shows most in a view counts.")
+    if numeric:
+        many = ", ".join(numeric[:5]) + (", ..." if len(numeric) > 5 else "")
+        notes.append(f"Measurements ({many}): NLS on 10 quantile bins, read back as R², whose chance is 0.")
+    classes = (column[scored][stated(column[scored])] for column in known.values() if not is_measurement(column))
+    bins = [len(scored) // QUANTILE_BINS] if numeric else []
+    if min([*(np.bincount(as_codes("known", column, None)).min() for column in classes), *bins], default=101) <= 100:
+        notes.append(
+            "NLS asks for up to 100 neighbours; a known class of fewer rows is above 0 even where it lies apart."
+        )
+    read = None if labels is None else class_labels(labels, table.n_rows)
+    if read is None or isinstance(read, str):
+        why = "no labels were given" if read is None else read
+        notes.append(f"The silhouette is that of k-means clusters, the best k from 2 to 10, since {why}.")
+    else:
+        notes.append("Silhouette, 15-NN accuracy and k-means NMI are those of the labels.")
+    if unexplored is not None:
+        notes.append("Structure is scored on the rows that are not known.")
+    if len(scored) < table.n_rows:
+        notes.append(f"All methods are scored on the same {len(scored):,} of {table.n_rows:,} rows.")
+    if sparse.issparse(table.matrix):
+        notes.append("Trustworthiness is empty: X is sparse.")
+    return notes
+
+
+def remarks_on_known(title: str, estimator: Any) -> tuple[str, ...]:
+    """What a fitted method tells itself of what is left of the known: what it explained away, and how well that is read
+    back from its view and its clusters.
+
+    >>> from imapce import IMAPCE, Attributes
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> remarks_on_known("IMAPCE", IMAPCE().fit(X, prior=Attributes([1])))[0].split(":")[0]
+    'IMAPCE explained x1 away'
+    """
+    if getattr(estimator, "read_back_", None) is None:
+        return ()
+    names, told = explained_away(estimator), told_by(estimator)
+    lead = f"{title} explained {listing(names, 5)} away" if names else title
+    if told is None:
+        return ()
+    sentence = replace(told, what="").sentence
+    return (f"{lead}: {sentence[0].lower()}{sentence[1:]}",)
+
+
+def note_on_slow(priors: list[Prior], n_rows: int, max_rows: int | None) -> list[str]:
+    """What the methods that were not asked for would add, and about how long they would take; nothing if none would.
+
+    >>> note_on_slow([], 2_000, None)[0].split(":")[0]
+    'The fast methods were compared'
+    """
+    slow = [method for method in METHODS.values() if method.cost is not None and method.left_out(priors) is None]
+    if not slow:
+        return []
+    seconds = sum(method.seconds(n_rows, max_rows) for method in slow)
+    names = listing(method.title for method in slow)
+    time = f" adds {names}, and would take {roughly(seconds)} more."
+    return [Sentence("The fast methods were compared: ", Argument("methods", "all"), time)]

@@ -21,7 +21,7 @@ from sklearn.metrics import silhouette_score
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import as_classes, as_labels, as_matrix, is_missing
 from imapce.errors import InvalidValueError
-from imapce.metrics.readback import MOST_CLASSES_OF_A_FLOAT, VOTERS, residual_predictability
+from imapce.metrics.readback import VOTERS, is_measurement, residual_predictability
 from imapce.metrics.scores import kmeans_nmi, knn_accuracy, nls_ceiling, normalized_laplacian_score, trustworthiness
 
 Score = float | None
@@ -83,15 +83,6 @@ def view_scores(
     return scores
 
 
-def is_numeric(column: NDArray[Any]) -> bool:
-    """Whether a column is a measurement, a float of more than 20 values, and not a class for each row.
-
-    >>> is_numeric(np.arange(30.0)), is_numeric(np.arange(30))
-    (True, False)
-    """
-    return column.dtype.kind == "f" and len(np.unique(column)) > MOST_CLASSES_OF_A_FLOAT
-
-
 def class_labels(labels: Any, n_rows: int) -> tuple[Mask, Codes] | str:
     """The rows that have a label and the codes of their classes, or why the labels are no classes.
 
@@ -106,7 +97,7 @@ def class_labels(labels: Any, n_rows: int) -> tuple[Mask, Codes] | str:
     present = np.array([value is not None and value == value for value in column.tolist()], dtype=bool)
     if not present.any():
         return "the labels are all missing"
-    if is_numeric(column[present]):
+    if is_measurement(column[present]):
         return "the labels are measurements, not classes"
     classes, codes = as_classes("labels", column[present].tolist(), None)
     if len(classes) < 2:
@@ -121,7 +112,7 @@ def _known_scores(points: Array, columns: Mapping[str, NDArray[Any]]) -> dict[st
     mixing, reading = [], []
     for told in columns.values():
         column, seen = _stated(told, points)
-        numeric = is_numeric(column)
+        numeric = is_measurement(column)
         rows = np.ones(len(column), dtype=bool) if numeric else _repeated(column)
         if not rows.any() or len(as_classes("known", column[rows], None)[0]) < 2:
             continue

@@ -17,9 +17,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from imapce.common.arrays import is_dask, is_scan
 from imapce.common.checks import random_generator, require_count, require_truth
-from imapce.common.dask_arrays import is_dask
-from imapce.common.streams import is_scan
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import column_names, is_table

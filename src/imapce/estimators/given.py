@@ -15,10 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from imapce.choice.read_back import read_from_clusters
 from imapce.clusters.partition import candidate_of
-from imapce.common.arrays import Array, Codes
+from imapce.common.arrays import Array, Codes, is_dask, put_beside, shifted
 from imapce.common.checks import require_choice, require_truth
-from imapce.common.dask_arrays import is_dask, shifted
-from imapce.common.gpu_arrays import put_beside
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.linear import LinearRows
 from imapce.priors.base import Prior, labels_among

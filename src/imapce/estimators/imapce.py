@@ -17,7 +17,7 @@ from imapce.choice.point import solve_at
 from imapce.choice.read_back import READ_BACK, read_back
 from imapce.choice.trace_ratio import weight_by_ratio
 from imapce.clusters.partition import Candidate, candidate_of
-from imapce.common.arrays import Array, Mask
+from imapce.common.arrays import Array, Mask, is_dask, on_host
 from imapce.common.checks import (
     is_whole,
     require_choice,
@@ -26,8 +26,6 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
-from imapce.common.dask_arrays import is_dask
-from imapce.common.gpu_arrays import on_host
 from imapce.common.settings import SETTINGS, Settings
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import listing

@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.common.arrays import Array
+from imapce.common.arrays import Array, as_array, in_kind_of, is_dask, is_on_card, on_host
 from imapce.common.checks import random_generator
-from imapce.common.dask_arrays import as_array, is_dask
-from imapce.common.gpu_arrays import in_kind_of, is_on_card, on_host
 from imapce.common.threads import one_thread, threads_for
 from imapce.common.words import axis_names
 from imapce.errors import InvalidTypeError, InvalidValueError

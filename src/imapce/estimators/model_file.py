@@ -17,7 +17,7 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.priors.effect import Effect
 from imapce.priors.labels import LabelCode
 from imapce.search.solution import Optimum, Trace, Views
-from imapce.tables.encoding import Encoding
+from imapce.tables.learn import Encoding
 from imapce.tables.reader import Reader
 
 MODEL_VERSION = 1

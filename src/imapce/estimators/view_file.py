@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import issparse
 
-from imapce.common.arrays import Array
-from imapce.common.streams import in_order, is_scan
+from imapce.common.arrays import Array, is_scan
+from imapce.common.streams import in_order
 from imapce.common.words import close_matches
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.encode import is_table

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.common.arrays import is_dask
 from imapce.common.checks import is_whole, require_count
-from imapce.common.dask_arrays import is_dask
 from imapce.common.words import listing
 from imapce.errors import Argument, ImapceError, InvalidTypeError, InvalidValueError, Phrase, Reference, Sentence
 from imapce.exploration.steps import View

@@ -132,11 +132,7 @@ class Clustering(Comparable):
 
 
 def mahalanobis_distinctness(means: Array, covariances: Array) -> Array:
-    """D·1: for each cluster the sum of its symmetrised Mahalanobis distances to the others (equations 4 and 5).
-
-    >>> mahalanobis_distinctness(np.array([[0.0], [2.0]]), np.array([[[1.0]], [[4.0]]]))
-    array([1.5, 1.5])
-    """
+    """D·1: for each cluster the sum of its symmetrised Mahalanobis distances to the others (equations 4 and 5)."""
     if not len(means):
         return np.zeros(0)
     difference = means[None, :, :] - means[:, None, :]
@@ -146,11 +142,7 @@ def mahalanobis_distinctness(means: Array, covariances: Array) -> Array:
 
 
 def most_distinct(distinctness: Array) -> tuple[int, ...]:
-    """c* of equation 5; both of exactly two clusters, none where there is none.
-
-    >>> most_distinct(np.array([1.0, 7.0, 2.0])), most_distinct(np.array([3.0, 3.0]))
-    ((1,), (0, 1))
-    """
+    """c* of equation 5; both of exactly two clusters, none where there is none."""
     if len(distinctness) == 2:
         return (0, 1)
     return (int(np.argmax(distinctness)),) if len(distinctness) else ()
@@ -260,12 +252,6 @@ def student_mixture(points: Array, labels: Codes, chosen: Codes, watch: Watch = 
     """Codes of all points (n, q) by a mixture learned from the `chosen` ones, begun at their labels.
 
     Points of no cluster are one more component; a component of fewer rows than axes cannot be learned and gives way.
-
-    >>> rng = np.random.default_rng(0)
-    >>> two = rng.standard_normal((100, 3)) + 9 * np.repeat([[0], [1]], 50, axis=0)
-    >>> begun = np.repeat([0, 1], 50); begun[:5] = 1
-    >>> np.unique(student_mixture(two, begun, np.arange(100))[:50])
-    array([0])
     """
     learned = points[chosen]
     n, q = learned.shape
@@ -342,11 +328,7 @@ def number_clusters(
 
 
 def nearest_distance(means: Array, covariances: Array) -> Array:
-    """Bhattacharyya's distance of every cluster to the nearest other one; 0 where there is no other.
-
-    >>> nearest_distance(np.array([[0.0], [2.0], [8.0]]), np.ones((3, 1, 1)))
-    array([0.5, 0.5, 4.5])
-    """
+    """Bhattacharyya's distance of every cluster to the nearest other one; 0 where there is no other."""
     if len(means) < 2:
         return np.zeros(len(means))
     difference = means[:, None, :] - means[None, :, :]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import erf
 
-from imapce.common.gpu_arrays import on_host
+from imapce.common.arrays import on_host
 from imapce.exploration.knowledge import one_class_in_words
 from imapce.exploration.naming import NOTHING_APART, name_of_traits, traits_worth_telling
 from imapce.exploration.traits import Trait, say_the_same, trait_of

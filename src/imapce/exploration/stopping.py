@@ -1,5 +1,8 @@
 """Is there structure left? A Monte-Carlo test of H₀: the unexplored rows Z are one Gaussian, of any covariance.
 
+Whether there is any at the start is judged where clusters are found (`clusters/structure.py`). This test is made where
+it is asked for, of the rows that are left at a step, also beside a background, which that verdict knows nothing of.
+
     η_θ(p) = share of the variance of Zθ between its lowest share p of the rows and the others
     γ(p)   = the same of a Gaussian
     T      = max_{θ,p} (η_θ(p) − γ(p))/(1 − γ(p)),        s ≤ p ≤ 1 − s
@@ -24,16 +27,15 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri
 
+from imapce.clusters.mixture import sphered
+from imapce.common.arrays import Array, Mask
 from imapce.common.checks import is_number
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.rows.standardized import StandardizedRows
-
-Array = NDArray[np.float64]
 
 SMALLEST_SHARE = 0.03  # s: fewer rows than that may be a tail
 TESTED_ROWS = 2_000
@@ -60,7 +62,7 @@ class StructureTest:
     def p_value(self, points: Array, watch: Watch = UNWATCHED) -> float:
         """p of rows (n, c) against one Gaussian; 1 where they do not vary."""
         with one_thread():
-            whitened = _whitened(points)
+            whitened = sphered(points)[:, ::-1]
             n, q = whitened.shape
             if q == 0:
                 return 1.0
@@ -75,14 +77,8 @@ class StructureTest:
         return (1 + reached) / (DRAWS + 1)
 
     def of_step(self, Z: StandardizedRows, basis: Array, watch: Watch = UNWATCHED) -> float:
-        """p of the rows that a fitted model was to pull apart, or of a sample of them, in the axes it left.
-
-        >>> from imapce.rows.dense import DenseRows
-        >>> rows = StandardizedRows(DenseRows(np.random.default_rng(0).normal(size=(300, 4))))
-        >>> StructureTest(0).of_step(rows, np.eye(4)) > 0.05
-        True
-        """
-        sample: NDArray[np.bool_] | None = None
+        """p of the rows that a fitted model was to pull apart, or of a sample of them, in the axes it left."""
+        sample: Mask | None = None
         if Z.n_rows > TESTED_ROWS:
             sample = np.zeros(Z.n_rows, dtype=bool)
             chosen = np.random.default_rng(self._seed).choice(Z.n_rows, TESTED_ROWS, replace=False)
@@ -94,30 +90,17 @@ class StructureTest:
         drawn = self._drawn.setdefault((n, q), [])
         while len(drawn) <= number:
             rng = np.random.default_rng([self._seed, n, q, len(drawn)])
-            drawn.append(clearest_cut(_whitened(rng.standard_normal((n, q)))))
+            drawn.append(clearest_cut(sphered(rng.standard_normal((n, q)))[:, ::-1]))
         return drawn[number]
 
 
 def clearest_cut(whitened: Array) -> float:
-    """T of whitened rows (n, q).
-
-    >>> halves = np.repeat([[-1.0], [1.0]], 50, axis=0) + 0.01 * np.random.default_rng(0).standard_normal((100, 1))
-    >>> clearest_cut(halves) > 0.9
-    True
-    """
+    """T of whitened rows (n, q), the axis of most variance first."""
     rows = _with_gaussian_radii(whitened)
     projections = np.sort(rows @ _directions(rows), axis=0)
     gaussian = _gaussian_shares(len(rows))
     excess = (_explained_shares(projections) - gaussian) / np.maximum(1 - gaussian, np.finfo(np.float64).eps)
     return float(excess.max())
-
-
-def _whitened(points: Array) -> Array:
-    """Centred rows in their principal axes at unit variance, largest first, without those in which they do not vary."""
-    centred = points - points.mean(axis=0)
-    values, axes = np.linalg.eigh(centred.T @ centred / len(centred))
-    varying = np.flatnonzero(values > 1e-10 * values.max(initial=0.0))[::-1]
-    return centred @ (axes[:, varying] / np.sqrt(values[varying]))
 
 
 def _respread(rows: Array) -> Array:

@@ -20,13 +20,12 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from imapce.common.checks import as_classes, as_labels, as_matrix, check_splits
+from imapce.common.checks import MOST_CLASSES_OF_NUMBERS, as_classes, as_labels, as_matrix, check_splits
 from imapce.errors import InvalidTypeError, InvalidValueError
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
 VOTERS = 15
-MOST_CLASSES_OF_A_FLOAT = 20
 
 
 def residual_predictability(
@@ -67,8 +66,7 @@ def residual_predictability(
         raise InvalidValueError(f"n_splits must not exceed the {len(points)} rows, got {n_splits}: give fewer folds.")
     values = as_labels("attribute", attribute, len(points))
     if attribute_kind == "auto":
-        many = values.dtype.kind == "f" and len(np.unique(values)) > MOST_CLASSES_OF_A_FLOAT
-        attribute_kind = "numeric" if many else "categorical"
+        attribute_kind = "numeric" if is_measurement(values) else "categorical"
     readers: Callable[[np.ndarray, np.ndarray, Folds], tuple[float, float]]
     if attribute_kind == "numeric":
         target = _numeric_attribute(values)
@@ -87,6 +85,17 @@ def residual_predictability(
         "knn": knn,
         "measure": measure,
     }
+
+
+def is_measurement(values: np.ndarray) -> bool:
+    """Whether a column that is scored as it stands is a measurement: floats of more than 20 different values.
+
+    Whole numbers are classes here however many there are, as no row has to tell them apart: they are only scored.
+
+    >>> is_measurement(np.arange(30.0)), is_measurement(np.arange(30))
+    (True, False)
+    """
+    return values.dtype.kind == "f" and len(np.unique(values)) > MOST_CLASSES_OF_NUMBERS
 
 
 def _read_classes(points: np.ndarray, codes: np.ndarray, folds: Folds) -> tuple[float, float]:

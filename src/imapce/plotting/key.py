@@ -18,7 +18,7 @@ from matplotlib.colors import Normalize, to_rgba
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
-from imapce.common.checks import is_missing
+from imapce.common.checks import are_classes, is_missing
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.style import (
     BESIDE,
@@ -35,7 +35,6 @@ from imapce.plotting.style import (
     shorten,
     write_title,
 )
-from imapce.priors.labels import MOST_CLASSES_OF_NUMBERS, ROWS_PER_CLASS
 from imapce.tables.columns import Column
 
 # Filled shapes only: an outline marker such as "x" looks darker than a filled one of the same colour.
@@ -46,22 +45,26 @@ _ROW_INCHES = 0.2
 _HEADING = "heading"
 
 
-def are_classes(values: NDArray[np.float64]) -> bool:
-    """Whether numbers, of which some may be missing, are classes rather than a scale: by the rule of Labels(y).
+def hold_classes(values: NDArray[np.float64]) -> bool:
+    """Whether numbers, of which some may be missing, are drawn as classes and not on a scale.
 
-    >>> are_classes(np.arange(300) % 15), are_classes(np.arange(300.0))
-    (True, False)
+    >>> hold_classes(np.arange(300) % 15), hold_classes(np.arange(60) % 15), hold_classes(np.arange(3.0))
+    (True, False, True)
     """
     present = values[np.isfinite(values)]
-    most = min(MOST_CLASSES_OF_NUMBERS, max(2, len(present) // ROWS_PER_CLASS))
-    # A few rows tell it of most measurements; sorting a million takes 100 ms.
-    return len(np.unique(present[:LOOKED_AT_FIRST])) <= most and len(np.unique(present)) <= most
+    # Most measurements are known as such by their first rows; sorting a million takes 100 ms.
+    for some in (present[:LOOKED_AT_FIRST], present):
+        n_values = len(np.unique(some))
+        if n_values > len(PALETTE) and not are_classes(n_values, len(present)):
+            return False
+    return True
 
 
 def read_labels(labels: ArrayLike, argument: str, n_rows: int, *, most: int, name: str | None = None) -> Column:
     """Read labels of any kind; beyond `most` categories the largest keep their name, the rest is 'other'.
 
-    Numbers are categories where they are classes as in Labels(y); on a scale an infinite value counts as missing.
+    Numbers are categories where they are classes as in Labels(y) or have a colour each; on a scale an infinite value
+    counts as missing.
     Without a `name` it is the one that a pandas or polars column carries.
 
     >>> read_labels(["a", "b", "b", "c"], "color", 4, most=2).levels
@@ -83,7 +86,7 @@ def read_labels(labels: ArrayLike, argument: str, n_rows: int, *, most: int, nam
     if numeric and counts:
         values = np.full(n_rows, np.nan)
         values[~absent] = column[~absent].astype(float)
-        if not are_classes(values):
+        if not hold_classes(values):
             values[~np.isfinite(values)] = np.nan
             return Column(title, values=values)
     ordered = sorted(counts) if numeric else sorted(counts, key=lambda label: (str(label), repr(label)))

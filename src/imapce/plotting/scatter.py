@@ -51,11 +51,11 @@ def plot_embedding(
 ) -> Figure:
     """Draw the rows of a 2-D or 3-D embedding and return the figure.
 
-    `color` and `marker` hold one label per row; several columns in `color`, by name, give a panel each. More than 12
-    distinct numbers in `color` are drawn on a scale with a colour bar, anything else as categories: at most 12 colours
-    and 8 markers, beyond which the largest categories keep theirs and the rest is "other". Rows in the boolean mask
-    `known` are drawn first, in light grey. All rows are drawn, in an order shuffled with a fixed seed, so that no
-    category hides another one.
+    `color` and `marker` hold one label per row; several columns in `color`, by name, give a panel each. Numbers of more
+    than 12 different values are drawn on a scale with a colour bar, unless they are classes as `Labels` takes them (at
+    most 20, five rows or more for each); all else as categories: at most 12 colours and 8 markers, beyond which
+    the largest categories keep theirs and the rest is "other". Rows in the boolean mask `known` are drawn first, in
+    light grey. All rows are drawn, in an order shuffled with a fixed seed, so that no category hides another one.
 
     >>> view = np.random.default_rng(0).normal(size=(100, 2))
     >>> plot_embedding(view, color=np.arange(100) % 3, color_name="kind", title="what else is there")

@@ -214,7 +214,7 @@ def rows_in_python(rows: Any) -> str:
 def require_index(values: Any, X: Any, argument: str, what: str, name: str) -> None:
     """Refuse values of a pandas object whose index is not X's; `what` they are, and how they are called.
 
-    >>> require_index(np.ones(3), np.eye(3), "Labels(y) has labels", "y")
+    >>> require_index(np.ones(3), np.eye(3), "Labels(y)", "has labels", "y")
     """
     index: Any = getattr(values, "index", None)
     own: Any = getattr(X, "index", None)

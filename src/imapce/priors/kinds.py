@@ -14,17 +14,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.checks import as_codes, require_truth, require_weight
-from imapce.common.dask_arrays import require_in_memory
+from imapce.common.arrays import Array, Codes, Mask, require_in_memory
+from imapce.common.checks import as_codes, most_classes, require_truth, require_weight
 from imapce.common.words import counted, listing
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.priors.base import UNTITLED, Arrays, Prior, Reads, given_names, require_index, rows_in_python
 from imapce.priors.labels import LabelCode, ReadLabels
 from imapce.tables.reader import Missing, Reader
-
-# A column with more distinct values than this share of the rows is a measurement, not a label.
-MOST_CLASSES = 0.2
 
 # Of rows or columns that were named: how, and the way out where they are none.
 AS_A_MASK = Phrase("as a mask", "as a mask ")
@@ -90,7 +86,7 @@ class Attributes(Prior):
         found = []
         for column in np.flatnonzero(self.column_mask(reader)):
             values = np.unique(matrix[:, column], return_inverse=True)[1]
-            if values.max() + 1 > max(2, MOST_CLASSES * len(matrix)):
+            if values.max() + 1 > most_classes(len(matrix)):
                 raise InvalidValueError(
                     f"prior must be labels for this method, and column {column} of Attributes takes "
                     f"{values.max() + 1} values in {len(matrix)} rows; pass an array with a class for each row instead."
@@ -333,7 +329,7 @@ class Labels(Prior):
     def class_codes(self, matrix: Array, reader: Reader) -> list[Codes]:
         n_rows = len(matrix)
         codes = as_codes("Labels(y)", self.read_labels(n_rows).entries, n_rows)
-        if codes.max() + 1 > max(2, MOST_CLASSES * n_rows):
+        if codes.max() + 1 > most_classes(n_rows):
             raise InvalidValueError(
                 "Labels(y)",
                 f"must be classes for this method, and it takes {codes.max() + 1} values in {n_rows} rows; "

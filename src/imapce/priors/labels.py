@@ -21,20 +21,16 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.arrays import Array, Mask
-from imapce.common.checks import is_missing
-from imapce.common.dask_arrays import is_dask
+from imapce.common.arrays import Array, Mask, is_dask
+from imapce.common.checks import are_classes, is_missing, most_classes
 from imapce.common.records import Comparable
 from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.tables.encode import is_table
 
-# Numbers of more different values are measurements; the same bound decides how the known is read back from a view.
-MOST_CLASSES_OF_NUMBERS = 20
 # Each class is a column of L and a direction that may be given up.
-MOST_CLASSES = 500
-ROWS_PER_CLASS = 5
+MOST_COLUMNS = 500
 MISSING = -1
 LEAVE_OUT = Phrase("leave out", "pass prior=None")
 
@@ -70,8 +66,8 @@ class ReadLabels(Comparable):
         if all(map(_is_number, told)):
             return cls._of_numbers(told.astype(np.float64), stated, title)
         kinds = {one: place for place, one in enumerate(sorted(set(map(str, told))))}
-        most = min(MOST_CLASSES, max(2, len(told) // ROWS_PER_CLASS))
-        if len(kinds) > min(most, MOST_CLASSES_OF_NUMBERS) and all(isinstance(one, datetime.date) for one in told):
+        most = min(MOST_COLUMNS, most_classes(len(told)))
+        if not are_classes(len(kinds), len(told)) and all(isinstance(one, datetime.date) for one in told):
             return cls._of_numbers(np.array([_days(one) for one in told]), stated, title)
         if len(kinds) > most:
             raise InvalidValueError(
@@ -112,7 +108,7 @@ class ReadLabels(Comparable):
         if not (np.abs(told) < 1e75).all():
             raise InvalidValueError("Labels(y)", "must be finite and below 1e75; it has larger values: rescale them.")
         levels, places = np.unique(told, return_inverse=True)
-        if len(levels) <= min(MOST_CLASSES_OF_NUMBERS, max(2, len(told) // ROWS_PER_CLASS)):
+        if are_classes(len(levels), len(told)):
             values = np.full(len(stated), MISSING, dtype=np.intp)
             values[stated] = places
             return cls._varying(cls(tuple(f"{level:.15g}" for level in levels), values, title))

@@ -26,10 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from imapce.common.arrays import Array, Codes, Mask
+
 AnyArray = NDArray[np.generic]
-Mask = NDArray[np.bool_]
-Places = NDArray[np.intp]
 
 FAR_FROM_ORIGIN = 1e3  # the ratio of mean to spread beyond which rows are read less their mean
 
@@ -141,7 +140,7 @@ class Rows(ABC):
         """The rows where `mask` is false, as if the others had never been there: nothing learned from them is left."""
 
     @abstractmethod
-    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         """The rows as float64 blocks that fit in cache, in order, or some of their columns; not to be written to."""
 
     # --- what can be made of that, and some engines do better ---------------------------------------------------------
@@ -178,11 +177,11 @@ class Rows(ABC):
         (result,) = self.add_blocks(_cross, beside=values)
         return result
 
-    def native_blocks(self, columns: Places | None = None) -> Iterator[Any]:
+    def native_blocks(self, columns: Codes | None = None) -> Iterator[Any]:
         """`blocks` as arrays of `xp`: those on a card need not leave it."""
         return self.blocks(columns)
 
-    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: Places | None = None) -> Iterator[Any]:
+    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: Codes | None = None) -> Iterator[Any]:
         """What `reduce` makes of each block, in order, computed where the rows lie; for what is not in the contract.
 
         It must not depend on where one block ends and the next begins, and be a function that can be sent.

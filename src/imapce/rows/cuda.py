@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from imapce.common.gpu_arrays import cupy_module, on_host
+from imapce.common.arrays import Array, Codes, Mask, cupy_module, on_host
 from imapce.common.streams import Stream
 from imapce.errors import InvalidValueError
-from imapce.rows.base import Array, Mask, Moments, Places, Quartic, Rows
+from imapce.rows.base import Moments, Quartic, Rows
 from imapce.rows.cuda_kernel import (
     CHUNK_BYTES,
     ROOM_FOR_FRAME,
@@ -227,10 +227,10 @@ class CudaRows(Rows):
     def without(self, mask: Mask) -> CudaRows:
         return CudaRows._of(self._source.subset(~mask))
 
-    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         return map(on_host, self.native_blocks(columns))
 
-    def native_blocks(self, columns: Places | None = None) -> Iterator[Any]:
+    def native_blocks(self, columns: Codes | None = None) -> Iterator[Any]:
         chosen = None if columns is None else self.xp.asarray(columns)
         back = self.xp.asarray(1.0 / self.scale if columns is None else 1.0 / self.scale[columns])
         for chunk in self._chunks():

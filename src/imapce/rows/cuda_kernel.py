@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from imapce.rows.base import Array
+from imapce.common.arrays import Array
 
 FRAME_COLUMNS = 24
 ROOM_FOR_FRAME = {1: 1, 2: 2, 3: 4}  # columns a frame of k axes takes

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from imapce.common.gpu_arrays import is_on_card
+from imapce.common.arrays import Array, Codes, Mask, is_on_card
 from imapce.common.streams import Portion, Stream, in_order, mask_within
-from imapce.rows.base import Array, Mask, Moments, Places, scatter_is_affordable
+from imapce.rows.base import Moments, scatter_is_affordable
 
 BATCH_BYTES = 128 << 20  # of what is read at once from the source
 _RANGES = r"""
@@ -47,7 +47,7 @@ class ArraySource:
 
     xp: Any
     array: Any
-    index: Places | None = None
+    index: Codes | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -108,7 +108,7 @@ class StreamSource:
         # Threads make numbers of the portions; the card waits for the disk and for them, not for copies.
         return _one_ahead(self.xp, in_order(_array_of, self._wanted(start, stop)))
 
-    def _wanted(self, start: int, stop: int) -> Iterator[tuple[Portion, Places, int]]:
+    def _wanted(self, start: int, stop: int) -> Iterator[tuple[Portion, Codes, int]]:
         """Every portion that holds some of the rows from `start` to `stop`, and which of its own those are."""
         read = taken = 0
         n, d = self.shape
@@ -130,7 +130,7 @@ class StreamSource:
 CardSource = ArraySource | StreamSource
 
 
-def _array_of(wanted: tuple[Portion, Places, int]) -> Any:
+def _array_of(wanted: tuple[Portion, Codes, int]) -> Any:
     """The rows asked for of a portion, whose own blocks may overwrite each other."""
     portion, inside, d = wanted
     array, filled = np.empty((len(inside), d)), 0

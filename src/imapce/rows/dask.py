@@ -20,8 +20,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.threads import one_thread
-from imapce.rows.base import AnyArray, Array, Mask, Moments, Places, Rows
+from imapce.rows.base import AnyArray, Moments, Rows
 from imapce.rows.dense import BlockRows, Blocks, DenseRows, Sums, add_sums
 
 # Rows that may be brought to where the search runs: a sample, as the choice of a view asks for, never the table.
@@ -125,13 +126,13 @@ class DaskRows(BlockRows):
             return DenseRows(self._gathered(~mask)).centred_if_far()
         return DaskRows(self._where(~mask)).centred_if_far()
 
-    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         """Chunk by chunk, for what cannot be done where they lie: a baseline's own loop, never a fit."""
         graph, keys = self._tasks(partial(_each_block, np.copy, columns))
         for key in keys:
             yield np.concatenate(_computed(graph, [key])[0])
 
-    def reduce_blocks(self, reduce: Callable[[Array], Any], columns: Places | None = None) -> Iterator[Any]:
+    def reduce_blocks(self, reduce: Callable[[Array], Any], columns: Codes | None = None) -> Iterator[Any]:
         return chain.from_iterable(self._each(partial(_each_block, reduce, columns)))
 
     def add_blocks(self, reduce: Callable[..., tuple[Any, ...]], *, beside: AnyArray | None = None) -> tuple[Any, ...]:
@@ -208,7 +209,7 @@ def _blocks_reduced(reduce: Callable[[Blocks], Sums], rows: DenseRows) -> Sums:
     return reduce(rows.blocks())
 
 
-def _each_block(reduce: Callable[[Array], Any], columns: Places | None, rows: DenseRows) -> list[Any]:
+def _each_block(reduce: Callable[[Array], Any], columns: Codes | None, rows: DenseRows) -> list[Any]:
     return [reduce(block) for block in rows.blocks(columns)]
 
 

@@ -14,7 +14,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from imapce.rows.base import AnyArray, Array, Mask, Moments, Places, Quartic, Rows, scatter_is_affordable
+from imapce.common.arrays import Array, Codes, Mask
+from imapce.rows.base import AnyArray, Moments, Quartic, Rows, scatter_is_affordable
 
 BLOCK_BYTES = 3_000_000
 # A subset larger than this is gathered block by block in each pass instead of being copied once.
@@ -84,7 +85,7 @@ class DenseRows(BlockRows):
     engine = "dense"
     because = "rows lie in memory and are read block by block"
 
-    def __init__(self, array: AnyArray, *, origin: Array | None = None, index: Places | None = None):
+    def __init__(self, array: AnyArray, *, origin: Array | None = None, index: Codes | None = None):
         self._array = array
         self._index = index
         self.itemsize = array.dtype.itemsize
@@ -93,7 +94,7 @@ class DenseRows(BlockRows):
         self.origin = np.zeros(self.n_features) if origin is None else origin
         self._block_rows = max(FEWEST_ROWS, BLOCK_BYTES // (8 * max(1, self.n_features)))
 
-    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         if columns is not None and len(columns) < self.n_features:
             yield from (block[:, columns] for block in self.blocks())
             return
@@ -112,7 +113,7 @@ class DenseRows(BlockRows):
         array, index = self._chosen(~mask)
         return DenseRows(array, index=index).centred_if_far()
 
-    def _chosen(self, mask: Mask) -> tuple[AnyArray, Places | None]:
+    def _chosen(self, mask: Mask) -> tuple[AnyArray, Codes | None]:
         """The array and the places in it of the rows in `mask`: a copy, or where that is large the array as it is."""
         chosen = np.flatnonzero(mask)
         index = chosen if self._index is None else self._index[chosen]

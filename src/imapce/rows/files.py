@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.streams import Portion, Stream, in_order, mask_within
 from imapce.common.threads import one_thread
-from imapce.rows.base import Array, Mask, Moments, Places, Rows
+from imapce.rows.base import Moments, Rows
 from imapce.rows.dense import BlockRows, Blocks, DenseRows, Sums, add_sums, moments_of
 
 Result = TypeVar("Result")
@@ -63,7 +64,7 @@ class FileRows(BlockRows):
 
     # --- one pass -----------------------------------------------------------------------------------------------------
 
-    def _portions(self, columns: Places | None = None) -> Iterator[tuple[Portion, Mask | None]]:
+    def _portions(self, columns: Codes | None = None) -> Iterator[tuple[Portion, Mask | None]]:
         """Every portion that has rows of these, and which of its own they are; what is not chosen is read past."""
         start = 0
         for portion in self._stream.portions(columns):
@@ -72,13 +73,13 @@ class FileRows(BlockRows):
             if chosen is None or chosen.any():
                 yield portion, chosen
 
-    def _blocks_of(self, portion: Portion, chosen: Mask | None, columns: Places | None) -> Iterator[Array]:
+    def _blocks_of(self, portion: Portion, chosen: Mask | None, columns: Codes | None) -> Iterator[Array]:
         origin = self.origin if columns is None else self.origin[columns]
         shifted = bool(origin.any())
         for block in portion.blocks(None if chosen is None else np.flatnonzero(chosen)):
             yield block - origin if shifted else block
 
-    def _of_each(self, reduce: Callable[[Blocks], Result], columns: Places | None = None) -> Iterator[Result]:
+    def _of_each(self, reduce: Callable[[Blocks], Result], columns: Codes | None = None) -> Iterator[Result]:
         # BLAS threads of their own would wait for each other, and for these.
         with one_thread():
             yield from in_order(lambda read: reduce(self._blocks_of(*read, columns)), self._portions(columns))
@@ -90,10 +91,10 @@ class FileRows(BlockRows):
         moments = functools.partial(moments_of, form_scatter=self._forms_scatter)
         return functools.reduce(Moments.joined, self._of_each(moments))
 
-    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         return chain.from_iterable(self._blocks_of(*read, columns) for read in self._portions(columns))
 
-    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: Places | None = None) -> Iterator[Any]:
+    def reduce_blocks(self, reduce: Callable[[Any], Any], columns: Codes | None = None) -> Iterator[Any]:
         return chain.from_iterable(self._of_each(lambda blocks: [reduce(block) for block in blocks], columns))
 
     # --- some of the rows ---------------------------------------------------------------------------------------------

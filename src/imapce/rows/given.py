@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from imapce.rows.base import AnyArray, Array, Mask, Moments, Places, Rows
+from imapce.common.arrays import Array, Codes, Mask
+from imapce.rows.base import AnyArray, Moments, Rows
 from imapce.rows.dense import BlockRows, Blocks, Sums
 from imapce.rows.standardized import MappedRows, StandardizedRows
 
@@ -78,7 +79,7 @@ class RowsBeside(BlockRows):
     def without(self, mask: Mask) -> RowsBeside:
         return RowsBeside(self.base.without(mask), self.values[~mask])
 
-    def blocks(self, columns: Places | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         start = 0
         for block in self.base.blocks():
             joined = np.column_stack([block, self.values[start : start + len(block)]])
@@ -113,7 +114,7 @@ class RowsGiven(MappedRows):
            [ 0.  , -0.13]])
     """
 
-    def __init__(self, beside: StandardizedRows, places: Places, effect: Array, *, n_features: int):
+    def __init__(self, beside: StandardizedRows, places: Codes, effect: Array, *, n_features: int):
         self.beside, self.places, self.effect, self.n_features = beside, places, effect, n_features
         self.mean, self.scale = beside.mean[:n_features], beside.scale[:n_features]
         varies = beside.informative[:n_features].copy()

@@ -18,10 +18,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from imapce.common.gpu_arrays import array_module, on_host
-from imapce.rows.base import Array, Moments, Quartic, Rows
+from imapce.common.arrays import Array, Codes, Mask, array_module, on_host
+from imapce.rows.base import Moments, Quartic, Rows
 from imapce.rows.standardized import SMALLEST_SPREAD
 
 # Evaluations times starts of a typical fit, for the cost rule below.
@@ -70,41 +69,31 @@ class Coordinates:
 
 
 @dataclass(frozen=True)
-class Layout:
+class HalfMatrix:
     """Which entries of a symmetric matrix vech keeps (upper), how often each counts, and the way back (unfold)."""
 
-    upper: tuple[NDArray[np.intp], NDArray[np.intp]]
+    upper: tuple[Codes, Codes]
     weight: Array
-    unfold: NDArray[np.intp]
+    unfold: Codes
 
     @classmethod
-    def of_size(cls, size: int) -> Layout:
-        """
-        >>> Layout.of_size(2).weight
-        array([1., 2., 1.])
-        """
+    def of_size(cls, size: int) -> HalfMatrix:
         left, right = np.triu_indices(size)
         unfold = np.zeros((size, size), dtype=np.intp)
         unfold[left, right] = unfold[right, left] = np.arange(len(left))
         return cls((left, right), np.where(left == right, 1.0, 2.0), unfold)
 
 
-def fold(rows: Rows, coordinates: Coordinates, layout: Layout) -> Array:
-    """T = Σ vech(z̃z̃ᵀ) vech(z̃z̃ᵀ)ᵀ: n·p² multiplications, the costliest thing done to rows here."""
-    (T,) = rows.add_blocks(BlockFold(coordinates, layout))
-    return on_host(T)
-
-
 @dataclass(frozen=True)
 class BlockFold:
-    """T of one block of rows."""
+    """T = Σ vech(z̃z̃ᵀ) vech(z̃z̃ᵀ)ᵀ of one block: n·p² multiplications, the costliest thing done to rows here."""
 
     coordinates: Coordinates
-    layout: Layout
+    half: HalfMatrix
 
     def __call__(self, block: Any) -> tuple[Any]:
         xp = array_module(block)
-        left, right = (xp.asarray(side) for side in self.layout.upper)
+        left, right = (xp.asarray(side) for side in self.half.upper)
         T = xp.zeros((len(left), len(left)))
         centre, forward = xp.asarray(self.coordinates.centre), xp.asarray(self.coordinates.forward)
         # A card has no cache to fit a block in, and wants work for all of its multiprocessors.
@@ -146,14 +135,18 @@ class MomentTensorRows(Rows):
         return Coordinates.whitening(self._rows) if self._part_of is None else self._part_of._coordinates
 
     @cached_property
-    def _layout(self) -> Layout:
-        return Layout.of_size(self._coordinates.forward.shape[1] + 1)
+    def _half(self) -> HalfMatrix:
+        return HalfMatrix.of_size(self._coordinates.forward.shape[1] + 1)
 
     @cached_property
     def _T(self) -> Array:
         if self._part_of is None or self._others is None:
-            return fold(self._rows, self._coordinates, self._layout)
-        return self._part_of._T - fold(self._others, self._coordinates, self._layout)
+            return self._fold(self._rows)
+        return self._part_of._T - self._fold(self._others)
+
+    def _fold(self, rows: Rows) -> Array:
+        (T,) = rows.add_blocks(BlockFold(self._coordinates, self._half))
+        return on_host(T)
 
     def _compute_moments(self) -> Moments:
         # Not read off T: in a difference of two tensors a column that is constant on this side keeps a variance of
@@ -163,13 +156,13 @@ class MomentTensorRows(Rows):
     def quartic(self, W: Array, offset: Array) -> Quartic:
         n_frames, _, k = W.shape
         centre, back = self._coordinates.centre, self._coordinates.back
-        layout = self._layout
+        half = self._half
         frames = np.empty((n_frames, len(back) + 1, k))
         frames[:, 1:] = np.matmul(back, W)
         frames[:, 0] = centre @ W - offset
         outer = np.matmul(frames, frames.transpose(0, 2, 1))
-        p = outer[:, layout.upper[0], layout.upper[1]] * layout.weight
-        weighted = np.matmul((p @ self._T)[:, layout.unfold], frames)
+        p = outer[:, half.upper[0], half.upper[1]] * half.weight
+        weighted = np.matmul((p @ self._T)[:, half.unfold], frames)
         total = weighted[:, 0]
         return Quartic(np.matmul(back.T, weighted[:, 1:]) + centre[:, None] * total[:, None, :], total)
 
@@ -182,14 +175,14 @@ class MomentTensorRows(Rows):
     def project(self, W: Array, offset: Array) -> Array:
         return self._rows.project(W, offset)
 
-    def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         return self._rows.blocks(columns)
 
     @property
     def unfolded(self) -> Rows:
         return self._rows
 
-    def subset(self, mask: NDArray[np.bool_]) -> MomentTensorRows:
+    def subset(self, mask: Mask) -> MomentTensorRows:
         """Folded anew in its own coordinates if that is quick or it is the smaller side; else T minus the others'."""
         chosen = self._rows.subset(mask)
         size = self._coordinates.forward.shape[1] + 1
@@ -198,6 +191,6 @@ class MomentTensorRows(Rows):
             return MomentTensorRows(chosen)
         return MomentTensorRows(chosen, part_of=self, others=self._rows.subset(~mask))
 
-    def without(self, mask: NDArray[np.bool_]) -> MomentTensorRows:
+    def without(self, mask: Mask) -> MomentTensorRows:
         """Folded anew: in a T that holds values of 1e6 no digit is left of the others."""
         return MomentTensorRows(self._rows.without(mask))

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from imapce.common.arrays import Array, card_answers, is_on_card
 from imapce.common.checks import require_choice
-from imapce.common.gpu_arrays import card_answers, is_on_card
 from imapce.common.streams import Stream
 from imapce.errors import InvalidTypeError
-from imapce.rows.base import Array, Rows
+from imapce.rows.base import Rows
 from imapce.rows.cuda import CudaRows, projected_on_card
 from imapce.rows.dask import DaskRows
 from imapce.rows.dense import DenseRows

@@ -24,9 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.arrays import Array, Mask
-from imapce.common.gpu_arrays import array_module, on_host
-from imapce.common.samples import seeded_sample
+from imapce.common.arrays import Array, Mask, array_module, on_host, seeded_sample
 from imapce.common.settings import SETTINGS, OutlierSettings
 from imapce.rows.base import Rows
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from imapce.rows.base import Array, Moments, Quartic, Rows
+from imapce.common.arrays import Array, Codes, Mask
+from imapce.rows.base import Moments, Quartic, Rows
 
 BLOCK_BYTES = 4_000_000
 # Above this width even the matrix of second moments would be the largest thing in memory (1,024² × 8 B = 8 MiB).
@@ -49,7 +49,7 @@ class SparseRows(Rows):
             )
             yield start, piece
 
-    def blocks(self, columns: NDArray[np.intp] | None = None) -> Iterator[Array]:
+    def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         if columns is None:
             columns = np.arange(self.n_features)
         for _, piece in self._pieces(len(columns)):
@@ -73,7 +73,7 @@ class SparseRows(Rows):
             scatter = self._scatter(mean, deviations, stored)
         return Moments(n, mean, variance, scatter)
 
-    def _scatter(self, mean: Array, deviations: Array, stored: NDArray[np.intp]) -> Array:
+    def _scatter(self, mean: Array, deviations: Array, stored: Codes) -> Array:
         """Σ(z−m)(z−m)ᵀ from D, the stored entries less their column's mean, and B, the pattern of what is stored.
 
         A row's deviation is D − (1−B)·m, so the scatter is DᵀD − DᵀB̄ − B̄ᵀD + B̄ᵀB̄ with B̄ the unstored means. Only
@@ -117,8 +117,8 @@ class SparseRows(Rows):
     def cross(self, values: Array) -> Array:
         return np.asarray(self._csr.T @ values, dtype=np.float64)
 
-    def subset(self, mask: NDArray[np.bool_]) -> SparseRows:
+    def subset(self, mask: Mask) -> SparseRows:
         return SparseRows(self._csr[np.flatnonzero(mask)])
 
-    def without(self, mask: NDArray[np.bool_]) -> SparseRows:
+    def without(self, mask: Mask) -> SparseRows:
         return self.subset(~mask)

@@ -16,8 +16,8 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from imapce.common.samples import seeded_sample
-from imapce.rows.base import Array, Mask, Places, Rows
+from imapce.common.arrays import Array, Codes, Mask, seeded_sample
+from imapce.rows.base import Rows
 
 SMALLEST_SPREAD = 1e-150
 ORDERED_ROWS = 50_000
@@ -97,7 +97,7 @@ class QuadraticForm:
         )
 
 
-def column_scales(mean: Array, variance: Array, groups: Places | None, *, standardize: bool) -> Array:
+def column_scales(mean: Array, variance: Array, groups: Codes | None, *, standardize: bool) -> Array:
     """σ of every column, 0 for a constant one; the columns of one group (a one-hot category) share √Σ variance.
 
     A spread below 8 rounding errors of the mean counts as constant: a column of 0.1 has no information in its last
@@ -127,7 +127,7 @@ class StandardizedRows:
            [0., 0., 0.]])
     """
 
-    def __init__(self, rows: Rows, *, groups: Places | None = None, standardize: bool = True):
+    def __init__(self, rows: Rows, *, groups: Codes | None = None, standardize: bool = True):
         self.rows = rows
         self.n_rows, self.n_features = rows.n_rows, rows.n_features
         moments = rows.moments()
@@ -206,7 +206,7 @@ class StandardizedRows:
         return self._inverse[:, None] * (result.weighted - self._mean[:, None] * result.total[:, None, :])
 
     @cached_property
-    def content_order(self) -> Places:
+    def content_order(self) -> Codes:
         """The places (n,) of the rows in an order that their values alone decide, wherever they stand; one pass.
 
         Very many rows stay in theirs: a sample of 20,000 of them is much the same whichever it is, and to sort them
@@ -224,11 +224,11 @@ class StandardizedRows:
         scaled = self._inverse[:, None] * V
         return self.rows.unfolded.project_exactly(scaled, self._mean @ scaled)
 
-    def by_content(self, places: Places) -> Places:
+    def by_content(self, places: Codes) -> Codes:
         """content_order[places], which of very many rows is not written: eight bytes for each."""
         return places if self.n_rows > ORDERED_ROWS else self.content_order[places]
 
-    def content_sample(self, most: int) -> Places:
+    def content_sample(self, most: int) -> Codes:
         """The places of at most `most` rows, drawn by their values, in the order of their values."""
         return self.by_content(np.flatnonzero(seeded_sample(self.n_rows, most)))
 
@@ -281,7 +281,7 @@ class MappedRows(StandardizedRows):
         return self.back(self._Z.quartic(self.forward(W)))
 
 
-def order_of_points(points: Array) -> Places:
+def order_of_points(points: Array) -> Codes:
     """The order of rows (n, c) by their columns, the first before the second and so on; those that agree in all of
     them, to DIGITS of their spread, are the same row.
 

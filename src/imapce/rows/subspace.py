@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from imapce.rows.base import Array, Mask
+from imapce.common.arrays import Array, Mask
 from imapce.rows.standardized import MappedRows, QuadraticForm, StandardizedRows
 
 # Known columns that repeat each other, or a whole one-hot category, span fewer directions than they are. The singular

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.search.stiefel import orthonormalize, squared_distances, tangent, transpose
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Chosen = slice | Ints
+Chosen = slice | Codes
 
 MEMORY = 8  # pairs kept by L-BFGS; 5 and 12 take about a tenth longer on Image Segmentation
 SUFFICIENT_DECREASE = 1e-4
@@ -33,7 +31,7 @@ _UPPER = np.triu(np.ones((MEMORY, MEMORY)))
 
 
 class Evaluated(Protocol):
-    """What a descent reads of an evaluation: f, its gradient and the size of the gradient's terms."""
+    """What a descent reads of an evaluation: f, its gradient, the size of the gradient's terms; κ it carries along."""
 
     @property
     def value(self) -> Array: ...
@@ -41,6 +39,8 @@ class Evaluated(Protocol):
     def gradient(self) -> Array: ...
     @property
     def scale(self) -> Array: ...
+    @property
+    def kurtosis(self) -> Array: ...
 
 
 class ObjectiveLike(Protocol):
@@ -61,23 +61,24 @@ class ObjectiveLike(Protocol):
 class Field:
     """The state of the running starts, one row each; rows leave by `keep`, so every array is always dense."""
 
-    start: Ints
+    start: Codes
     V: Array
     value: Array
     gradient: Array
     scale: Array
+    kurtosis: Array
     direction: Array
     slope: Array
     step: Array
-    iterations: Ints
-    refusals: Ints
+    iterations: Codes
+    refusals: Codes
     mark: Array
     S: Array
     Y: Array
     PY: Array
     gamma: Array
 
-    def keep(self, rows: NDArray[np.bool_]) -> Field:
+    def keep(self, rows: Mask) -> Field:
         return Field(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
     @classmethod
@@ -96,21 +97,25 @@ class Descent:
     `evaluate` and `precondition` are given frames or gradients (R, d, k) and the numbers (R,) of their starts.
     """
 
-    evaluate: Callable[[Array, Ints], Evaluated]
-    precondition: Callable[[Array, Ints], Array] | None
+    evaluate: Callable[[Array, Codes], Evaluated]
+    precondition: Callable[[Array, Codes], Array] | None
     noise: float
 
     def line_up(self, V: Array) -> Field:
         """The starts at their first points."""
         start = np.arange(len(V))
         state = self.evaluate(V, start)
-        return self._standing(start, V, state.value, tangent(V, state.gradient), state.scale, np.zeros_like(start))
+        gradient, iterations = tangent(V, state.gradient), np.zeros_like(start)
+        return self._standing(start, V, state.value, gradient, state.scale, state.kurtosis, iterations)
 
     def at_rest(self, field: Field) -> Field:
         """The same points without a past: directions and pairs from before a Newton step do not fit where it led."""
-        return self._standing(field.start, field.V, field.value, field.gradient, field.scale, field.iterations)
+        past = field.scale, field.kurtosis, field.iterations
+        return self._standing(field.start, field.V, field.value, field.gradient, *past)
 
-    def _standing(self, start: Ints, V: Array, value: Array, gradient: Array, scale: Array, iterations: Ints) -> Field:
+    def _standing(
+        self, start: Codes, V: Array, value: Array, gradient: Array, scale: Array, kurtosis: Array, iterations: Codes
+    ) -> Field:
         n, d, k = V.shape
         direction = -tangent(V, self._scaled(gradient, start))
         return Field(
@@ -119,6 +124,7 @@ class Descent:
             value=value,
             gradient=gradient,
             scale=scale,
+            kurtosis=kurtosis,
             direction=direction,
             slope=np.einsum("rdk,rdk->r", direction, gradient),
             step=0.1 / np.maximum(_norm(direction), np.finfo(np.float64).tiny),
@@ -131,7 +137,7 @@ class Descent:
             gamma=np.ones(n),
         )
 
-    def _scaled(self, G: Array, start: Ints) -> Array:
+    def _scaled(self, G: Array, start: Codes) -> Array:
         return G if self.precondition is None else self.precondition(G, start)
 
     def advance(self, field: Field) -> None:
@@ -163,6 +169,7 @@ class Descent:
         self._remember(field, rows, V, gradient, move)
         field.V[rows], field.gradient[rows] = V, gradient
         field.value[rows], field.scale[rows] = trial.value[rows], trial.scale[rows]
+        field.kurtosis[rows] = trial.kurtosis[rows]
         field.iterations[rows] += 1
         field.refusals[rows] = 0
         direction = tangent(V, self._quasi_newton(field, rows, gradient))
@@ -217,7 +224,7 @@ class Descent:
         return -result.reshape(shape)
 
 
-def beside_a_better_one(field: Field, distance: float, rivals: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+def beside_a_better_one(field: Field, distance: float, rivals: Mask | None = None) -> Mask:
     """Which starts lie within `distance` of one with a lower objective; only `rivals` (R, R) are compared."""
     near = squared_distances(field.V, field.V) < distance
     if rivals is not None:
@@ -253,6 +260,7 @@ def newton_polish(objective: ObjectiveLike, field: Field, tol: float) -> None:
             rows = pending[better]
             field.V[rows], field.gradient[rows] = V[better], gradient[better]
             field.value[rows], field.scale[rows] = trial.value[better], trial.scale[better]
+            field.kurtosis[rows] = trial.kurtosis[better]
             progressed |= bool(better.any())
             pending, move = pending[~better], 0.5 * move[~better]
             if not len(pending):

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Mask
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.stiefel import transpose
-
-Array = NDArray[np.float64]
 
 # Up to this width the curvature of f is modelled by a d×d preconditioner. On Image Segmentation (d = 19, condition
 # 1e16) it halves the iterations; on 784 pixels the same model drives starts into noise directions (73 -> 1,165).
@@ -136,7 +134,7 @@ class Objective:
         back = 4.0 * n * np.matmul(CV, np.matmul(L, np.matmul(quartic, L_T)))
         return kurtosis, away - back, np.sqrt(np.einsum("rdk,rdk->r", away, away))
 
-    def _whitening(self, V: Array, CV: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _whitening(self, V: Array, CV: Array) -> tuple[Array, Mask]:
         """L with A⁻¹ = LLᵀ, A = VᵀZᵀZV, and which views are flat.
 
         By eigenvalues: as cheap as Cholesky at k = 2 or 3, and it shows a flat view instead of failing.

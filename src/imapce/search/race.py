@@ -17,15 +17,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.search.descent import SAME_SKETCH, Descent, Field, ObjectiveLike, beside_a_better_one, newton_polish
 from imapce.search.objective import Objective
 from imapce.search.solution import Optimum, Progress, Solution, Trace, reason_to_stop
 from imapce.search.stiefel import squared_distances
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 Callback = Callable[[Progress], None] | None
 
 MAX_REFUSALS = 12
@@ -45,12 +43,12 @@ class Race:
     """
 
     descent: Descent
-    of: Ints
+    of: Codes
     max_iter: int
     callback: Callback
     near: float = JOINED
     rounds: int = 0
-    history: list[tuple[Ints, Array]] = field(default_factory=list)
+    history: list[tuple[Codes, Array]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.best = np.full(self.of.max() + 1, np.inf)
@@ -59,7 +57,7 @@ class Race:
         """Let the field run until every start has left; returns each with its outcome."""
         left: list[tuple[str, Field]] = []
 
-        def leave(rows: NDArray[np.bool_], outcome: str) -> None:
+        def leave(rows: Mask, outcome: str) -> None:
             nonlocal field
             if not rows.any():
                 return
@@ -85,7 +83,7 @@ class Race:
                 leave(hopeless(field, self.best[self.of[field.start]]), "gave up")
         return left
 
-    def _joined(self, field: Field, arrived: list[Field]) -> NDArray[np.bool_]:
+    def _joined(self, field: Field, arrived: list[Field]) -> Mask:
         """Running starts that lie on an arrived one of their objective, or on a running one that is further down."""
         of = self.of[field.start]
         joined = beside_a_better_one(field, self.near, of[:, None] == of)
@@ -112,7 +110,7 @@ class Race:
         return _ranked(going + stopped)
 
 
-def hopeless(field: Field, best: Array) -> NDArray[np.bool_]:
+def hopeless(field: Field, best: Array) -> Mask:
     """Which starts cannot reach the best objective at their present pace; from here on a new one is measured."""
     due = (field.iterations > 0) & (field.iterations % PATIENCE < REVIEW) & (field.mark > field.value)
     behind = due & (field.value - best > HOPELESS * (field.mark - field.value))
@@ -189,9 +187,7 @@ def sketch(
     for number, objective in enumerate(objectives):
         arrived, reached = _arrived([(outcome, start) for outcome, start in left if of[start.start[0]] == number])
         optima = optima_of(apart(arrived, race.near), reached or arrived, tol, 10 * JOINED)
-        kurtoses = objective.kurtosis(np.stack([optimum.V for optimum in optima]))
-        pairs = zip(optima, kurtoses, strict=True)
-        found.append([replace(optimum, mu=objective.mu, kurtosis=float(kappa)) for optimum, kappa in pairs])
+        found.append([replace(optimum, mu=objective.mu) for optimum in optima])
     return found, Trace.of_rounds(race.history, _outcomes(left))
 
 
@@ -238,6 +234,7 @@ def optima_of(distinct: list[Field], reached: list[Field], tol: float, near: flo
             Optimum(
                 start.V[0].T,
                 float(start.value[0]),
+                float(start.kurtosis[0]),
                 starts=max(1, int((nearest == i).sum())),
                 relative_gradient=gradient,
                 converged=gradient <= tol,

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from imapce.common.arrays import Array, Codes
 from imapce.common.records import Comparable
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Trace(Comparable):
     outcomes: list[str]
 
     @classmethod
-    def of_rounds(cls, rounds: Sequence[tuple[NDArray[np.intp], Array]], outcomes: list[str]) -> Trace:
+    def of_rounds(cls, rounds: Sequence[tuple[Codes, Array]], outcomes: list[str]) -> Trace:
         """From the starts still running in each round and their values; the first evaluation is where they began."""
         objectives = np.full((len(rounds), len(outcomes)), np.nan)
         for row, (start, value) in enumerate(rounds):
@@ -46,7 +44,7 @@ class Optimum(Comparable):
     α = ∞ says that what is known was explained away, or nothing was: no rows were weighed. `seen` is the share of rows
     whose nearest in the view tell their cluster, and `kept` the share of their neighbourhoods that the view keeps,
     beyond chance (`choice/seen.py`). A number that nobody asked for is NaN: a search at one setting scores nothing, and
-    `minimize` itself knows neither α nor κ.
+    `minimize` itself does not know α.
 
     >>> Optimum(np.eye(2, 5), objective=3.0, separation=0.5, leakage=0.2).score
     0.4

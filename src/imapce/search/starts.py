@@ -14,15 +14,13 @@ array([[0., 1., 0.],
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from imapce.common.arrays import Array
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import kurtosis_matrix
 from imapce.search.stiefel import random_frames
-
-Array = NDArray[np.float64]
 
 DENSE_EIGEN_LIMIT = 1024
 COMMONLY_ASKED = 64

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from imapce.common.arrays import Array, Mask
 
 
 def transpose(V: NDArray) -> Array:
@@ -47,7 +47,7 @@ def random_frames(
     n_features: int,
     n_components: int,
     rng: np.random.Generator,
-    informative: NDArray[np.bool_] | None = None,
+    informative: Mask | None = None,
 ) -> Array:
     """Uniform random frames, zero on columns without information, so that a constant column changes no draw.
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-# Not on first use, as the functions have the names of their modules, which would be found instead.
+# Not on first use, as `encode` has the name of its module, which would be found instead.
 from imapce.tables.encode import Encoded, column_names, encode, frame, is_table
-from imapce.tables.encoding import Encoding
+from imapce.tables.learn import Encoding
 from imapce.tables.named import NamedMatrix
-from imapce.tables.select import select
 
 if TYPE_CHECKING:
     from imapce.tables.dialect import Dialect
     from imapce.tables.files import read_table, recognised, write_table
-    from imapce.tables.usable import usable_columns
+    from imapce.tables.usable import select, usable_columns
 
 __all__ = [
     "Dialect",
@@ -42,6 +41,7 @@ _HOMES = {
     "Dialect": "dialect",
     "read_table": "files",
     "recognised": "files",
+    "select": "usable",
     "usable_columns": "usable",
     "write_table": "files",
 }

@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 
 from imapce.common.words import listing
 from imapce.errors import Phrase, Sentence, Words
-from imapce.tables.encoding import Category, Kind
 
+Kind = Literal["number", "boolean", "category"]
+Category = str | int | float | bool
 Unknown = Literal["error", "ignore"]
+
+CATEGORY_TYPES = (str, int, float, bool)
 
 # Text with more values than this is prose or an identifier: one-hot columns of it would hold no structure.
 MOST_TEXT_VALUES = 50
@@ -32,11 +35,7 @@ _CATEGORIES = (nw.String, nw.Categorical, nw.Enum)
 
 
 class UnusableColumn(Exception):
-    """Why a column cannot become numbers, and what to do with it.
-
-    >>> UnusableColumn("is constant", Phrase("drop column", " (drop it)")).sentence
-    'is constant (drop it)'
-    """
+    """Why a column cannot become numbers, and what to do with it."""
 
     def __init__(self, reason: str, way_out: Words):
         super().__init__(reason, way_out)
@@ -81,11 +80,7 @@ def is_free_text(n_values: int, n_rows: int) -> bool:
 
 
 def kind_of(series: nw.Series[Any]) -> Kind:
-    """The kind that a column is by its type; raises UnusableColumn where no number comes of it.
-
-    >>> kind_of(nw.from_native(pa.chunked_array([[True]]), series_only=True))
-    'boolean'
-    """
+    """The kind that a column is by its type; raises UnusableColumn where no number comes of it."""
     dtype = series.dtype
     if dtype == nw.Boolean:
         return "boolean"
@@ -104,11 +99,7 @@ def kind_of(series: nw.Series[Any]) -> Kind:
 
 
 def read_column(name: str, series: nw.Series[Any], kind: Kind, categories: tuple[Category, ...] = ()) -> Column:
-    """A column as what it was learned as; values that were not learned are missing.
-
-    >>> read_column("on", nw.from_native(pa.chunked_array([[True, None]]), series_only=True), "boolean").codes
-    array([ 1, -1])
-    """
+    """A column as what it was learned as; values that were not learned are missing."""
     if kind == "category":
         codes, _ = read_codes(series, categories, "ignore")
         return Column(name, codes=np.maximum(codes, MISSING), levels=tuple(str(level) for level in categories))
@@ -119,11 +110,7 @@ def read_column(name: str, series: nw.Series[Any], kind: Kind, categories: tuple
 
 
 def read_numbers(series: nw.Series[Any], kind: Kind = "number") -> NDArray[Any]:
-    """A column that was learned as a number or a boolean, as floats; raises UnusableColumn where it is now another.
-
-    >>> read_numbers(nw.from_native(pa.chunked_array([[True, None]]), series_only=True), "boolean")
-    array([ 1., nan])
-    """
+    """A column that was learned as a number or a boolean, as floats; raises UnusableColumn where it is now another."""
     dtype = series.dtype
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         if series.null_count() == len(series):
@@ -142,9 +129,6 @@ def read_codes(
     """A column that was learned as a category, as places in `categories`, and the values that are none of them.
 
     A missing value is -1. A value that was not learned is refused, or -2 with ``unknown="ignore"``.
-
-    >>> read_codes(nw.from_native(pa.chunked_array([["green", "red"]]), series_only=True), ("blue", "red"), "ignore")
-    (array([-2,  1]), ['green'])
     """
     dtype = series.dtype
     if not (dtype.is_numeric() or dtype == nw.Boolean or dtype in _CATEGORIES):
@@ -174,11 +158,7 @@ def read_codes(
 
 
 def numbers(series: nw.Series[Any]) -> NDArray[Any]:
-    """The column as floats, NaN where it is missing.
-
-    >>> numbers(nw.from_native(pa.chunked_array([[1, None]]), series_only=True))
-    array([ 1., nan])
-    """
+    """The column as floats, NaN where it is missing."""
     if series.dtype in (nw.Float32, nw.Float64):
         return series.to_numpy()
     if series.dtype.is_integer() and not series.implementation.is_polars():
@@ -188,11 +168,7 @@ def numbers(series: nw.Series[Any]) -> NDArray[Any]:
 
 
 def as_arrow_values(series: nw.Series[Any]) -> Any:
-    """The values of a category as Arrow holds them.
-
-    >>> as_arrow_values(nw.from_native(pa.chunked_array([["red"]]), series_only=True)).to_pylist()
-    ['red']
-    """
+    """The values of a category as Arrow holds them."""
     try:
         return series.to_arrow()
     except pa.ArrowException as problem:
@@ -201,11 +177,7 @@ def as_arrow_values(series: nw.Series[Any]) -> Any:
 
 
 def type_name(series: nw.Series[Any]) -> str:
-    """What its own library calls the type of a column.
-
-    >>> type_name(nw.from_native(pa.chunked_array([[b"raw"]]), series_only=True))
-    'binary'
-    """
+    """What its own library calls the type of a column."""
     native = series.to_native()
     kind = getattr(native, "type", None) or native.dtype
     # A pandas categorical of intervals prints as "category", which hides what is wrong with it.

@@ -71,9 +71,6 @@ def recognise(
     """The dialect of a file that begins with these bytes; what is given is taken as it is and not told.
 
     ``whole`` says that the bytes are the whole file, so that their last line is whole too.
-
-    >>> recognise("1.5,café\\n2.5,thé\\n".encode("latin-1")).header
-    False
     """
     sep, decimal, encoding = checked(sep=sep, decimal=decimal, encoding=encoding, header=header)
     code = encoding or encoding_of(start, whole=whole)
@@ -148,11 +145,7 @@ def checked(
 
 
 def encoding_of(start: bytes, *, whole: bool) -> str:
-    """The encoding by its mark, by zero bytes at every second place (UTF-16), by valid UTF-8, else of Windows.
-
-    >>> encoding_of("é".encode("cp1252"), whole=True)
-    'cp1252'
-    """
+    """The encoding by its mark, by zero bytes at every second place (UTF-16), by valid UTF-8, else of Windows."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     for place, code in ((1, "utf-16-le"), (0, "utf-16-be")):
@@ -167,11 +160,7 @@ def encoding_of(start: bytes, *, whole: bool) -> str:
 
 
 def windows_or_latin(data: bytes) -> str:
-    """Which of the two encodings of one byte a letter; every byte is something in Latin-1, five are not in cp1252.
-
-    >>> windows_or_latin(b"\\x81")
-    'latin-1'
-    """
+    """Which of the two encodings of one byte a letter; every byte is something in Latin-1, five are not in cp1252."""
     try:
         data.decode("cp1252")
         return "cp1252"
@@ -180,11 +169,7 @@ def windows_or_latin(data: bytes) -> str:
 
 
 def parsed(lines: list[str], sep: str, most: int | None = MOST_SAMPLE_ROWS) -> list[list[str]]:
-    """The cells of lines, trimmed, empty lines left out; blanks after a separator may stand before a quote.
-
-    >>> parsed(['a, "b,c"\\n', "\\n", "1 , 2\\n"], ",")
-    [['a', 'b,c'], ['1', '2']]
-    """
+    """The cells of lines, trimmed, empty lines left out; blanks after a separator may stand before a quote."""
     if sep == BLANKS:
         lines = [line.replace("\t", " ").strip() + "\n" for line in lines]
     elif len(sep) > 1:
@@ -210,11 +195,7 @@ def _sample(lines: list[str], sep: str) -> list[list[str]]:
 
 
 def is_missing(cell: str) -> bool:
-    """Whether a cell stands for no value.
-
-    >>> is_missing("?"), is_missing("0")
-    (True, False)
-    """
+    """Whether a cell stands for no value."""
     return cell.lower() in MISSING_WORDS
 
 

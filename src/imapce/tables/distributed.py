@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import column_names, encode, summarize
-from imapce.tables.encoding import Encoding
-from imapce.tables.learn import Missing, Summary, encoding_of
+from imapce.tables.learn import Encoding, Missing, Summary, encoding_of
 from imapce.tables.reader import filled, require_numbers_in_rows
 
 Array = NDArray[np.float64]
@@ -32,12 +31,7 @@ SMALLEST_CHUNK, LARGEST_CHUNK, MANY = 32 << 20, 256 << 20, 256
 
 @dataclass(frozen=True)
 class Chunks:
-    """A matrix in parts (rows, columns), each a delayed NumPy array that the cluster holds; in the order of the rows.
-
-    >>> import dask.array as da
-    >>> learned_on_cluster(da.zeros((4, 1)) + np.arange(4)[:, None])[1].shape
-    (4, 1)
-    """
+    """A matrix in parts (rows, columns), delayed NumPy arrays that the cluster holds, in the order of the rows."""
 
     parts: tuple[Any, ...]
     lengths: tuple[int, ...]
@@ -91,12 +85,7 @@ def encoded_on_cluster(
 
 
 def is_dask_table(X: Any) -> bool:
-    """Whether a Dask collection has named columns.
-
-    >>> import dask.array as da
-    >>> is_dask_table(da.ones((2, 2)))
-    False
-    """
+    """Whether a Dask collection has named columns."""
     return hasattr(X, "columns")
 
 
@@ -110,12 +99,7 @@ def outline(X: Any) -> Any:
 
 
 def each_part(X: Any, function: Callable[[Any], Array], names: Sequence[str], *, frame: bool = False) -> Any:
-    """`function` of every part of X, lazily: a dask.array with a column for each of the names, or a dask.dataframe.
-
-    >>> import dask.array as da
-    >>> each_part(da.ones((4, 3), chunks=2), lambda part: part[:, :1], ["first"]).compute().ravel()
-    array([1., 1., 1., 1.])
-    """
+    """`function` of every part of X, lazily: a dask.array with a column for each of the names, or a dask.dataframe."""
     if not is_dask_table(X):
         rows = _whole_rows(X)
         chunks = (rows.chunks[0], (len(names),))

@@ -8,10 +8,13 @@
 from __future__ import annotations
 
 import bz2
+import glob
 import gzip
 import io
+import json
 import os
 import sys
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+import scipy.sparse
 
 from imapce.common.whole_files import as_path, whole_file, writable_target
 from imapce.common.words import listing
@@ -34,10 +38,9 @@ from imapce.errors import (
     Sentence,
     one_line,
 )
-from imapce.tables import binary
-from imapce.tables.annotated import read_h5ad
 from imapce.tables.dialect import Dialect, checked, recognise
 from imapce.tables.encode import column_at, column_names, is_table
+from imapce.tables.named import Limit, numeric_matrix, read_h5ad
 from imapce.tables.text import beginning, read_json_lines, read_sheet, read_text
 
 # Standard input or output, as commands call them.
@@ -54,6 +57,7 @@ READ_SUFFIXES = (
     *(".parquet", *_ARROW_SUFFIXES, ".xlsx", ".npy", ".npz", ".h5ad"),
 )
 _WRITE_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_PATTERN = frozenset("*?[")
 WRITE_SUFFIXES = (*_WRITE_DELIMITERS, ".parquet", *_ARROW_SUFFIXES, ".npy")
 # Of a path; a page that was sent the file says what the file must be.
 NAMES = Phrase("names", "must name")
@@ -102,15 +106,10 @@ def recognised(path: str | os.PathLike[str]) -> Dialect:
 def read_and_tell(
     path: str | os.PathLike[str], *, given: Mapping[str, Any] | None = None, max_bytes: int | None = None
 ) -> tuple[Any, str]:
-    """What `read_table` returns, and the words of the dialect it was read in; `given` overrules what is recognised.
-
-    >>> _ = Path("points.csv").write_text("x;y\\n1;2,5\\n3;\\n")
-    >>> read_and_tell("points.csv")[1]
-    'semicolons between values and a decimal comma'
-    """
+    """What `read_table` returns, and the words of the dialect it was read in; `given` overrules what is recognised."""
     asked = {name: value for name, value in (given or {}).items() if value is not None}
     checked(**{name: asked.get(name) for name in ("sep", "decimal", "encoding", "header")})
-    parts = None if str(path) == STREAM else binary.parts_of(str(path))
+    parts = None if str(path) == STREAM else parts_of(str(path))
     file = as_path(path)
 
     def limit(size: int) -> None:
@@ -123,7 +122,7 @@ def read_and_tell(
         raise InvalidValueError(useless[0], f"is for text files, got {file.name!r}: leave it out.")
     if parts is not None:
         with _one_sentence(path, suffix):
-            return binary.read_parts(parts, limit), ""
+            return read_parts(parts, limit), ""
     if str(path) == STREAM:
         # Piece by piece: read() alone goes on waiting after a Ctrl-C that comes between two of its pieces.
         source = cast(io.BufferedReader, sys.stdin.buffer)
@@ -144,24 +143,137 @@ def read_and_tell(
         if plain in _JSON_LINES:
             return read_json_lines(_source(file, suffix, limit, max_bytes)), ""
         if suffix == ".xlsx":
-            limit(binary.unpacked_size(file))
+            limit(unpacked_size(file))
             table, dialect = read_sheet(file, asked.get("header"))
             return table, dialect.words
         if suffix == ".parquet":
-            return binary.read_parquet(file, limit), ""
+            return read_parquet(file, limit), ""
         if suffix in _ARROW_SUFFIXES:
-            return binary.read_arrow(file, limit), ""
+            return read_arrow(file, limit), ""
         if suffix == ".h5ad":
             return read_h5ad(file, limit), ""
-        return (binary.read_npy(file) if suffix == ".npy" else binary.read_npz(file, limit)), ""
+        return (read_npy(file) if suffix == ".npy" else read_npz(file, limit)), ""
+
+
+def parts_of(path: str) -> list[Path] | None:
+    """The .parquet files of a folder or of a pattern, in the order of their names; None for a plain path."""
+    place = Path(path)
+    if place.is_dir():
+        parts = sorted(part for part in place.rglob("*.parquet") if part.is_file())
+    elif not place.exists() and _PATTERN & set(path):
+        parts = sorted(part for name in glob.glob(path, recursive=True) if (part := Path(name)).is_file())
+        strangers = [part.name for part in parts if part.suffix.lower() != ".parquet"]
+        if not parts or strangers:
+            held = f"which also finds {strangers[0]!r}" if strangers else "which finds no file"
+            raise FileFormatError("path", f"must find .parquet files only, got {path!r}, {held}: correct the pattern.")
+    else:
+        return None
+    if not parts:
+        raise FileFormatError(
+            "path",
+            f"must name a file or a folder of .parquet files, got {path!r}, which is not one: name a file in it.",
+        )
+    return parts
+
+
+def read_parts(parts: list[Path], limit: Limit) -> pa.Table:
+    """One table of many Parquet files, which must have the same columns; their order may differ."""
+    tables: list[pa.Table] = []
+    total = 0
+    for part in parts:
+        table = read_parquet(part, limit)
+        total += table.nbytes
+        limit(total)
+        first = tables[0].column_names if tables else table.column_names
+        if sorted(table.column_names) != sorted(first):
+            odd = sorted(set(first) ^ set(table.column_names))
+            raise FileFormatError(
+                "path",
+                f"must find files with the same columns, and {parts[0].name!r} and {part.name!r} differ in "
+                f"{listing(map(repr, odd), 10)}: take one of them out or write both with the same columns.",
+            )
+        tables.append(table.select(first))
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as problem:
+        reason = " ".join(str(problem).split())[:200]
+        raise FileFormatError(
+            "path", f"must find files whose columns have the same types, and these differ ({reason}): write them again."
+        ) from problem
+
+
+def read_parquet(file: Path, limit: Limit) -> pa.Table:
+    """The table of one Parquet file, without a stored pandas index."""
+    with pyarrow.parquet.ParquetFile(file) as source:
+        groups = range(source.metadata.num_row_groups)
+        unpacked = sum(source.metadata.row_group(group).total_byte_size for group in groups)
+        # Runs of one value take next to no bytes, so each cell counts as at least one.
+        limit(max(unpacked, source.metadata.num_rows * source.metadata.num_columns))
+        return _without_index(source.read())
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    """The table without the index that pandas stored beside its columns: row names are no feature."""
+    stored = (table.schema.metadata or {}).get(b"pandas")
+    try:
+        described = json.loads(stored) if stored is not None else {}
+        index = [name for name in described.get("index_columns", []) if isinstance(name, str)]
+    except (ValueError, AttributeError, TypeError):
+        # Another program's idea of this field; the columns are then taken as they are.
+        return table
+    return table.drop_columns([name for name in index if name in table.column_names])
+
+
+def read_arrow(file: Path, limit: Limit) -> pa.Table:
+    """The table of an Arrow file, in the format with a footer or in that of streams."""
+    with pa.OSFile(str(file)) as source:
+        try:
+            table = pa.ipc.open_file(source).read_all()
+        except pa.ArrowInvalid:
+            # The same suffixes are in use for the streaming format, which has no footer.
+            source.seek(0)
+            table = pa.ipc.open_stream(source).read_all()
+    # Arrow trusts the offsets in the file; wrong ones would be read beyond the end of memory.
+    table.validate(full=True)
+    limit(table.nbytes)
+    return _without_index(table)
+
+
+def read_npy(file: Path) -> np.ndarray:
+    """The 2-D array of numbers in an .npy file."""
+    # A memory map checks the promised shape against the file, where a plain load would allocate it first.
+    mapped = np.load(file, mmap_mode="r", allow_pickle=False)
+    if not isinstance(mapped, np.ndarray):
+        mapped.close()
+        raise ValueError("it is an .npz archive")
+    return np.array(numeric_matrix(mapped))
+
+
+def read_npz(file: Path, limit: Limit) -> Any:
+    """The one 2-D array, or the sparse matrix, in an .npz file."""
+    limit(unpacked_size(file))
+    with np.load(file, allow_pickle=False) as arrays:
+        if not {"format", "shape", "data"} <= set(arrays.files):
+            if len(arrays.files) != 1:
+                raise ValueError(f"it must hold one array, not {listing(map(repr, arrays.files), 10)}")
+            return numeric_matrix(arrays[arrays.files[0]])
+    sparse = scipy.sparse.load_npz(file)
+    if sparse.dtype.kind not in "biuf":
+        raise ValueError(f"its values are {sparse.dtype}, not numbers")
+    if sparse.format in ("csr", "csc", "bsr"):
+        # Indices beyond the shape would be followed beyond the end of memory by every later product.
+        sparse.check_format(full_check=True)
+    return sparse if sparse.format in ("csr", "csc") else sparse.tocsr()
+
+
+def unpacked_size(file: Path) -> int:
+    """The bytes that a zip archive (.npz, .xlsx) unpacks to."""
+    with zipfile.ZipFile(file) as archive:
+        return sum(member.file_size for member in archive.infolist())
 
 
 def is_text_file(path: str | os.PathLike[str]) -> bool:
-    """Whether `read_table` reads it as text, so that separator, decimal sign, encoding and header can be given.
-
-    >>> is_text_file("rows.csv.gz"), is_text_file("-"), is_text_file("rows.parquet")
-    (True, True, False)
-    """
+    """Whether `read_table` reads it as text, so that separator, decimal sign, encoding and header can be given."""
     name = Path(path).name.lower()
     return name == STREAM or any(_unpacked(suffix) in _TEXT and name.endswith(suffix) for suffix in READ_SUFFIXES)
 
@@ -185,14 +297,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def batches_written(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Someone to give the rows of a table to, some at a time; the file appears when all were given, or not at all.
-
-    >>> with batches_written("points.arrow", pa.schema({"x": pa.float64()})) as write:
-    ...     for start in (0.0, 2.0):
-    ...         write(pa.table({"x": [start, start + 1]}))
-    >>> read_table("points.arrow")["x"].to_pylist()
-    [0.0, 1.0, 2.0, 3.0]
-    """
+    """Someone to give the rows of a table to, some at a time; the file appears when all were given, or not at all."""
     file = table_target(path)
     suffix = _suffix(file, tuple(one for one in WRITE_SUFFIXES if one != ".npy"))
     with _written(path, suffix) as stream:
@@ -223,11 +328,7 @@ def _written(path: str | os.PathLike[str], suffix: str) -> Iterator[BinaryIO]:
 
 
 def table_target(path: str | os.PathLike[str]) -> Path:
-    """The file that `write_table` would write, or one sentence on why it could not; for checks ahead of long work.
-
-    >>> table_target("points.csv").name
-    'points.csv'
-    """
+    """The file that `write_table` would write, or one sentence on why it could not; for checks ahead of long work."""
     target = writable_target(path)
     _suffix(target, WRITE_SUFFIXES)
     return target
@@ -302,7 +403,7 @@ def _unpacked(suffix: str) -> str:
     return suffix
 
 
-def _source(file: Path, suffix: str, limit: binary.Limit, max_bytes: int | None = None) -> Path | bytes:
+def _source(file: Path, suffix: str, limit: Limit, max_bytes: int | None = None) -> Path | bytes:
     """The file itself, or what it unpacks to; no more than the limit is unpacked to find that it is too much."""
     if _unpacked(suffix) == suffix:
         return file
@@ -338,7 +439,7 @@ def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
         columns = [column.to_numpy() for column in arrow.columns]
         matrix = np.column_stack(columns) if columns else np.empty((arrow.num_rows, 0))
     try:
-        binary.numeric_matrix(matrix)
+        numeric_matrix(matrix)
     except ValueError as problem:
         raise InvalidValueError(f"table must be numbers in two dimensions for .npy, but {problem}.") from problem
     return lambda stream: _write_npy(matrix, stream)
@@ -349,11 +450,7 @@ def _plain(kind: pa.DataType) -> bool:
 
 
 def as_arrow(table: Any) -> pa.Table:
-    """The table or the named columns as an Arrow table, without index and metadata.
-
-    >>> as_arrow({"x": [1, 2]}).column_names
-    ['x']
-    """
+    """The table or the named columns as an Arrow table, without index and metadata."""
     try:
         if isinstance(table, Mapping):
             return pa.table({str(name): pa.array(values) for name, values in table.items()})

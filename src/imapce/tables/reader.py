@@ -17,20 +17,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from imapce.common.dask_arrays import is_dask
-from imapce.common.gpu_arrays import as_cupy, is_on_card, on_host
-from imapce.common.streams import is_scan
+from imapce.common.arrays import as_cupy, is_dask, is_on_card, is_scan, on_host
 from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.tables.columns import Column, Unknown, read_column
-from imapce.tables.encode import column_at, column_names, encode, is_table
-from imapce.tables.encoding import Encoding
-from imapce.tables.learn import Missing, Summary
+from imapce.tables.encode import ScannedMatrix, column_at, column_names, encode, is_table, learn_scan
+from imapce.tables.learn import Encoding, Missing, Summary
 from imapce.tables.named import NamedMatrix, column_means
 
 if TYPE_CHECKING:
     from imapce.tables.distributed import Chunks
-    from imapce.tables.scan import Scan, ScannedMatrix
+    from imapce.tables.scan import Scan
 
 Array = NDArray[np.float64]
 
@@ -54,8 +51,6 @@ class Reader:
     def learn(cls, X: Any, *, missing: Missing = "error") -> tuple[Reader, Any]:
         """The reader of tables like `X`, and the matrix of `X` itself; gaps are filled with its own means."""
         if is_scan(X):
-            from imapce.tables.scan import learn_scan
-
             encoding, stream = learn_scan(X, missing=missing)
             return cls(stream.shape[1], encoding), stream
         if is_dask(X):
@@ -153,8 +148,6 @@ class Reader:
 
     def _scanned(self, X: Scan, missing: Missing, unknown: Unknown) -> ScannedMatrix:
         """The matrix of new rows on disk, columns matched by name."""
-        from imapce.tables.scan import ScannedMatrix
-
         if self.encoding is None:
             raise InvalidTypeError(
                 "X", "must be an array, as in fit, which has no names to match the columns of a scan by."
@@ -279,11 +272,7 @@ def require_numbers_in_rows(X: Any, name: str = "X") -> None:
 
 
 def filled(matrix: Any, means: NDArray[np.float64] | None) -> Any:
-    """A copy with `means`, or else each column's own mean, in place of NaN; what has no NaN, or is sparse, as it is.
-
-    >>> filled(np.array([[1.0], [np.nan], [3.0]]), None).ravel().tolist()
-    [1.0, 2.0, 3.0]
-    """
+    """A copy with `means`, or else each column's own mean, in place of NaN; what has no NaN, or is sparse, as it is."""
     if sparse.issparse(matrix) or matrix.dtype.kind != "f":
         return matrix
     if is_on_card(matrix):

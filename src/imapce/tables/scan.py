@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +24,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
-from numpy.typing import NDArray
 
-from imapce.common.memory import size_in_words
-from imapce.common.samples import seeded_sample
-from imapce.common.streams import Array, Places, Portion, Stream, in_order
+from imapce.common.arrays import seeded_sample
 from imapce.common.watch import Tell
-from imapce.common.words import close_matches, counted, listing, roughly
+from imapce.common.words import close_matches, counted, listing, roughly, size_in_words
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
-from imapce.tables.columns import Unknown, UnusableColumn, kind_of
 from imapce.tables.dialect import Dialect
-from imapce.tables.encode import column_at, encode
-from imapce.tables.encoding import Encoding
 from imapce.tables.files import recognised
-from imapce.tables.learn import Missing, Summary, encoding_of, refuse_columns
 from imapce.tables.text import arrow_options, is_plain
 
 FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc", ".csv": "csv", ".tsv": "csv"}
@@ -53,9 +45,6 @@ NO_SCAN = (
     "'rows.parquet')."
 )
 PARQUET_OPTIONS = pyarrow.dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
-# Columns side by side, 16 or 200 of them: blocks of 2 MB were reduced at 0.8 to 3 GB/s of float32 by one core, those of
-# 16 MB at half of that.
-BLOCK_BYTES = 2 << 20
 # What a fit reads a table for: its columns, its moments, two looks for outliers, one to four samples of rows to search
 # in and to judge views by (one with a background, most with labels). Then come the evaluations on all rows.
 PASSES_BEFORE = 6
@@ -337,91 +326,6 @@ def scan(path: str | os.PathLike[str] | Sequence[str], *, columns: Sequence[str]
     if not n_rows:
         raise InvalidValueError(f"{whole._named()} has columns and no rows; check the step that wrote it.")
     return whole if columns is None else whole.selected(_listed(columns))
-
-
-class ScannedMatrix(Stream):
-    """The encoded rows of a scan.
-
-    >>> from imapce.tables import write_table
-    >>> write_table({"a": np.arange(3.0), "b": [True, False, True]}, "table.parquet")
-    >>> encoding, matrix = learn_scan(scan("table.parquet"))
-    >>> next(next(matrix.portions()).blocks(None)).tolist()
-    [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]
-    """
-
-    def __init__(self, table: Scan, encoding: Encoding, *, missing: Missing = "error", unknown: Unknown = "error"):
-        self.table, self.encoding = table.selected(encoding.columns), encoding
-        self._missing: Missing = missing
-        self._unknown: Unknown = unknown
-        self._plain = set(encoding.kinds) == {"number"} and missing == "error"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.table.n_rows, len(self.encoding.feature_names)
-
-    def portions(self, columns: NDArray[np.intp] | None = None) -> Iterator[Portion]:
-        names = None
-        if self._plain:
-            names = [self.encoding.columns[i] for i in (range(self.shape[1]) if columns is None else columns)]
-        for batch in self.table.batches(names):
-            blocks = partial(_numbers, batch) if self._plain else partial(self._encoded, batch, columns)
-            yield Portion(batch.num_rows, blocks)
-
-    def _encoded(
-        self, batch: pa.RecordBatch, columns: NDArray[np.intp] | None, places: Places | None
-    ) -> Iterator[Array]:
-        rows = pa.Table.from_batches([batch if places is None else batch.take(pa.array(places))])
-        matrix = encode(rows, encoding=self.encoding, missing=self._missing, unknown=self._unknown).matrix
-        matrix = matrix.astype(np.float64, copy=False)
-        matrix = matrix if columns is None else matrix[:, columns]
-        step = _block_rows(matrix.shape[1])
-        yield from (matrix[start : start + step] for start in range(0, len(matrix), step))
-
-
-def _numbers(batch: pa.RecordBatch, places: Places | None) -> Iterator[Array]:
-    """Columns of plain numbers, each copied in one run of memory; a block is the transpose of what they fill."""
-    columns = [_values(column) for column in batch.columns]
-    n_rows = batch.num_rows
-    if places is not None:
-        # Of a sample next to nothing has to become float64.
-        columns, n_rows = [column[places] for column in columns], len(places)
-    step = min(_block_rows(len(columns)), n_rows)
-    buffer = np.empty((len(columns), step))
-    for start in range(0, n_rows, step):
-        stop = min(start + step, n_rows)
-        for place, column in enumerate(columns):
-            buffer[place, : stop - start] = column[start:stop]
-        yield buffer[:, : stop - start].T
-
-
-def _block_rows(n_columns: int) -> int:
-    return max(256, BLOCK_BYTES // (8 * max(1, n_columns)))
-
-
-def _values(column: pa.Array) -> NDArray[Any]:
-    if pa.types.is_floating(column.type) and not column.null_count:
-        return column.to_numpy()
-    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-
-
-def learn_scan(table: Scan, *, missing: Missing = "error") -> tuple[Encoding, ScannedMatrix]:
-    """The encoding of a scan, learned in one pass, and its matrix.
-
-    >>> from imapce.tables import write_table
-    >>> write_table(pa.table({"c": ["x", "y", "x", "x", "y"], "n": [1, 2, 3, 4, 5]}), "table.parquet")
-    >>> learn_scan(scan("table.parquet"))[0].feature_names
-    ('c=x', 'c=y', 'n')
-    """
-    refused = {}
-    for name in table.columns:
-        try:
-            kind_of(column_at(table.schema.empty_table(), table.schema.get_field_index(name)))
-        except UnusableColumn as problem:
-            # A pass over hundreds of gigabytes is not begun for a type that is refused at its end.
-            refused[name] = problem
-    refuse_columns(refused, "X")
-    encoding = encoding_of(reduce(Summary.join, in_order(Summary.of_batch, table.batches())), missing=missing)
-    return encoding, ScannedMatrix(table, encoding, missing=missing)
 
 
 def _files(path: Any) -> list[str]:

@@ -40,11 +40,7 @@ _HEAD = 1000
 
 
 def read_text(source: Path | bytes, *, default_sep: str = ",", **given: Any) -> tuple[pa.Table, Dialect]:
-    """The table of a text file, or of its bytes, and the dialect it was read in; `given` overrules what is recognised.
-
-    >>> read_text(b"1.5 2\\n3 4.5\\n")[1].words
-    'blanks between values and no header (the columns are x0, x1, ...)'
-    """
+    """The table of a text file, or of its bytes, and its dialect; `given` overrules what is recognised."""
     start, whole = beginning(source)
     dialect = recognise(start, whole=whole, default_sep=default_sep, **given)
     try:
@@ -75,11 +71,7 @@ def beginning(source: Path | bytes) -> tuple[bytes, bool]:
 
 
 def read_json_lines(source: Path | bytes) -> pa.Table:
-    """One object a line; a key that a line lacks is a missing value.
-
-    >>> read_json_lines(b'{"x": 1}\\n{"x": 2, "y": "a"}\\n').to_pydict()
-    {'x': [1, 2], 'y': [None, 'a']}
-    """
+    """One object a line; a key that a line lacks is a missing value."""
     data = _bytes(source)
     size = min(max(len(data), 1), _LARGEST_BLOCK)
     return pyarrow.json.read_json(
@@ -141,11 +133,7 @@ def _has_blank_quote(start: bytes, sep: str) -> bool:
 
 
 def arrow_options(dialect: Dialect, *, block: int = _BLOCK_BYTES, names: list[str] | None = None) -> dict[str, Any]:
-    """How Arrow reads a plain text file of this dialect; `names` are those of a table without header.
-
-    >>> arrow_options(Dialect(";"))["parse_options"].delimiter
-    ';'
-    """
+    """How Arrow reads a plain text file of this dialect; `names` are those of a table without header."""
 
     def comments_skipped(row: Any) -> str:
         return "skip" if row.text is not None and row.text.lstrip().startswith("#") else "error"
@@ -171,11 +159,7 @@ def arrow_options(dialect: Dialect, *, block: int = _BLOCK_BYTES, names: list[st
 
 
 def is_plain(source: Path | bytes, dialect: Dialect) -> bool:
-    """Whether Arrow can read the text as it is written, without a copy.
-
-    >>> is_plain(b"a b\\n1 2\\n", recognise(b"a b\\n1 2\\n"))
-    False
-    """
+    """Whether Arrow can read the text as it is written, without a copy."""
     if dialect.sep == BLANKS or len(dialect.sep) > 1:
         return False
     return dialect.encoding != "utf-8" or not _has_blank_quote(beginning(source)[0], dialect.sep)

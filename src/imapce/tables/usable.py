@@ -1,4 +1,4 @@
-"""Which columns of a table can be features, and why the others cannot: ids, free text, dates, constants.
+"""What of a table is used: columns that can be features (no ids, free text, dates, constants), rows by COLUMN=VALUE.
 
 `encode` refuses such columns; where a table is used as it was found, as on the command line, they are left out instead.
 
@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection
 from typing import Any
@@ -18,8 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from imapce.common.words import close_matches, listing
+from imapce.errors import InvalidValueError
 from imapce.tables.columns import MOST_TEXT_VALUES, numbers
-from imapce.tables.encode import LearnedTable, column_at
+from imapce.tables.encode import LearnedTable, column_at, column_names
 
 # id, row_id, PassengerId and sampleID, but neither "acid" nor "paid".
 _ID_NAME = re.compile(r"(|.*[\W_])[iI][dD]|.*[a-z](Id|ID)")
@@ -65,6 +68,48 @@ def dates_as_numbers(table: pa.Table, columns: Collection[str] | None = None) ->
     return table
 
 
+def select(table: Any, column: str, value: str) -> np.ndarray:
+    """Which rows have this value, given as text, in this column: a boolean mask, never empty of True.
+
+    A number column compares as a number in its own precision, a boolean column as true/false, any other
+    column as text; missing values match nothing.
+
+    >>> select(pa.table({"size": [1, 2]}), "size", "2.0").tolist()
+    [False, True]
+    """
+    names = column_names(table, "table")
+    if column not in names:
+        raise InvalidValueError(f"column must be a column of the table, got {column!r}: {close_matches(column, names)}")
+    values = column_at(table, names.index(column)).to_arrow()
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_float16(values.type):
+        # Arrow compares no half floats.
+        values = values.cast(pa.float32())
+    numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    numeric = numeric or pa.types.is_decimal(values.type)
+    if not numeric and not pa.types.is_boolean(values.type):
+        try:
+            values = values.cast(pa.large_string())
+        except pa.ArrowException as problem:
+            raise InvalidValueError(
+                f"column must hold numbers, text, categories or dates, got {column!r} of type {values.type}: "
+                "pick another column."
+            ) from problem
+    wanted = _scalar(value, values.type, column)
+    mask = np.zeros(len(values), dtype=bool)
+    if wanted is not None:
+        mask = pc.fill_null(pc.equal(values, wanted), False).to_numpy(zero_copy_only=False)
+    if not mask.any():
+        known = [str(item) for item in pc.unique(values.drop_null()).to_pylist()]
+        near = difflib.get_close_matches(value, known, n=1)
+        hint = f"did you mean {near[0]!r}, as the column" if near else "the column"
+        raise InvalidValueError(
+            f"value must occur in column {column!r}, got {value!r}: {hint} has {listing(map(repr, known), 10)}."
+        )
+    return mask
+
+
 def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
     if pa.types.is_date(kind):
@@ -108,3 +153,26 @@ def _is_prose(series: nw.Series[Any]) -> bool:
     """Whether values are sentences rather than keys: on average three words or more."""
     values = series.head(100).to_list()
     return sum(str(value).count(" ") for value in values) >= 2 * len(values)
+
+
+def _scalar(text: str, kind: pa.DataType, column: str) -> pa.Scalar | None:
+    """The text as a value of this type; None when the type cannot hold it, so that no row can match."""
+    if pa.types.is_large_string(kind):
+        return pa.scalar(text, kind)
+    try:
+        return pa.scalar(text.strip()).cast(kind)
+    except pa.ArrowException:
+        pass
+    try:
+        if pa.types.is_boolean(kind):
+            raise ValueError(text)
+        number = float(text)
+        # Arrow reads "2.0" and "2e3" as no integer.
+        return pa.scalar(int(number) if pa.types.is_integer(kind) and number.is_integer() else number).cast(kind)
+    except (pa.ArrowException, OverflowError):
+        return None
+    except ValueError as problem:
+        raise InvalidValueError(
+            f"value must be a number or true/false for column {column!r} of type {kind}, got {text!r}: pass "
+            "one that occurs in it."
+        ) from problem

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.proj3d import proj_transform  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from imapce.common.samples import seeded_sample
+from imapce.common.arrays import seeded_sample
 from imapce.tables.columns import Column
 
 Points = NDArray[np.float64]

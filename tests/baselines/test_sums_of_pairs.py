@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from imapce.baselines import nbody
-from imapce.baselines.nbody import attraction, direct_sums, grid_sums, tree_sums
+from imapce.baselines import tsne_descent as nbody
+from imapce.baselines.tsne_descent import attraction, direct_sums, grid_sums, tree_sums
 
 
 def literal_sums(Y: np.ndarray, w: np.ndarray | None = None) -> tuple[np.ndarray, float]:
