@@ -113,7 +113,13 @@ def read_and_tell(
     file = as_path(path)
 
     def limit(size: int) -> None:
-        _check_size(size, max_bytes, file)
+        if max_bytes is not None and size > max_bytes:
+            raise FileFormatError(
+                "path",
+                Sentence(NAMES, f" a file of at most {max_bytes} bytes"),
+                f"{file.name!r}, which has or unpacks to more",
+                "take a part of it or raise max_bytes",
+            )
 
     suffix = ".csv" if str(path) == STREAM else ".parquet" if parts is not None else _suffix(file, READ_SUFFIXES)
     plain = _unpacked(suffix)
@@ -356,16 +362,6 @@ def _suffix(file: Path, allowed: tuple[str, ...]) -> str:
         repr(file.name),
         "rename or convert the file to one of these",
     )
-
-
-def _check_size(size: int, max_bytes: int | None, file: Path) -> None:
-    if max_bytes is not None and size > max_bytes:
-        raise FileFormatError(
-            "path",
-            Sentence(NAMES, f" a file of at most {max_bytes} bytes"),
-            f"{file.name!r}, which has or unpacks to more",
-            "take a part of it or raise max_bytes",
-        )
 
 
 def _require_file(file: Path, path: str | os.PathLike[str]) -> int:
