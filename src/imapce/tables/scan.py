@@ -398,9 +398,9 @@ def _dialect(files: list[str]) -> Dialect:
 
 
 def _schema(file: str, kind: str, dialect: Dialect | None) -> pa.Schema:
-    one = Scan((file,), (), 0, kind, None, (_state(file),), dialect)
-    with one._one_sentence():
-        schema = one._dataset().schema
+    alone = Scan((file,), (), 0, kind, None, (_state(file),), dialect)
+    with alone._one_sentence():
+        schema = alone._dataset().schema
     if len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise FileFormatError(f"{file!r} names column {twice!r} twice; rename one of them.")
