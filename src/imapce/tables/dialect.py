@@ -68,7 +68,7 @@ def recognise(
     encoding: str | None = None,
     header: bool | None = None,
 ) -> Dialect:
-    """The dialect of a file that begins with these bytes; what is given is taken as it is and not facts.
+    """The dialect of a file that begins with these bytes; what is given is taken as it is and not among its `words`.
 
     ``whole`` says that the bytes are the whole file, so that their last line is whole too.
     """

@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.common.arrays import Array
+from imapce.common.arrays import Array, Codes
 from imapce.common.checks import require_choice
-from imapce.common.streams import Places, Portion, Stream, in_order
+from imapce.common.streams import Portion, Stream, in_order
 from imapce.common.words import counted, listing
 from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.tables.columns import MISSING, Unknown, UnusableColumn, kind_of, read_codes, read_numbers
@@ -280,7 +280,7 @@ class ScannedMatrix(Stream):
             yield Portion(batch.num_rows, blocks)
 
     def _encoded(
-        self, batch: pa.RecordBatch, columns: NDArray[np.intp] | None, places: Places | None
+        self, batch: pa.RecordBatch, columns: NDArray[np.intp] | None, places: Codes | None
     ) -> Iterator[Array]:
         rows = pa.Table.from_batches([batch if places is None else batch.take(pa.array(places))])
         matrix = encode(rows, encoding=self.encoding, missing=self._missing, unknown=self._unknown).matrix
@@ -290,7 +290,7 @@ class ScannedMatrix(Stream):
         yield from (matrix[start : start + step] for start in range(0, len(matrix), step))
 
 
-def _numbers(batch: pa.RecordBatch, places: Places | None) -> Iterator[Array]:
+def _numbers(batch: pa.RecordBatch, places: Codes | None) -> Iterator[Array]:
     """Columns of plain numbers, each copied in one run of memory; a block is the transpose of what they fill."""
     columns = [_values(column) for column in batch.columns]
     n_rows = batch.num_rows
