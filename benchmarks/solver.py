@@ -21,7 +21,7 @@ from imapce.common.threads import one_thread
 from imapce.search.objective import Objective
 from imapce.search.race import minimize
 from imapce.search.starts import contrastive_axes, starting_frames
-from imapce.search.stiefel import random_frames
+from imapce.search.descent import random_frames
 
 N_STARTS, K = 10, 2
 

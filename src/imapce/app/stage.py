@@ -21,7 +21,7 @@ from imapce.app.lasso import polygon_of
 from imapce.app.scene import Scene
 from imapce.app.study import Study
 from imapce.errors import InvalidValueError
-from imapce.search.solution import Optimum
+from imapce.search.race import Optimum
 
 Reply = tuple[Content, Sequence[Buffer]]
 Send = Callable[[Content, Sequence[Buffer]], None]

@@ -42,8 +42,8 @@ from imapce.plotting.why import (
     value_in_words,
     weighs_nothing,
 )
-from imapce.search.solution import Optimum
-from imapce.search.stiefel import squared_distances
+from imapce.search.descent import squared_distances
+from imapce.search.race import Optimum
 
 MOST_THUMBNAILS = 4
 # The optima of a fit are often one view found at several settings. A thumbnail is for one of which the others leave a

@@ -14,7 +14,7 @@ import numpy as np
 from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.priors.effect import explained_away
-from imapce.search.solution import Optimum
+from imapce.search.race import Optimum
 
 # A view that shows less of the known than this shows nothing of it: the rest is rounding.
 SHOWS_SOMETHING = 1e-6
