@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from imapce.clusters.partition import Candidate, Partition, candidate_of, partition_of
+from imapce.clusters.given import Candidate, candidate_of
+from imapce.clusters.partition import Partition, partition_of
 from imapce.clusters.space import searched_axes
 from imapce.clusters.structure import Structure
 from imapce.common.checks import is_whole
@@ -25,8 +26,8 @@ from imapce.common.settings import SETTINGS
 from imapce.common.threads import threads_for
 from imapce.common.watch import Watch
 from imapce.errors import InvalidValueError
-from imapce.estimators.base import quiet_about_convergence
 from imapce.estimators.imapce import IMAPCE
+from imapce.estimators.stability import quiet_about_convergence
 from imapce.exploration.clustering import REFINED_ROWS, cluster_view, number_clusters, refine_clusters
 from imapce.exploration.data import Data
 from imapce.exploration.description import features_apart
@@ -38,7 +39,7 @@ from imapce.priors.effect import Explained
 from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
-from imapce.search.solution import Optimum, Progress
+from imapce.search.race import Optimum, Progress
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

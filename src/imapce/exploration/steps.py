@@ -24,7 +24,7 @@ from imapce.exploration.record import Feature, feature_in_words
 from imapce.exploration.verdict import caveat
 from imapce.priors.effect import Explained
 from imapce.rows.base import Rows
-from imapce.search.solution import Optimum
+from imapce.search.race import Optimum
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
