@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.arrays import is_dask
+from imapce.common.arrays import Array, Mask, is_dask
 from imapce.common.records import Comparable
 from imapce.common.threads import threads_for
 from imapce.common.words import close_matches, counted
@@ -26,9 +26,6 @@ from imapce.rows.open import open_rows
 from imapce.tables.columns import Column
 from imapce.tables.encode import is_table
 from imapce.tables.reader import OriginalColumns, Reader
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

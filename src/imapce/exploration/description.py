@@ -22,15 +22,12 @@ from scipy.special import erf
 
 from imapce.common.arrays import Array, Codes, Mask, on_host
 from imapce.exploration.knowledge import one_class_in_words
-from imapce.exploration.record import Feature
 from imapce.exploration.traits import NOTHING_APART, Trait, name_of_traits, say_the_same, trait_of, traits_worth_telling
-from imapce.priors.effect import Explained
 from imapce.rows.base import Rows
 from imapce.tables.columns import Column
 from imapce.tables.reader import OriginalColumns
 
 MOST_TRAITS = 10
-N_FEATURES = 10
 MOST_TYPICAL = 5
 MOST_FEATURES = 24
 
@@ -237,14 +234,18 @@ class Describer:
         features = self._features(others[:-1])
         _, overall, variance = self._moments.of(range(self._n_groups))
         means = [self._moments.of([group])[1] for group in range(n_clusters)]
-        gaps = [here - self._moments.of(others[group])[1] for group, here in enumerate(means)]
+        spread = np.sqrt(variance)
+        gaps = [
+            np.divide(here - self._moments.of(others[group])[1], spread, out=np.zeros_like(spread), where=spread > 0)
+            for group, here in enumerate(means)
+        ]
         return Description(
             clusters=tuple(self.profile([group], others[group], left_at_step[group]) for group in range(n_clusters)),
             left=self.profile([n_clusters], others[-1]) if np.any(self._groups == n_clusters) else None,
             features=tuple(self._feature_name(place) for place in features),
             overall=tuple(overall[features].tolist()),
             values=tuple(tuple(here[features].tolist()) for here in means),
-            differences=tuple(tuple(in_spreads(gap, np.sqrt(variance))[features].tolist()) for gap in gaps),
+            differences=tuple(tuple(gap[features].tolist()) for gap in gaps),
             is_share=tuple(not bool(self._is_number[place]) for place in features),
             numbers=tuple(numbers),
         )
@@ -316,50 +317,3 @@ class Describer:
             TypicalRow(int(row), str(self._ids[row]), tuple(column.text(int(row)) for column in columns))
             for row in np.flatnonzero(inside)[nearest]
         )
-
-
-def in_spreads(gap: Array, spread: Array) -> Array:
-    """Differences (d,) in standard deviations, 0 where a column does not vary."""
-    return np.divide(gap, spread, out=np.zeros_like(spread), where=spread > 0)
-
-
-def features_apart(
-    rows: Rows,
-    inside: Mask,
-    outside: Mask,
-    *,
-    names: Sequence[str],
-    set_aside: Mask | None = None,
-    components: Array | None = None,
-    mean: Array | None = None,
-    explained: Explained | None = None,
-) -> tuple[Feature, ...]:
-    """The features that differ most, in standard deviations of all rows used, between the rows inside and outside.
-
-    Where nobody is outside, `mean` takes their place, or the mean of all rows. Loadings are those of `components`.
-    Where something was `explained` away, it is told what else differs: known columns are left out, and of the others
-    what the known explains.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> first = np.array([True, True, False, False])
-    >>> rows = DenseRows(np.array([[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]))
-    >>> features_apart(rows, first, ~first, names=["a", "b"])[0]
-    Feature(name='a', difference=-2.0, loading=0.0)
-    """
-    # Means alone: the moments of rows hold d×d numbers.
-    sides = np.column_stack([inside, outside]).astype(np.float64)
-    here, there = (rows.unfolded.cross(sides) / np.maximum(sides.sum(axis=0), 1.0)).T
-    if not outside.any():
-        there = rows.moments().mean if mean is None else mean - rows.origin
-    gap = here - there
-    if explained is not None and outside.any():
-        gap = gap - explained.between(rows, inside, outside)
-    used = rows.unfolded.without(set_aside) if set_aside is not None and set_aside.any() else rows
-    spread = np.sqrt(used.moments().variance)
-    difference = in_spreads(gap, spread)
-    loading = np.zeros(len(spread)) if components is None else np.sqrt((components**2).sum(axis=0))
-    strongest = np.argsort(-np.abs(difference), kind="stable")
-    if explained is not None:
-        strongest = strongest[~np.isin(strongest, explained.effect.columns)]
-    strongest = strongest[:N_FEATURES]
-    return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)
