@@ -15,7 +15,7 @@ from imapce.tables.files import write_table
 @pytest.fixture(autouse=True)
 def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine a quick command takes long enough for one, and what it says is another test's matter."""
-    monkeypatch.setattr("imapce.cli.progress.SECONDS_BETWEEN_LINES", 1e6)
+    monkeypatch.setattr("imapce.cli.messages.SECONDS_BETWEEN_LINES", 1e6)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 
 from commands import FEATURES, refusal, run, succeed
 from imapce import datasets
-from imapce.cli.outputs import COMPARISON_FILES
+from imapce.cli.compare import COMPARISON_FILES
 from imapce.comparison.methods import METHODS
 from imapce.comparison.scores import SCORES
 from imapce.tables.files import read_table, write_table

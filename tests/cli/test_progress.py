@@ -8,8 +8,8 @@ import threading
 import pytest
 from rich.console import Console
 
-from imapce.cli import progress as module
-from imapce.cli.progress import PlainLines, of_a_fit, progress
+from imapce.cli import messages as module
+from imapce.cli.messages import PlainLines, of_a_fit, progress
 from imapce.search.solution import Progress
 
 

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from imapce.common import memory
+from imapce.common import streams
 
 
 @pytest.mark.parametrize(("granted", "expected"), [("1000000\n", 1_000_000), ("max\n", None), (None, None)])
 def test_the_limit_of_a_container_counts_where_there_is_one(
     granted: str | None, expected: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "LIMIT_FILES", ())
-    machine = memory.memory_bytes()
+    monkeypatch.setattr(streams, "LIMIT_FILES", ())
+    machine = streams.memory_bytes()
     if granted is not None:
         (tmp_path / "memory.max").write_text(granted)
-    monkeypatch.setattr(memory, "LIMIT_FILES", (str(tmp_path / "memory.max"),))
-    assert memory.memory_bytes() == (machine if expected is None else expected)
+    monkeypatch.setattr(streams, "LIMIT_FILES", (str(tmp_path / "memory.max"),))
+    assert streams.memory_bytes() == (machine if expected is None else expected)
 
 
 def test_a_system_that_does_not_tell_has_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "LIMIT_FILES", ())
-    monkeypatch.delattr(memory.os, "sysconf")
-    assert memory.memory_bytes() is None
+    monkeypatch.setattr(streams, "LIMIT_FILES", ())
+    monkeypatch.delattr(streams.os, "sysconf")
+    assert streams.memory_bytes() is None

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from imapce import IMAPCE, Exploration
-from imapce.common.file_lock import FileLock
 from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.exploration.own_file import FileLock
 
 X = np.random.default_rng(0).normal(size=(120, 6)) + 8 * np.eye(3, 6)[np.arange(120) % 3]
 ESTIMATOR = IMAPCE(mu=50.0, alpha=0.0, n_starts=2)

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from imapce.cli.messages import in_own_words, named
 from imapce.cli.options import DataOptions, FitOptions, ShowOptions
-from imapce.errors import InvalidValueError
+from imapce.errors import InvalidValueError, Sentence
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console
+
+    from imapce.cli.request import Prepared
+    from imapce.comparison.compare import Comparison
+    from imapce.comparison.scores import Score
+
+COMPARISON_FILES = (
+    "comparison.png",
+    "comparison.pdf",
+    "scores.csv",
+    "scores.json",
+    "embeddings.parquet",
+    "report.html",
+)
 
 
 def _list_methods(wanted: bool) -> None:
@@ -73,11 +92,9 @@ def compare(
 
         imapce compare adult.csv --attributes sex --labels income --methods IMAPCE,PCA,CTSNE -o comparison
     """
-    from imapce.cli.messages import in_own_words, named
-    from imapce.cli.outputs import COMPARISON_FILES, write_comparison
-    from imapce.cli.progress import progress
+    from imapce.cli.messages import progress
     from imapce.cli.request import Request, prepare
-    from imapce.cli.screen import facts_table, print_comparison, print_written
+    from imapce.cli.results import facts_table, print_written
     from imapce.common.whole_files import folder_target
     from imapce.comparison.compare import compare as compare_methods
     from imapce.comparison.methods import chosen_methods
@@ -102,8 +119,8 @@ def compare(
             progress=tell,
         )
         if not comparison.worked:
-            reasons = " ".join(f"{one.method.title}: {one.left_out}" for one in comparison.results)
-            raise InvalidValueError(f"--methods must name a method that works here, and none did. {reasons}")
+            reasons = (Sentence(f" {one.method.title}: ", one.left_out or "") for one in comparison.results)
+            raise InvalidValueError("methods", Sentence("must name a method that works here, and none did.", *reasons))
         comparison = replace(comparison, notes=[in_own_words(sentence) for sentence in comparison.notes])
         rows, columns = prepared.features.shape
         facts = {
@@ -116,10 +133,10 @@ def compare(
         if output is not None:
             tell("writing figures and report", 1.0)
             title = f"Comparison of methods on {asked.name}"
-            written = write_comparison(comparison, prepared, output, title=title, facts=facts)
+            written = _write(comparison, prepared, output, title=title, facts=facts)
     console = show.console()
     console.print(facts_table(facts))
-    print_comparison(console, comparison)
+    _print(console, comparison)
     print_written(console, written)
     show.result(
         command="compare",
@@ -133,3 +150,97 @@ def compare(
         reading=comparison.notes,
         written=written,
     )
+
+
+def _write(
+    comparison: Comparison,
+    prepared: Prepared,
+    output: str,
+    *,
+    title: str,
+    facts: dict[str, str],
+) -> dict[str, str]:
+    """Write every file of the folder `output`, or none; what was written and where."""
+    import json
+
+    from imapce.common.whole_files import whole_file, whole_folder
+    from imapce.plotting import plot_methods, save_figure, write_comparison_report
+    from imapce.tables.files import write_table
+
+    figure = plot_methods(comparison, color=prepared.colours or None)
+    records = comparison.to_records()
+    remarks = {one.method.title: list(one.remarks) for one in comparison.results if one.remarks}
+    with named("--output"), whole_folder(output, COMPARISON_FILES) as folder:
+        for file in ("comparison.png", "comparison.pdf"):
+            save_figure(figure, folder / file)
+        write_table({key: [record[key] for record in records] for key in records[0]}, folder / "scores.csv")
+        text = json.dumps(
+            {
+                **facts,
+                "notes": comparison.notes,
+                "scored_rows": len(comparison.scored_rows),
+                "methods": records,
+                "remarks": remarks,
+            },
+            indent=2,
+            ensure_ascii=False,
+        )
+        with whole_file(folder / "scores.json") as stream:
+            stream.write(f"{text}\n".encode())
+        write_table(_embeddings(comparison, prepared.carried), folder / "embeddings.parquet")
+        write_comparison_report(folder / "report.html", comparison, figure, title=title, facts=facts)
+    return {"report": str(Path(output) / "report.html"), f"{len(COMPARISON_FILES) - 1} more files": output}
+
+
+def _embeddings(comparison: Comparison, carried: pa.Table) -> pa.Table:
+    """The columns that go along, the row number, and every method's axes, empty where it got no row."""
+    import numpy as np
+    import pyarrow as pa
+
+    from imapce.estimators.view_file import beside
+
+    axes: dict[str, Any] = {"row": np.arange(comparison.n_rows)}
+    for result in comparison.worked:
+        if result.embedding is None or result.rows is None:
+            continue
+        for axis, values in zip(result.axes, result.embedding.T, strict=True):
+            column = np.full(comparison.n_rows, np.nan)
+            column[result.rows] = values
+            axes[axis] = pa.array(column, from_pandas=True)
+    return beside(carried, axes)
+
+
+def _print(console: Console, comparison: Comparison) -> None:
+    """The scores of every method, why the others were left out, and how to read both."""
+    from rich.table import Table
+    from rich.text import Text
+
+    # Single spaces: the longest names and numbers just fit into the 80 columns of a plain terminal.
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("method", no_wrap=True)
+    for heading in ("rows", "NLS (chance)", "read back", "15-NN", "NMI", "silh.", "trust", "s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for result in comparison.worked:
+        scores = result.scores
+        readers = [score for score in (scores["prior_linear"], scores["prior_knn"]) if score is not None]
+        structure = [scores[name] for name in ("knn_accuracy", "kmeans_nmi", "silhouette", "trustworthiness")]
+        table.add_row(
+            Text(result.method.title),
+            "" if result.rows is None else f"{len(result.rows):,}",
+            _beside_chance(scores["nls"], scores["nls_ceiling"]),
+            _beside_chance(max(readers, default=None), scores["prior_chance"]),
+            *("–" if score is None else f"{score:.2f}" for score in structure),
+            f"{result.seconds or 0.0:.2f}",
+        )
+    console.print()
+    console.print(table)
+    console.print()
+    left_out = ((one.method.title, one.left_out) for one in comparison.results if one.left_out)
+    sentences = [f"{title} is left out. {in_own_words(reason)}" for title, reason in left_out]
+    sentences += [remark for one in comparison.results for remark in one.remarks]
+    for sentence in [*comparison.notes, *sentences]:
+        console.print(Text(sentence))
+
+
+def _beside_chance(score: Score, chance: Score) -> str:
+    return "–" if score is None or chance is None else f"{score:.2f} ({chance:.2f})"

@@ -18,16 +18,16 @@ def datasets(show: ShowOptions) -> None:
 
     entries: list[dict[str, Any]] = [
         {
-            "name": entry.name,
-            "call": f"imapce.datasets.{entry.call}",
-            "rows": entry.rows,
-            "columns": entry.columns,
-            "source": entry.source,
-            "licence": entry.licence,
-            "files": [paths[0] for paths in entry.files],
-            "on_disk": entry.is_on_disk(),
+            "name": data.name,
+            "call": f"imapce.datasets.{data.call}",
+            "rows": data.rows,
+            "columns": data.columns,
+            "source": data.source,
+            "licence": data.licence,
+            "files": [paths[0] for paths in data.files],
+            "on_disk": data.is_on_disk(),
         }
-        for entry in CATALOGUE
+        for data in CATALOGUE
     ]
     from rich.table import Table
 
@@ -37,8 +37,8 @@ def datasets(show: ShowOptions) -> None:
     table.add_column("on disk", no_wrap=True)
     table.add_column("licence")
     table.add_column("source", overflow="fold")
-    for told in entries:
-        here = "not needed" if not told["files"] else "yes" if told["on_disk"] else "no"
-        table.add_row(told["name"], f"{told['rows']:,} x {told['columns']}", here, told["licence"], told["source"])
+    for entry in entries:
+        here = "not needed" if not entry["files"] else "yes" if entry["on_disk"] else "no"
+        table.add_row(entry["name"], f"{entry['rows']:,} x {entry['columns']}", here, entry["licence"], entry["source"])
     show.console().print(table)
     show.result(command="datasets", datasets=entries)

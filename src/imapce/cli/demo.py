@@ -23,9 +23,8 @@ def demo(
 
         imapce demo --out imapce-demo
     """
-    from imapce.cli.messages import named
-    from imapce.cli.progress import progress
-    from imapce.cli.screen import print_written
+    from imapce.cli.messages import named, progress
+    from imapce.cli.results import print_written
     from imapce.cli.tour import facts, run_tour, score_table
 
     with progress(quiet=show.quiet, of="of the tour") as tell, named("--out"):

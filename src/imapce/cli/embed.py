@@ -49,11 +49,19 @@ def embed(
 
         imapce embed penguins.csv --known species=Adelie -o view.parquet --plot view.png
     """
+    from imapce.cli.messages import of_a_fit, progress
     from imapce.cli.on_disk import require_table_file, tell_of_passes, write_view_of_scan
-    from imapce.cli.outputs import check_targets, write_annotated_view, write_view
-    from imapce.cli.progress import of_a_fit, progress
     from imapce.cli.request import Request, prepare
-    from imapce.cli.screen import facts_table, fit_facts, model_facts, print_model, print_written
+    from imapce.cli.results import (
+        check_targets,
+        facts_table,
+        fit_facts,
+        model_facts,
+        print_model,
+        print_written,
+        write_annotated_view,
+        write_view,
+    )
     from imapce.priors.effect import explained_away
     from imapce.tables.named import is_h5ad
 
@@ -132,8 +140,8 @@ def embed(
     print_model(console, model)
     print_written(console, written)
     rows, columns = prepared.features.shape
-    told = {"rows": rows, "features": columns, "known": prepared.words, "model": model_facts(model)}
-    show.result(command="embed", **told, written=written)
+    result = {"rows": rows, "features": columns, "known": prepared.words, "model": model_facts(model)}
+    show.result(command="embed", **result, written=written)
 
 
 def _table_facts(model: IMAPCE, prepared: Prepared) -> dict[str, str]:

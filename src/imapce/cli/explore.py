@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from imapce.cli.messages import named, note, warnings_in_one_line
+from imapce.cli.messages import in_own_words, named, note, progress, warnings_in_one_line
 from imapce.cli.options import DataOptions, Output, Report, ShowOptions, ViewOptions
 from imapce.errors import InvalidValueError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console
+
     from imapce.exploration.session import Exploration
 
 
@@ -72,10 +75,8 @@ def explore(
         imapce explore segments.csv --labels class -o clusters.parquet --report report.html --session s.imapce
     """
     from imapce.cli.on_disk import require_table_file, tell_of_passes
-    from imapce.cli.outputs import check_targets, write_clusters
-    from imapce.cli.progress import progress
     from imapce.cli.request import Request, prepare
-    from imapce.cli.screen import exploration_facts, print_exploration, print_written
+    from imapce.cli.results import check_targets, print_written
     from imapce.common.words import counted
     from imapce.exploration.session import Exploration
 
@@ -132,7 +133,7 @@ def explore(
         _save_what_there_is(exploration, session)
     written: dict[str, str] = {}
     if output is not None:
-        write_clusters(exploration, prepared.carried, output, source=asked.data)
+        _write_clusters(exploration, prepared.carried, output, source=asked.data)
         written["table"] = output
     if report is not None:
         first = next(iter(prepared.colours), None)
@@ -145,9 +146,10 @@ def explore(
     if session is not None:
         written["session"] = session
     console = show.console()
-    print_exploration(console, exploration, prepared.words)
+    facts = _facts(exploration, prepared.words)
+    _print(console, exploration, facts)
     print_written(console, written)
-    show.result(command="explore", **exploration_facts(exploration, prepared.words), written=written)
+    show.result(command="explore", **facts, written=written)
 
 
 def _save_what_there_is(exploration: Exploration, session: str) -> None:
@@ -155,3 +157,69 @@ def _save_what_there_is(exploration: Exploration, session: str) -> None:
     if not Path(session).exists():
         with named("--session"):
             exploration.save(session)
+
+
+def _write_clusters(exploration: Exploration, carried: pa.Table, output: str, *, source: str) -> None:
+    """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes.
+
+    An .h5ad file is a copy of `source` with the clusters in obs.
+    """
+    import numpy as np
+
+    from imapce.estimators.view_file import beside
+    from imapce.tables.encode import column_names
+    from imapce.tables.files import write_table
+    from imapce.tables.named import is_h5ad
+
+    if is_h5ad(output):
+        from imapce.anndata import write_clusters
+        from imapce.anndata.results import annotated_copy
+
+        with annotated_copy(source, output) as cells:
+            write_clusters(cells, exploration)
+        return
+    frame = exploration.to_frame()
+    names = column_names(frame, "the result")
+    with named("--output"):
+        write_table(beside(carried, {name: np.asarray(frame[name]) for name in names}), output)
+
+
+def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
+    """What was known, what was taken and why it ended, as plain values that JSON can hold."""
+    from imapce.cli.results import cluster_facts, structure_facts
+
+    n_rows, taken = len(exploration.labels_), int((exploration.labels_ >= 0).sum())
+    start = int(exploration.known.sum()) - taken
+    return {
+        "rows": n_rows,
+        "known": words,
+        "known_rows": start,
+        "taken_rows": taken,
+        "rows_left": n_rows - taken - start,
+        "structure": structure_facts(exploration.structure),
+        "stop_reason": None if exploration.stop_reason is None else in_own_words(exploration.stop_reason),
+        "steps": len(exploration.steps),
+        "clusters": cluster_facts(exploration.found.record.moves),
+    }
+
+
+def _print(console: Console, exploration: Exploration, facts: dict[str, Any]) -> None:
+    """The same in words: the clusters, what sets each apart, and why it stopped."""
+    from imapce.cli.results import facts_table, print_clusters
+    from imapce.common.words import counted
+    from imapce.exploration.verdict import verdict_in_words
+
+    start, clusters = facts["known_rows"], counted(len(facts["clusters"]), "cluster")
+    lines = {
+        "rows": f"{facts['rows']:,}",
+        "known at the start": "; ".join(facts["known"]) or (counted(start, "row") if start else "nothing"),
+        "taken": f"{counted(facts['taken_rows'], 'row')} in {clusters}, {counted(facts['steps'], 'step')}",
+        "not taken": counted(facts["rows_left"], "row"),
+    }
+    found = exploration.structure
+    if verdict := exploration.caveat or (verdict_in_words(found) if found is not None and found.is_taken else ""):
+        lines["structure"] = verdict
+    lines["end"] = facts["stop_reason"] or "not finished; go on with more steps"
+    console.print(facts_table(lines))
+    if facts["clusters"]:
+        print_clusters(console, facts["clusters"])

@@ -36,7 +36,7 @@ def info(
 
 
 def _tell_model(file: str, show: ShowOptions) -> None:
-    from imapce.cli.screen import facts_table, fit_facts, model_facts, print_model
+    from imapce.cli.results import facts_table, fit_facts, model_facts, print_model
     from imapce.common.words import listing
     from imapce.estimators.model_file import load_model
 
@@ -44,18 +44,18 @@ def _tell_model(file: str, show: ShowOptions) -> None:
     facts = model_facts(fitted)
     columns = "no names, by position" if facts["columns"] is None else listing(facts["columns"], 10)
     console = show.console()
-    told = {
+    lines = {
         "format version": str(facts["format_version"]),
         "features": f"{facts['n_features']:,} ({columns})",
         "parameters": _named_values(facts["parameters"]),
     }
-    console.print(facts_table(told | fit_facts(fitted)))
+    console.print(facts_table(lines | fit_facts(fitted)))
     print_model(console, fitted)
     show.result(command="info", kind="model", **facts)
 
 
 def _tell_session(file: str, show: ShowOptions) -> None:
-    from imapce.cli.screen import cluster_facts, facts_table, print_clusters, structure_facts
+    from imapce.cli.results import cluster_facts, facts_table, print_clusters, structure_facts
     from imapce.common.words import counted, listing
     from imapce.exploration.session_file import SESSION_VERSION, read_session
     from imapce.exploration.verdict import caveat, verdict_in_words
@@ -88,7 +88,7 @@ def _tell_session(file: str, show: ShowOptions) -> None:
     }
     console.print(facts_table(facts))
     if clusters:
-        print_clusters(console, record.moves)
+        print_clusters(console, clusters)
     show.result(
         command="info",
         kind="session",

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from imapce.cli.messages import named, note
-from imapce.common.memory import memory_bytes, size_in_words
-from imapce.common.words import axis_names
+from imapce.common.streams import memory_bytes
+from imapce.common.words import axis_names, size_in_words
 from imapce.errors import InvalidValueError
 from imapce.priors.effect import explained_away
 from imapce.tables.files import STREAM

@@ -62,8 +62,8 @@ class ShowOptions:
         if self.as_json:
             from imapce.cli.messages import voice
 
-            told = {**facts, "notes": voice().notes, "warnings": voice().warnings}
-            typer.echo(json.dumps(in_plain_json(told), indent=2, ensure_ascii=False, allow_nan=False))
+            everything = {**facts, "notes": voice().notes, "warnings": voice().warnings}
+            typer.echo(json.dumps(in_plain_json(everything), indent=2, ensure_ascii=False, allow_nan=False))
 
     def require_stdout_free(self, output: str | None) -> None:
         """Refuse a table and an object on the same stream."""

@@ -51,12 +51,11 @@ def transform(
 
         imapce transform view.imapce new.csv -o new_view.parquet
     """
+    from imapce.cli.messages import progress
     from imapce.cli.new_rows import new_rows
     from imapce.cli.on_disk import DRAWN_ROWS, require_table_file, tell_of_passes, write_view_of_scan
-    from imapce.cli.outputs import check_targets, write_view
-    from imapce.cli.progress import progress
     from imapce.cli.request import listed_names
-    from imapce.cli.screen import facts_table, print_written
+    from imapce.cli.results import check_targets, facts_table, print_written, write_view
     from imapce.common.arrays import is_scan
     from imapce.common.words import axis_names, counted, given, listing
     from imapce.estimators.model_file import load_model

@@ -1,4 +1,7 @@
-"""Rows that are larger than memory: a matrix that can only be read from its beginning to its end, again and again."""
+"""Rows that are larger than memory: a matrix that can only be read from its beginning to its end, again and again.
+
+Beside it the memory there is.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,23 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Places = NDArray[np.intp]
+from imapce.common.arrays import Array, Codes, Mask
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # Threads that reduce; each has a portion and what it makes of it in memory.
 MOST_THREADS = 8
+# Where Linux tells the limit of a container, in its second and its first way.
+LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Portion:
     """
 
     n_rows: int
-    blocks: Callable[[Places | None], Iterator[Array]]
+    blocks: Callable[[Codes | None], Iterator[Array]]
 
 
 class Stream(ABC):
@@ -51,7 +56,7 @@ class Stream(ABC):
         """Rows and columns."""
 
     @abstractmethod
-    def portions(self, columns: NDArray[np.intp] | None = None) -> Iterator[Portion]:
+    def portions(self, columns: Codes | None = None) -> Iterator[Portion]:
         """The rows, or some of their columns, some megabytes at a time."""
 
 
@@ -88,3 +93,22 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
         finally:
             for one in waiting:
                 one.cancel()
+
+
+def memory_bytes() -> int | None:
+    """The memory that this process may use, None where the system does not tell.
+
+    >>> memory_bytes() is None or memory_bytes() > 1 << 20
+    True
+    """
+    limits = []
+    # Windows has no sysconf.
+    with suppress(AttributeError, OSError, ValueError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for file in LIMIT_FILES:
+        try:
+            limits.append(int(Path(file).read_text()))
+        except (OSError, ValueError):
+            # No such file, or "max" in it: no limit.
+            continue
+    return min(limits, default=None)

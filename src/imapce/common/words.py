@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from imapce.errors import Sentence
+
+if TYPE_CHECKING:
+    # `imapce --help` speaks too, and must not wait for it.
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def uncapitalized(sentence: str) -> str:
@@ -53,10 +56,11 @@ def close_matches(wanted: str, known: Iterable[str]) -> str:
 def listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
     """The names where `chosen` is true, quoted, the tail beyond ``most`` as a count.
 
+    >>> import numpy as np
     >>> listed(["age", "sex", "income"], np.array([True, False, True]), most=1)
     "'age' and 1 more"
     """
-    found = [repr(names[i]) for i in np.flatnonzero(chosen)]
+    found = [repr(name) for name, is_chosen in zip(names, chosen, strict=True) if is_chosen]
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
 
 
@@ -85,8 +89,8 @@ def roughly(seconds: float) -> str:
     >>> roughly(4), roughly(38)
     ('a few seconds', 'about 40 seconds')
     """
-    told = duration(seconds)
-    return told if told.startswith("a few") else f"about {told}"
+    words = duration(seconds)
+    return words if words.startswith("a few") else f"about {words}"
 
 
 def duration(seconds: float) -> str:
@@ -104,6 +108,15 @@ def duration(seconds: float) -> str:
         return counted(minutes, "minute")
     hours, rest = divmod(10 * round(minutes / 10), 60)
     return counted(hours, "hour") + (f" and {counted(rest, 'minute')}" if rest else "")
+
+
+def size_in_words(n_bytes: float) -> str:
+    """A size as one would say it.
+
+    >>> size_in_words(2.56e9), size_in_words(3.2e7)
+    ('2.6 GB', '32 MB')
+    """
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{max(n_bytes / 1e6, 1):.0f} MB"
 
 
 def axis_names(count: int, view: str = "imapce") -> list[str]:

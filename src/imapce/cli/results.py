@@ -1,35 +1,163 @@
-"""What a command shows when it is done: its numbers in words, or as plain values for JSON.
+"""What a command gives back: files, refused before any work where they could not be written, and numbers on the screen.
 
+check_targets(table="view.parquet", plot="view.png", inputs=("rows.csv",))
+write_view(view, carried, output="view.parquet", plot="view.png")   # {"table": "view.parquet", "plot": "view.png"}
 print_model(Console(), model)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from imapce.choice.read_back import how_it_ended, told_by
-from imapce.cli.messages import in_own_words
+from imapce.cli.messages import named
 from imapce.clusters.structure import Structure
+from imapce.common.whole_files import writable_target
 from imapce.common.words import axis_names, counted, given, listing
-from imapce.comparison.compare import Comparison
-from imapce.comparison.scores import Score
+from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import MODEL_VERSION
+from imapce.estimators.view_file import beside
 from imapce.exploration.record import Moves
-from imapce.exploration.session import Exploration
-from imapce.exploration.verdict import told_structure, verdict_in_words
+from imapce.exploration.verdict import told_structure
 from imapce.priors.effect import explained_away, strongest
+from imapce.tables.files import STREAM, table_target, write_table
+from imapce.tables.named import h5ad_target, is_h5ad
 
 STRONGEST = 8
 MOST_OPTIMA = 6
 # What optima are compared by, and what it is called here.
 COMPARED = {"seen": "clusters seen", "kept": "neighbourhoods kept", "score": "score"}
+
+
+def check_targets(
+    *,
+    table: str | None,
+    plot: str | None = None,
+    report: str | None = None,
+    inputs: Iterable[str | None] = (),
+    others: Mapping[str, str | None] | None = None,
+    stream: bool = False,
+    source: str | None = None,
+) -> None:
+    """Refuse, before any work, outputs that cannot be written, that collide, or that would replace an input.
+
+    `stream` says that the command can write its table to standard output, `source` is the file of which an .h5ad table
+    would be a copy.
+    """
+    inputs = list(inputs)
+    targets: dict[str, Path] = {}
+    if table == STREAM and not stream:
+        raise InvalidValueError("--output must name a file for this command, got '-': use for example out.csv.")
+    if inputs.count(STREAM) > 1:
+        raise InvalidValueError("standard input holds one table, and '-' stands for two: name a file for one of them.")
+    if table is not None and table != STREAM:
+        with named("--output"):
+            targets["--output"] = h5ad_target(table, source) if is_h5ad(table) else table_target(table)
+    if plot is not None:
+        # matplotlib takes half a second to import, so only where a figure is asked for.
+        from imapce.plotting import figure_target
+
+        with named("--plot"):
+            targets["--plot"] = figure_target(plot)
+    if report is not None:
+        from imapce.plotting import report_target
+
+        with named("--report"):
+            targets["--report"] = report_target(report)
+    for option, path in (others or {}).items():
+        if path is not None:
+            with named(option):
+                targets[option] = writable_target(path)
+    read = {Path(path).resolve() for path in inputs if path not in (None, STREAM)}
+    for option, target in targets.items():
+        if target in read:
+            raise InvalidValueError(f"{option} must not replace a file that is read, got {target.name!r}: rename it.")
+    if len(set(targets.values())) < len(targets):
+        raise InvalidValueError(f"{' and '.join(targets)} must name different files: rename one of them.")
+
+
+def write_view(
+    view: NDArray[np.float64],
+    carried: pa.Table,
+    *,
+    output: str | None,
+    plot: str | None,
+    color: Mapping[str, NDArray[Any]] | None = None,
+    known: NDArray[Any] | None = None,
+    aside: NDArray[Any] | None = None,
+    given: Sequence[str] = (),
+) -> dict[str, str]:
+    """Write the table and the plot that were asked for and tell where; the plot is drawn before either is written.
+
+    Rows set aside are in the table and not in the plot, where the others would shrink to a spot. `given` are the names
+    of what was explained away, which the axes of the plot tell.
+    """
+    written: dict[str, str] = {}
+    figure = None
+    if plot is not None:
+        from imapce.plotting import plot_embedding
+        from imapce.plotting.style import axes_given
+
+        shown = np.ones(len(view), dtype=bool)
+        shown[aside if aside is not None else []] = False
+        colors = {name: np.asarray(labels)[shown] for name, labels in (color or {}).items()}
+        known = None if known is None else np.asarray(known)[shown]
+        axes = axes_given(axis_names(view.shape[1]), given)
+        figure = plot_embedding(view[shown], color=colors or None, known=known, axis_names=axes)
+    if output is not None:
+        # An .npy file holds one kind of number and no names, so the axes alone.
+        table = view if output.lower().endswith(".npy") else output_table(carried, view)
+        if output == STREAM:
+            _write_stream(table)
+        else:
+            with named("--output"):
+                write_table(table, output)
+        written["table"] = output
+    if plot is not None and figure is not None:
+        from imapce.plotting import save_figure
+
+        with named("--plot"):
+            save_figure(figure, plot)
+        written["plot"] = plot
+    return written
+
+
+def _write_stream(table: pa.Table) -> None:
+    """The table as CSV on standard output."""
+    text = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(table, text)
+    sys.stdout.buffer.write(text.getvalue().to_pybytes())
+
+
+def write_annotated_view(source: str, output: str, model: IMAPCE, view: NDArray[np.float64]) -> None:
+    """Write a copy of an .h5ad file with the view in it, as `imapce.anndata.embed` keeps it."""
+    from imapce.anndata.results import annotated_copy
+    from imapce.anndata.results import write_view as keep_view
+
+    with annotated_copy(source, output) as cells:
+        keep_view(cells, model, view)
+
+
+def output_table(carried: pa.Table, view: NDArray[np.float64]) -> pa.Table:
+    """The columns that go along, the row number and the axes; a name that is taken gets _1, _2, ... appended.
+
+    >>> output_table(pa.table({"row": ["a"]}), np.zeros((1, 2))).column_names
+    ['row', 'row_1', 'imapce0', 'imapce1']
+    """
+    axes = dict(zip(axis_names(view.shape[1]), view.T, strict=True))
+    return beside(carried, {"row": np.arange(len(view))} | axes)
 
 
 def strongest_features(model: IMAPCE, most: int = STRONGEST) -> list[dict[str, Any]]:
@@ -146,51 +274,12 @@ def print_model(console: Console, model: IMAPCE) -> None:
     for name in ("mu", "objective", "kurtosis", "starts", *([] if by is None else [COMPARED[by]])):
         optima.add_column(name, justify="right", no_wrap=True)
     for optimum in rest[:MOST_OPTIMA]:
-        told = [] if by is None else [f"{getattr(optimum, by):.3f}"]
+        compared = [] if by is None else [f"{getattr(optimum, by):.3f}"]
         numbers = (f"{optimum.mu:.4g}", f"{optimum.objective:.8g}", f"{optimum.kurtosis:.4f}", str(optimum.starts))
-        optima.add_row(*numbers, *told)
+        optima.add_row(*numbers, *compared)
     console.print(optima)
     if len(rest) > MOST_OPTIMA:
         console.print(f"and {len(rest) - MOST_OPTIMA} more")
-
-
-def print_exploration(console: Console, exploration: Exploration, words: list[str]) -> None:
-    """The clusters an exploration took, what sets each apart, and why it stopped."""
-    labels = exploration.labels_
-    taken, start = int((labels >= 0).sum()), int(exploration.known.sum()) - int((labels >= 0).sum())
-    facts = {
-        "rows": f"{len(labels):,}",
-        "known at the start": "; ".join(words) or (counted(start, "row") if start else "nothing"),
-        "taken": f"{counted(taken, 'row')} in {counted(len(exploration.clusters_), 'cluster')}, "
-        f"{counted(len(exploration.steps), 'step')}",
-        "not taken": counted(len(labels) - taken - start, "row"),
-    }
-    found = exploration.structure
-    if told := exploration.caveat or (verdict_in_words(found) if found is not None and found.is_taken else ""):
-        facts["structure"] = told
-    facts["end"] = in_own_words(exploration.stop_reason or "not finished; go on with more steps")
-    console.print(facts_table(facts))
-    if not exploration.clusters_:
-        return
-    print_clusters(console, exploration.found.record.moves)
-
-
-def exploration_facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
-    """The same as plain values that JSON can hold."""
-    labels = exploration.labels_
-    taken = int((labels >= 0).sum())
-    start = int(exploration.known.sum()) - taken
-    return {
-        "rows": len(labels),
-        "known": words,
-        "known_rows": start,
-        "taken_rows": taken,
-        "rows_left": len(labels) - taken - start,
-        "structure": structure_facts(exploration.structure),
-        "stop_reason": None if exploration.stop_reason is None else in_own_words(exploration.stop_reason),
-        "steps": len(exploration.steps),
-        "clusters": cluster_facts(exploration.found.record.moves),
-    }
 
 
 def structure_facts(structure: Structure | None) -> dict[str, Any] | None:
@@ -222,12 +311,11 @@ def cluster_facts(moves: Moves) -> list[dict[str, Any]]:
     ]
 
 
-def print_clusters(console: Console, moves: Moves) -> None:
-    """The clusters that were taken, one line each."""
+def print_clusters(console: Console, clusters: list[dict[str, Any]]) -> None:
+    """The clusters that were taken, as `cluster_facts` tells them, one line each."""
     table = Table(title="clusters", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    clusters = cluster_facts(moves)
-    tested = any(told["p_value"] is not None for told in clusters)
-    drawn = any(told["stability"] is not None for told in clusters)
+    tested = any(cluster["p_value"] is not None for cluster in clusters)
+    drawn = any(cluster["stability"] is not None for cluster in clusters)
     headings = (
         "cluster",
         "step",
@@ -239,47 +327,15 @@ def print_clusters(console: Console, moves: Moves) -> None:
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("set apart by (difference in standard deviations)", overflow="fold")
-    for told in clusters:
-        apart = ", ".join(f"{one['feature']} {one['difference']:+.1f}" for one in told["features"][:4])
-        hand = "by hand" if told["chosen"] == "hand" else ""
-        distinct = hand if told["distinctness"] is None else f"{told['distinctness']:.1f}"
-        p_value = ["" if told["p_value"] is None else f"{told['p_value']:.2g}"] if tested else []
-        stable = ["" if told["stability"] is None else f"{round(10 * told['stability'])} of 10"] if drawn else []
-        step = "regrouped" if told["step"] is None else str(told["step"])
-        table.add_row(str(told["cluster"]), step, f"{told['rows']:,}", distinct, *stable, *p_value, Text(apart))
+    for cluster in clusters:
+        apart = ", ".join(f"{one['feature']} {one['difference']:+.1f}" for one in cluster["features"][:4])
+        hand = "by hand" if cluster["chosen"] == "hand" else ""
+        distinct = hand if cluster["distinctness"] is None else f"{cluster['distinctness']:.1f}"
+        p_value = ["" if cluster["p_value"] is None else f"{cluster['p_value']:.2g}"] if tested else []
+        stable = ["" if cluster["stability"] is None else f"{round(10 * cluster['stability'])} of 10"] if drawn else []
+        step = "regrouped" if cluster["step"] is None else str(cluster["step"])
+        table.add_row(str(cluster["cluster"]), step, f"{cluster['rows']:,}", distinct, *stable, *p_value, Text(apart))
     console.print()
     console.print(table)
     if drawn:
         console.print(Text("stability: in how many of ten draws of 80 % of the rows the cluster was found again"))
-
-
-def print_comparison(console: Console, comparison: Comparison) -> None:
-    """The scores of every method, why the others were left out, and how to read both."""
-    # Single spaces: the longest names and numbers just fit into the 80 columns of a plain terminal.
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("method", no_wrap=True)
-    for heading in ("rows", "NLS (chance)", "read back", "15-NN", "NMI", "silh.", "trust", "s"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for result in comparison.worked:
-        scores = result.scores
-        readers = [score for score in (scores["prior_linear"], scores["prior_knn"]) if score is not None]
-        structure = [scores[name] for name in ("knn_accuracy", "kmeans_nmi", "silhouette", "trustworthiness")]
-        table.add_row(
-            Text(result.method.title),
-            "" if result.rows is None else f"{len(result.rows):,}",
-            _beside_chance(scores["nls"], scores["nls_ceiling"]),
-            _beside_chance(max(readers, default=None), scores["prior_chance"]),
-            *("–" if score is None else f"{score:.2f}" for score in structure),
-            f"{result.seconds or 0.0:.2f}",
-        )
-    console.print()
-    console.print(table)
-    console.print()
-    sentences = [f"{one.method.title} is left out. {one.left_out}" for one in comparison.results if one.left_out]
-    sentences += [remark for one in comparison.results for remark in one.remarks]
-    for sentence in [*comparison.notes, *sentences]:
-        console.print(Text(sentence))
-
-
-def _beside_chance(score: Score, chance: Score) -> str:
-    return "–" if score is None or chance is None else f"{score:.2f} ({chance:.2f})"
