@@ -78,11 +78,7 @@ def accept(
 
 
 def name_of_cluster(name: Any) -> str | None:
-    """What a person calls a cluster, without blanks around it; None where nothing is left.
-
-    >>> name_of_cluster(" B cells "), name_of_cluster("")
-    ('B cells', None)
-    """
+    """What a person calls a cluster, without blanks around it; None where nothing is left."""
     if name is None:
         return None
     if not isinstance(name, str):

@@ -34,11 +34,7 @@ MOST_FEATURES = 24
 
 @dataclass(frozen=True)
 class TypicalRow:
-    """A row near the centre of its cluster: its position, its name and its values in the columns of the traits.
-
-    >>> TypicalRow(3, "3", ("1.4", "setosa")).values
-    ('1.4', 'setosa')
-    """
+    """A row near the centre of its cluster: its position, its name and its values in the columns of the traits."""
 
     position: int
     name: str
@@ -53,9 +49,6 @@ class Profile:
     `traits` come strongest first; `typical` are the rows nearest to the mean of all columns, each in its standard
     deviation; `labels` tells the labels that were given, which had no part in anything else. `known` says, a sentence
     each, of what was known where all of the rows are one class of it.
-
-    >>> Profile(size=10, others=90).name
-    'like all other rows'
     """
 
     size: int
@@ -75,9 +68,6 @@ class Description:
     `numbers` are those of the clusters, in the order of all that is told of them; where none are given 0, 1, ...
     `values[c][f]` is the mean of feature f in cluster c in its own units, a share for a category's level;
     `differences[c][f]` the difference to all other rows in standard deviations of all rows.
-
-    >>> Description((), None, (), (), (), ()).clusters
-    ()
     """
 
     clusters: tuple[Profile, ...]
@@ -95,13 +85,7 @@ class Description:
 
 
 class GroupMoments:
-    """Counts, means and variances of the matrix columns in groups of rows, from one pass over them.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> moments = GroupMoments(DenseRows(np.array([[0.0], [2.0], [9.0]])), np.array([0, 0, 1]), 2)
-    >>> moments.of([0])[:2], moments.of([0, 1])[0]
-    ((2, array([1.])), 3)
-    """
+    """Counts, means and variances of the matrix columns in groups of rows, from one pass over them."""
 
     def __init__(self, rows: Rows, groups: Codes, n_groups: int):
         # About the mean of all rows, where the sums of squares do not cancel.

@@ -149,15 +149,7 @@ def taken_in_words(cluster: TakenCluster) -> str:
 
 
 def clusters_after(moves: Iterable[Move]) -> list[TakenCluster]:
-    """The clusters after some moves, in the order of their numbers.
-
-    >>> first, second = (TakenCluster(np.array([row]), None, number=row + 3, chosen="hand") for row in (0, 1))
-    >>> step = AcceptedStep((first, second), np.eye(2), mean=np.zeros(2), scale=np.ones(2), objective=1.0, kurtosis=8.0)
-    >>> both = TakenCluster(np.array([0, 1]), None, number=3, chosen="hand")
-    >>> after = clusters_after([step, Regrouping("merge", (3, 4), (both,), words="")])
-    >>> [(cluster.number, cluster.size) for cluster in after]
-    [(3, 2)]
-    """
+    """The clusters after some moves, in the order of their numbers."""
     now: dict[int, TakenCluster] = {}
     for move in moves:
         if isinstance(move, Regrouping):
@@ -256,12 +248,7 @@ def checked_settings(
     granularity: str,
     n_clusters: int | None,
 ) -> dict[str, Any]:
-    """The settings of a session as a `Record` has them; what is none is refused by its name.
-
-    >>> settings = {"max_clusters": 5, "random_state": 0, "granularity": "auto", "n_clusters": None, "refine": None}
-    >>> checked_settings(method="auto", estimator=None, clusterer="auto", **settings)["refine"]
-    True
-    """
+    """The settings of a session as a `Record` has them; what is none is refused by its name."""
     model, clusterer, refines = settings_of(method, estimator, clusterer, refine)
     model.check_parameters()
     seed = require_seed(random_state)
@@ -286,11 +273,6 @@ class Record(Comparable):
     the clusters found at the start have, and the first one after them; None where clusters are found view by view, or
     none of them was taken. With `ignores_structure` clusters are taken also where they are no more than chance. `data`
     tells which rows it belongs to where it leaves memory, and backgrounds are in the encoding of X there.
-
-    >>> settings = {"estimator": IMAPCE(), "min_cluster_size": 1, "random_state": 0}
-    >>> record = Record(Moves(3), np.array([True, False, False]), **settings)
-    >>> record.is_joint, record.known.tolist()
-    (True, [True, False, False])
     """
 
     moves: Moves

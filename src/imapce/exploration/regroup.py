@@ -121,22 +121,7 @@ def consolidate(found: Found, watch: Watch) -> tuple[Regrouping, bool]:
 def compare_clusters(
     space: Space, labels: Codes, rows: Rows, *, left: Mask, watch: Watch = UNWATCHED
 ) -> tuple[Codes, Codes]:
-    """The group 0, 1, ... of every cluster (k,) of labels (n,), and the group of every row `left` (n,) that has one.
-
-    >>> from imapce.priors.problem import pose
-    >>> from imapce.rows.open import open_rows
-    >>> from imapce.tables.reader import Reader
-    >>> rng = np.random.default_rng(0)
-    >>> group = np.arange(160) % 2
-    >>> reader, matrix = Reader.learn(rng.standard_normal((160, 3)) + 9 * group[:, None])
-    >>> rows, everybody = open_rows(matrix), np.ones(160, dtype=bool)
-    >>> labels = np.arange(160) % 4
-    >>> labels[-20:] = -1
-    >>> space = Space.of(pose(rows, [], reader, n_components=2), everybody)
-    >>> groups, given = compare_clusters(space, labels, rows, left=labels < 0)
-    >>> groups.tolist(), bool(np.all((given == group)[given >= 0]))
-    ([0, 1, 0, 1], True)
-    """
+    """The group 0, 1, ... of every cluster (k,) of labels (n,), and the group of every row `left` (n,) that has one."""
     n_clusters = int(labels.max()) + 1
     with one_thread():
         order = space.order_of(labels >= 0, rows)
