@@ -43,12 +43,12 @@ class TypicalRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """What some rows are, against all others and, where it was asked, beside it against fewer of them.
+    """What `size` rows are, compared with `others`; for a cluster of a session also with what was `left` at its step.
 
-    `name` is the strongest of them in words: "petal length low (1.5 against 4.9), 58 % Bachelors (12 % elsewhere)".
-    `traits` come strongest first; `typical` are the rows nearest to the mean of all columns, each in its standard
-    deviation; `labels` tells the labels that were given, which had no part in anything else. `known` says, a sentence
-    each, of what was known where all of the rows are one class of it.
+    `traits` are the columns that set the rows apart, strongest first, and `name` tells the strongest in words: "petal
+    length low (1.5 against 4.9), 58 % Bachelors (12 % elsewhere)". `typical` are the rows nearest to the mean of all
+    columns, each in its standard deviation. `labels` compares labels that were given to be described and had no part
+    in anything else. `known` has a sentence for every known label or column of which all of the rows are one class.
     """
 
     size: int
@@ -255,12 +255,12 @@ class Describer:
 
     def _saying_more(self, traits: Sequence[Trait]) -> list[Trait]:
         """The traits worth telling without those that repeat a stronger one, as education-num repeats education."""
-        told: list[tuple[Trait, Column]] = []
+        kept: list[tuple[Trait, Column]] = []
         columns = {column.name: column for column in self._read.values()}
         for trait in traits_worth_telling(traits):
-            if not any(say_the_same(trait, columns[trait.column], other, column) for other, column in told):
-                told.append((trait, columns[trait.column]))
-        return [trait for trait, _ in told]
+            if not any(say_the_same(trait, columns[trait.column], other, column) for other, column in kept):
+                kept.append((trait, columns[trait.column]))
+        return [trait for trait, _ in kept]
 
     def _of_columns(self, strength: Array) -> Array:
         """The strength of the source's columns: of a category half the sum over its levels."""
