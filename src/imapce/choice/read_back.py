@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.choice.seen import FEWEST_ROWS
-from imapce.clusters.partition import Candidate
+from imapce.clusters.given import Candidate
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.neighbours import jittered, nearest, votes
 from imapce.common.settings import SETTINGS, ClusterSettings

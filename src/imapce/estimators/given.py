@@ -14,7 +14,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.choice.read_back import read_from_clusters
-from imapce.clusters.partition import candidate_of
+from imapce.clusters.given import candidate_of
 from imapce.common.arrays import Array, Codes, is_dask, put_beside, shifted
 from imapce.common.checks import require_choice, require_truth
 from imapce.errors import InvalidTypeError, InvalidValueError

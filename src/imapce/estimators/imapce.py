@@ -16,7 +16,7 @@ from imapce.choice.path import PathSearch
 from imapce.choice.point import solve_at
 from imapce.choice.read_back import READ_BACK, read_back
 from imapce.choice.trace_ratio import weight_by_ratio
-from imapce.clusters.partition import Candidate, candidate_of
+from imapce.clusters.given import Candidate, candidate_of
 from imapce.common.arrays import Array, Mask, is_dask, on_host
 from imapce.common.checks import (
     is_whole,

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from imapce.clusters.partition import Candidate, Partition, candidate_of, partition_of
+from imapce.clusters.given import Candidate, candidate_of
+from imapce.clusters.partition import Partition, partition_of
 from imapce.common.checks import is_whole
 from imapce.common.threads import threads_for
 from imapce.common.watch import Tell, Watch

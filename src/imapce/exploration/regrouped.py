@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.partition import candidate_of, partition_of
+from imapce.clusters.given import candidate_of
+from imapce.clusters.partition import partition_of
 from imapce.clusters.space import Space
 from imapce.common.checks import is_whole
 from imapce.common.watch import Tell, Watch

@@ -15,7 +15,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.partition import Candidate, Partition
+from imapce.clusters.given import Candidate
+from imapce.clusters.partition import Partition
 from imapce.clusters.structure import Structure
 from imapce.common.checks import require_count, require_seed
 from imapce.common.threads import threads_for

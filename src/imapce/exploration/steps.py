@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.partition import Candidate
+from imapce.clusters.given import Candidate
 from imapce.clusters.space import searched_axes
 from imapce.clusters.structure import Structure
 from imapce.common.records import Comparable
