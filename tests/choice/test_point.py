@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from imapce.search.closed_form import contrastive_axes
+from imapce.search.starts import contrastive_axes
 
 from helpers import angle_between, literal_objective, standardised
 from imapce import Attributes, Samples, Subset

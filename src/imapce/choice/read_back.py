@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from imapce.choice.seen import FEWEST_ROWS
 from imapce.clusters.partition import Candidate
 from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.neighbours import jittered, nearest
+from imapce.common.neighbours import jittered, nearest, votes
 from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.common.words import listing
 from imapce.errors import Phrase, Sentence
@@ -116,8 +117,7 @@ class KnownReader:
         near = nearest(points, min(self.neighbours, n - 1))
         if self.classes is None:
             return self._explained(self.known[near].mean(axis=1))
-        votes = (self.classes[near][:, :, None] == np.arange(self.n_classes)).sum(axis=1)
-        return self._balanced(votes)
+        return self._balanced(votes(near, self.classes, self.n_classes))
 
     def from_clusters(self, groups: Codes) -> float:
         """By the rows of its cluster, for rows in the clusters 0, 1, ... (m,)."""
@@ -128,10 +128,10 @@ class KnownReader:
             return self._balanced(together)
         return self._explained(together / members.sum(axis=0)[groups][:, None])
 
-    def _balanced(self, votes: Array) -> float:
+    def _balanced(self, told: NDArray) -> float:
         assert self.classes is not None
         sizes = np.bincount(self.classes)
-        right = np.argmax(votes / sizes, axis=1) == self.classes
+        right = np.argmax(told / sizes, axis=1) == self.classes
         return float(np.mean(np.bincount(self.classes, weights=right) / sizes))
 
     def _explained(self, guess: Array) -> float:
