@@ -259,12 +259,12 @@ def _needs_column(trait: Trait, levels: Counter[str]) -> bool:
     return len(plain) < _SHORT_LEVEL or plain in _BARE or levels[level] > 1 or not any(map(str.isalpha, plain))
 
 
-def percent(share: float) -> str:
+def percent(share: float, *, under: str = "under ", over: str = "over ") -> str:
     r"""A share without decimals, and never a part as nothing or as everything."""
     value = 100 * share
     if 0 < value < 1:
-        return f"under 1{NO_BREAK}%"
-    return f"over 99{NO_BREAK}%" if 99 < value < 100 else f"{value:.0f}{NO_BREAK}%"
+        return f"{under}1{NO_BREAK}%"
+    return f"{over}99{NO_BREAK}%" if 99 < value < 100 else f"{value:.0f}{NO_BREAK}%"
 
 
 def aligned(one: float, other: float, *more: float) -> list[str]:
@@ -292,9 +292,13 @@ def distinctness_in_words(distinctness: float) -> str:
     The distinctness of a cluster is Bhattacharyya's distance B to the nearest other; of the area below both bell
     curves they share exp(−B).
     """
-    overlap = math.exp(-distinctness)
-    word = next(word for most, word in DISTINCTNESS_SCALE if overlap <= most)
-    return f"{word}: {percent(overlap)} overlap with its nearest neighbour"
+    overlap = percent(math.exp(-distinctness))
+    return f"{distinctness_in_a_word(distinctness)}: {overlap} overlap with its nearest neighbour"
+
+
+def distinctness_in_a_word(distinctness: float) -> str:
+    """The word of that scale alone."""
+    return next(word for most, word in DISTINCTNESS_SCALE if math.exp(-distinctness) <= most)
 
 
 def p_value_in_words(p_value: float) -> str:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from imapce.common.words import counted, uncapitalized
 from imapce.errors import InvalidTypeError
 from imapce.exploration.knowledge import read_back_in_words
-from imapce.exploration.traits import distinctness_in_words, p_value_in_words, percent
+from imapce.exploration.traits import distinctness_in_a_word, distinctness_in_words, p_value_in_words, percent
 from imapce.exploration.verdict import (
     DRAWS,
     best_split_in_words,
@@ -186,7 +186,7 @@ class _Report:
     def side_by_side(self, description: Description) -> Section:
         clusters, profiles = self.exploration.clusters_, description.clusters
         names = [taken.name or "" for taken in clusters]
-        apart = [self._distinctness(taken.distinctness).partition(":")[0] for taken in clusters]
+        apart = [self._distinctness_in_a_word(taken.distinctness) for taken in clusters]
         stable = [
             "" if taken.stability is None else f"{round(DRAWS * taken.stability)} of {DRAWS}" for taken in clusters
         ]
@@ -276,6 +276,12 @@ class _Report:
             return f"{distinctness_in_words(distinctness)} (distinctness {distinctness:.3g})"
         return f"distinctness {distinctness:.3g}: the sum of its distances to all other clusters of the view"
 
+    def _distinctness_in_a_word(self, distinctness: float | None) -> str:
+        if not distinctness:
+            return ""
+        overlaps = self.exploration.is_joint or self.exploration.refine
+        return distinctness_in_a_word(distinctness) if overlaps else f"distinctness {distinctness:.3g}"
+
 
 def _values(description: Description) -> Grid:
     """The same features in their own units: means of numbers, shares of levels."""
@@ -291,7 +297,7 @@ def _values(description: Description) -> Grid:
 
 def _short_percent(share: float) -> str:
     """A share for a narrow column; a share of levels filled in for gaps may pass 1 by a rounding."""
-    return percent(min(max(share, 0.0), 1.0)).replace("under ", "<").replace("over ", ">")
+    return percent(min(max(share, 0.0), 1.0), under="<", over=">")
 
 
 def _link(number: int) -> Link:
