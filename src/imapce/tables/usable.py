@@ -140,7 +140,7 @@ def _reason(table: LearnedTable, place: int) -> str | None:
         return "is constant"
     if not series.dtype.is_integer() or present.size < rows or rows == 1:
         return None
-    name = table.column_names[place]
+    name = summary.names[place]
     counts = present[0] in (0, 1) and bool((np.diff(present) == 1).all())
     if counts and (_COUNT_NAME.fullmatch(name) or _ID_NAME.fullmatch(name)):
         return "is an id that counts the rows"
