@@ -284,8 +284,7 @@ def with_picture(line: str, plot: Callable[[], Figure] | None) -> str:
     text = f"<p>{html.escape(line)}</p>"
     if plot is None:
         return text
-    from imapce.plotting.figure import for_a_file
-    from imapce.plotting.files import figure_bytes
+    from imapce.plotting.figure import figure_bytes, for_a_file
 
     with for_a_file():
         image = base64.b64encode(figure_bytes(plot(), ".png", PICTURE_DPI)).decode()

@@ -245,7 +245,9 @@ class Scan:
     def _dataset(self) -> Any:
         kind: Any = self.kind
         if self.dialect is not None:
-            options = arrow_options(self.dialect, block=CSV_BLOCK_BYTES, names=_names(self.dialect, self.schema))
+            # The columns of a text file that does not name them, where it is known how many there are.
+            names = None if self.dialect.header or self.schema is None else list(self.schema.names)
+            options = arrow_options(self.dialect, block=CSV_BLOCK_BYTES, names=names)
             kind = pyarrow.dataset.CsvFileFormat(**options)
         return pyarrow.dataset.dataset(list(self.files), format=kind, schema=self.schema)
 
@@ -395,15 +397,10 @@ def _dialect(files: list[str]) -> Dialect:
     return first
 
 
-def _names(dialect: Dialect, schema: pa.Schema | None) -> list[str] | None:
-    """The columns of a text file that does not name them, where it is known how many there are."""
-    return None if dialect.header or schema is None else list(schema.names)
-
-
 def _schema(file: str, kind: str, dialect: Dialect | None) -> pa.Schema:
-    one = Scan((file,), (), 0, kind, None, (_state(file),), dialect)
-    with one._one_sentence():
-        schema = one._dataset().schema
+    alone = Scan((file,), (), 0, kind, None, (_state(file),), dialect)
+    with alone._one_sentence():
+        schema = alone._dataset().schema
     if len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise FileFormatError(f"{file!r} names column {twice!r} twice; rename one of them.")
