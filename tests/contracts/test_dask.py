@@ -62,7 +62,7 @@ KINDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def assert_same_rows(rows: Any, X: np.ndarray) -> None:
     """Every reduction as the dense engine makes it, to 1e-10 of its size."""
     assert (rows.n_rows, rows.n_features) == X.shape
-    assert_allclose(rows.origin, DenseRows(X).centred_if_far().origin, rtol=1e-12)
+    assert_allclose(rows.origin, DenseRows(X).centre_if_far().origin, rtol=1e-12)
     alone = DenseRows(X, origin=rows.origin)
     mine, theirs = rows.moments(), alone.moments()
     assert_close(mine.mean + rows.origin, theirs.mean + alone.origin)

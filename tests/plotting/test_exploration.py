@@ -19,9 +19,10 @@ from matplotlib.patches import Ellipse
 from browser import chromium_or_skip
 from imapce import IMAPCE, Subset
 from imapce.errors import InvalidValueError
+from imapce.exploration.record import Moves
 from imapce.exploration.session import Exploration
 from imapce.plotting import plot_overview, plot_proposal, plot_step, write_exploration_report
-from imapce.plotting.labels import Labels
+from imapce.plotting.labels import DrawnLabels
 from imapce.plotting.overview import label_counts
 from imapce.plotting.reports.hover import SCRIPT
 from imapce.plotting.steps import OTHER_GREY, UNEXPLORED_BLACK, cluster_hue
@@ -158,7 +159,7 @@ def test_the_heat_map_counts_labels_and_leaves_out_a_scale(session: Exploration)
     assert names == ["ash", "birch", "cedar", "missing"]
     assert sum(int(text.get_text()) for text in figure.axes[1].texts) == 360
     assert len(plot_overview(session, labels=ROWS[:, 0]).axes) == 1
-    read = Labels.read(["a", "b", None, "a"], "labels", 4, most=15)
+    read = DrawnLabels.read(["a", "b", None, "a"], "labels", 4, most=15)
     assert label_counts(read, [np.array([0, 3, 2]), np.array([1])])[1].tolist() == [[2, 0, 1], [0, 1, 0]]
 
 
@@ -198,8 +199,8 @@ def many_steps(exploration: Exploration, n_steps: int) -> Exploration:
     step = exploration.steps[0]
     parts = np.array_split(np.arange(360), n_steps)
     taken = [replace(step.clusters[0], rows=part, number=place, chosen="hand") for place, part in enumerate(parts)]
-    exploration._commit([replace(step, clusters=(cluster,)) for cluster in taken], [])
-    return exploration
+    moves = Moves(360, tuple(replace(step, clusters=(cluster,)) for cluster in taken))
+    return Exploration.of_record(replace(exploration.record(), moves=moves), ROWS)
 
 
 def test_many_steps_fit_on_one_page(tmp_path: Path) -> None:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from imapce.errors import Sentence
+
+if TYPE_CHECKING:
+    # `imapce --help` speaks too, and must not wait for it.
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def uncapitalized(sentence: str) -> str:
@@ -53,10 +56,11 @@ def close_matches(wanted: str, known: Iterable[str]) -> str:
 def listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
     """The names where `chosen` is true, quoted, the tail beyond ``most`` as a count.
 
+    >>> import numpy as np
     >>> listed(["age", "sex", "income"], np.array([True, False, True]), most=1)
     "'age' and 1 more"
     """
-    found = [repr(names[i]) for i in np.flatnonzero(chosen)]
+    found = [repr(name) for name, is_chosen in zip(names, chosen, strict=True) if is_chosen]
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
 
 

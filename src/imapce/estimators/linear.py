@@ -27,7 +27,7 @@ from imapce.priors.kinds import Prior, as_list
 from imapce.priors.labels import ReadLabels
 from imapce.priors.problem import Problem, pose, require_shape, standardized_data
 from imapce.rows.base import Rows
-from imapce.rows.open import open_rows, projected
+from imapce.rows.open import open_rows, project_matrix
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import shares_of_kurtosis, stacked_product
 from imapce.tables.columns import Unknown
@@ -59,7 +59,7 @@ class PlacedPart:
         if not len(part):
             return np.empty((0, self.weights.shape[1]))
         matrix = self.reader.read(part, means=self.mean, missing=self.missing, unknown=self.unknown)
-        return projected(matrix, self.weights, self.mean)
+        return project_matrix(matrix, self.weights, self.mean)
 
 
 class LinearRows(TableEstimator):
@@ -229,7 +229,7 @@ class LinearRows(TableEstimator):
     def _placed(self, matrix: Any, components: Array) -> Array:
         """Rows as they were read, in the view with these axes (m, d)."""
         with threads_for(*matrix.shape):
-            return projected(matrix, self._column_weights(components), self.mean_)
+            return project_matrix(matrix, self._column_weights(components), self.mean_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

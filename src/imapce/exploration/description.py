@@ -20,19 +20,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import erf
 
-from imapce.common.arrays import on_host
+from imapce.common.arrays import Array, Codes, Mask, on_host
 from imapce.exploration.knowledge import one_class_in_words
-from imapce.exploration.naming import NOTHING_APART, name_of_traits, traits_worth_telling
-from imapce.exploration.traits import Trait, say_the_same, trait_of
+from imapce.exploration.record import Feature
+from imapce.exploration.traits import NOTHING_APART, Trait, name_of_traits, say_the_same, trait_of, traits_worth_telling
+from imapce.priors.effect import Explained
 from imapce.rows.base import Rows
 from imapce.tables.columns import Column
 from imapce.tables.reader import OriginalColumns
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Groups = NDArray[np.intp]
-
 MOST_TRAITS = 10
+N_FEATURES = 10
 MOST_TYPICAL = 5
 MOST_FEATURES = 24
 
@@ -99,45 +97,6 @@ class Description:
             object.__setattr__(self, "numbers", tuple(range(len(self.clusters))))
 
 
-@dataclass(frozen=True)
-class Question:
-    """Which groups of rows are asked about, against which, and beside that against which.
-
-    >>> Question([0], [1, 2]).beside is None
-    True
-    """
-
-    inside: Sequence[int]
-    outside: Sequence[int]
-    beside: Sequence[int] | None = None
-
-
-def step_questions(taken: Sequence[Sequence[int]]) -> list[Question]:
-    """A question for every cluster of every step: against all others, and against what was left when it was taken.
-
-    Groups are the clusters in the order of their numbers, then the rows that are left, then those known at the start;
-    `taken` are the groups that every step took.
-
-    >>> [(one.inside, one.outside, one.beside) for one in step_questions([[1], [0]])]
-    [([0], [1, 2, 3], [2]), ([1], [0, 2, 3], [0, 2])]
-    """
-    n_clusters = sum(map(len, taken))
-    gone: set[int] = set()
-    questions: dict[int, Question] = {}
-    for groups in taken:
-        for group in groups:
-            others = [other for other in range(n_clusters + 2) if other != group]
-            left = [other for other in others if other not in gone and other <= n_clusters]
-            questions[group] = Question([group], others, left)
-        gone |= set(groups)
-    return [questions[group] for group in range(n_clusters)]
-
-
-def rest_question(n_clusters: int) -> Question:
-    """The question about the rows that are left, against all others."""
-    return Question([n_clusters], [group for group in range(n_clusters + 2) if group != n_clusters])
-
-
 class GroupMoments:
     """Counts, means and variances of the matrix columns in groups of rows, from one pass over them.
 
@@ -147,7 +106,7 @@ class GroupMoments:
     ((2, array([1.])), 3)
     """
 
-    def __init__(self, rows: Rows, groups: Groups, n_groups: int):
+    def __init__(self, rows: Rows, groups: Codes, n_groups: int):
         # About the mean of all rows, where the sums of squares do not cancel.
         centre = rows.moments().mean
         self._counts = np.bincount(groups, minlength=n_groups)
@@ -170,7 +129,7 @@ class BlockSums:
     centre: Array
     n_groups: int
 
-    def __call__(self, block: Array, groups: Groups) -> tuple[Array, Array]:
+    def __call__(self, block: Array, groups: Codes) -> tuple[Array, Array]:
         places = (groups, np.arange(len(groups)))
         members = sparse.csr_array((np.ones(len(groups)), places), shape=(self.n_groups, len(groups)))
         deviation = block - self.centre
@@ -190,7 +149,7 @@ class BlockDistances:
 
 
 class Describer:
-    """Profiles of rows that come in groups: a question names the groups inside, outside and beside.
+    """Profiles of rows that come in groups, of which some are inside, some outside and perhaps some beside.
 
     `known` are columns of classes that were known, of which it is said where all of the rows are one; columns of the
     source that are `left_out`, by place, set nothing apart.
@@ -210,7 +169,7 @@ class Describer:
         source: OriginalColumns,
         row_ids: NDArray,
         *,
-        groups: Groups,
+        groups: Codes,
         n_groups: int,
         labels: Column | None = None,
         known: Sequence[Column] = (),
@@ -261,9 +220,40 @@ class Describer:
         ratio = np.divide(gap, pooled, out=np.where(gap > 0, np.inf, 0.0), where=pooled > 1e-12 * (1.0 + gap))
         return np.where(self._is_number, erf(ratio / np.sqrt(8.0)), gap)
 
-    def features(self, questions: Sequence[Question]) -> list[int]:
-        """The matrix columns that tell the groups apart best: the two best of each, then the strongest of all."""
-        strengths = np.array([self.strength(one.inside, one.outside) for one in questions])
+    def describe(self, taken: Sequence[Sequence[int]], numbers: Sequence[int]) -> Description:
+        """All clusters side by side, each against all other rows and beside that against what was left at its step.
+
+        Groups are the clusters, in the order of their `numbers`, then the rows that are left, then those known at the
+        start; `taken` are the clusters that every step took.
+        """
+        n_clusters = len(numbers)
+        others = [[other for other in range(self._n_groups) if other != group] for group in range(n_clusters + 1)]
+        left_at_step = {}
+        gone: set[int] = set()
+        for groups in taken:
+            for group in groups:
+                left_at_step[group] = [other for other in others[group] if other not in gone and other <= n_clusters]
+            gone |= set(groups)
+        features = self._features(others[:-1])
+        _, overall, variance = self._moments.of(range(self._n_groups))
+        means = [self._moments.of([group])[1] for group in range(n_clusters)]
+        gaps = [here - self._moments.of(others[group])[1] for group, here in enumerate(means)]
+        return Description(
+            clusters=tuple(self.profile([group], others[group], left_at_step[group]) for group in range(n_clusters)),
+            left=self.profile([n_clusters], others[-1]) if np.any(self._groups == n_clusters) else None,
+            features=tuple(self._feature_name(place) for place in features),
+            overall=tuple(overall[features].tolist()),
+            values=tuple(tuple(here[features].tolist()) for here in means),
+            differences=tuple(tuple(in_spreads(gap, np.sqrt(variance))[features].tolist()) for gap in gaps),
+            is_share=tuple(not bool(self._is_number[place]) for place in features),
+            numbers=tuple(numbers),
+        )
+
+    def _features(self, others: Sequence[Sequence[int]]) -> list[int]:
+        """The matrix columns that tell the clusters apart best: the two best of each, then the strongest of all."""
+        if not others:
+            return []
+        strengths = np.array([self.strength([group], outside) for group, outside in enumerate(others)])
         strengths[:, self._repeated()] = 0.0
         strengths[:, np.isin(self._places, self._left_out)] = 0.0
         ranked = np.argsort(-strengths, axis=1, kind="stable")
@@ -271,30 +261,6 @@ class Describer:
         chosen = list(dict.fromkeys([*ranked[:, :2].T.ravel().tolist(), *strongest.tolist()]))[:MOST_FEATURES]
         # In the order of the table, so that levels of one category stay together.
         return sorted(place for place in chosen if strengths[:, place].max() > 0)
-
-    def describe(
-        self, questions: Sequence[Question], left: Question | None = None, numbers: Sequence[int] = ()
-    ) -> Description:
-        """All clusters, a question each, side by side; `left` asks about the rows that are in none of them."""
-        features = self.features(questions) if questions else []
-        everyone = self._moments.of(range(self._n_groups))
-        spread = np.sqrt(everyone[2])
-        values, differences = [], []
-        for one in questions:
-            here, there = self._moments.of(one.inside)[1], self._moments.of(one.outside)[1]
-            apart = np.divide(here - there, spread, out=np.zeros_like(spread), where=spread > 0)
-            values.append(tuple(here[features].tolist()))
-            differences.append(tuple(apart[features].tolist()))
-        return Description(
-            clusters=tuple(self.profile(one.inside, one.outside, one.beside) for one in questions),
-            left=None if left is None else self.profile(left.inside, left.outside, left.beside),
-            features=tuple(self._feature_name(place) for place in features),
-            overall=tuple(everyone[1][features].tolist()),
-            values=tuple(values),
-            differences=tuple(differences),
-            is_share=tuple(not bool(self._is_number[place]) for place in features),
-            numbers=tuple(numbers),
-        )
 
     def column(self, place: int) -> Column:
         """A column of the source, read once for all profiles."""
@@ -350,3 +316,50 @@ class Describer:
             TypicalRow(int(row), str(self._ids[row]), tuple(column.text(int(row)) for column in columns))
             for row in np.flatnonzero(inside)[nearest]
         )
+
+
+def in_spreads(gap: Array, spread: Array) -> Array:
+    """Differences (d,) in standard deviations, 0 where a column does not vary."""
+    return np.divide(gap, spread, out=np.zeros_like(spread), where=spread > 0)
+
+
+def features_apart(
+    rows: Rows,
+    inside: Mask,
+    outside: Mask,
+    *,
+    names: Sequence[str],
+    set_aside: Mask | None = None,
+    components: Array | None = None,
+    mean: Array | None = None,
+    explained: Explained | None = None,
+) -> tuple[Feature, ...]:
+    """The features that differ most, in standard deviations of all rows used, between the rows inside and outside.
+
+    Where nobody is outside, `mean` takes their place, or the mean of all rows. Loadings are those of `components`.
+    Where something was `explained` away, it is told what else differs: known columns are left out, and of the others
+    what the known explains.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> first = np.array([True, True, False, False])
+    >>> rows = DenseRows(np.array([[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]))
+    >>> features_apart(rows, first, ~first, names=["a", "b"])[0]
+    Feature(name='a', difference=-2.0, loading=0.0)
+    """
+    # Means alone: the moments of rows hold d×d numbers.
+    sides = np.column_stack([inside, outside]).astype(np.float64)
+    here, there = (rows.unfolded.cross(sides) / np.maximum(sides.sum(axis=0), 1.0)).T
+    if not outside.any():
+        there = rows.moments().mean if mean is None else mean - rows.origin
+    gap = here - there
+    if explained is not None and outside.any():
+        gap = gap - explained.between(rows, inside, outside)
+    used = rows.unfolded.without(set_aside) if set_aside is not None and set_aside.any() else rows
+    spread = np.sqrt(used.moments().variance)
+    difference = in_spreads(gap, spread)
+    loading = np.zeros(len(spread)) if components is None else np.sqrt((components**2).sum(axis=0))
+    strongest = np.argsort(-np.abs(difference), kind="stable")
+    if explained is not None:
+        strongest = strongest[~np.isin(strongest, explained.effect.columns)]
+    strongest = strongest[:N_FEATURES]
+    return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)

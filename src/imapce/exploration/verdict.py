@@ -9,8 +9,7 @@ from scipy.special import ndtr
 from imapce.clusters.structure import Evidence, Structure, Verdict
 from imapce.common.archive import in_json
 from imapce.common.checks import is_whole, require_choice
-from imapce.common.words import counted
-from imapce.errors import Argument, InvalidValueError, Phrase, Sentence
+from imapce.errors import InvalidValueError, Phrase, Sentence
 
 GRANULARITIES = ("coarser", "auto", "finer")
 RULES = ("heed", "ignore")
@@ -116,33 +115,6 @@ def require_number_of_clusters(value: Any) -> int | None:
         rule = Sentence("must be ", Phrase("or None", "None or "), "a whole number of at least 2")
         raise InvalidValueError("n_clusters", rule, f"{value!r:.80}")
     return int(value)
-
-
-def require_clusters_as_asked(
-    granularity: str, n_clusters: int | None, *, is_joint: bool, n_rows: int, least: int
-) -> None:
-    """Refuse to ask of clusters found view by view what is for those in all directions, and for too many of `n_rows`.
-
-    >>> require_clusters_as_asked("finer", 3, is_joint=True, n_rows=150, least=5)
-    """
-    asked = {"granularity": None if granularity == "auto" else granularity, "n_clusters": n_clusters}
-    for name, value in asked.items():
-        if value is not None and not is_joint:
-            raise InvalidValueError(
-                name,
-                f"is for clusters found in all directions, and here they are found view by view; got {value!r}",
-                way_out=Sentence("use ", Argument("clusterer", "joint"), ", or leave it out"),
-            )
-    if n_clusters is not None and n_clusters * least > n_rows:
-        raise InvalidValueError(
-            "n_clusters",
-            Sentence(
-                "must leave ",
-                Argument("min_cluster_size", least),
-                f" or more of {counted(n_rows, 'row')} for each cluster; got {n_clusters}",
-            ),
-            way_out=Sentence("ask for fewer, or lower ", Argument("min_cluster_size")),
-        )
 
 
 def told_structure(structure: Structure) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.errors import InvalidValueError
-from imapce.plotting.labels import MISSING, Labels
+from imapce.plotting.labels import MISSING, DrawnLabels
 from imapce.plotting.style import (
     HAIRLINE,
     INK,
@@ -41,8 +41,8 @@ _HEADING = "heading"
 class Key:
     """How rows are drawn: the labels behind the colours and the markers, and the names of both."""
 
-    color: Labels | None
-    marker: Labels | None
+    color: DrawnLabels | None
+    marker: DrawnLabels | None
     color_name: str | None
     marker_name: str | None
 
@@ -56,8 +56,8 @@ class Key:
         n_rows: int,
     ) -> Key:
         """Read both label sets; names default to the names that pandas and polars columns carry."""
-        colors = None if color is None else Labels.read(color, "color", n_rows, most=len(PALETTE))
-        shapes = None if marker is None else Labels.read(marker, "marker", n_rows, most=len(MARKERS))
+        colors = None if color is None else DrawnLabels.read(color, "color", n_rows, most=len(PALETTE))
+        shapes = None if marker is None else DrawnLabels.read(marker, "marker", n_rows, most=len(MARKERS))
         if shapes is not None and shapes.continuous:
             raise InvalidValueError(
                 "marker must hold categories, got numbers of too many different values; pass them as color, or cut "

@@ -1,6 +1,6 @@
 """From a column of labels to what is drawn: which rows share a colour or a marker, and which have none.
 
->>> Labels.read(["a", "b", None], "color", 3, most=12).names
+>>> DrawnLabels.read(["a", "b", None], "color", 3, most=12).names
 ['a', 'b']
 """
 
@@ -23,7 +23,7 @@ MOST_COLOURED = 12
 
 
 @dataclass(frozen=True)
-class Labels:
+class DrawnLabels:
     """One label per row: either `values` on a scale (then `names` is empty) or `codes` into `names`.
 
     `codes` holds `MISSING` where a row has no label; `values` holds NaN there.
@@ -50,12 +50,12 @@ class Labels:
         return Column(name, codes=self.codes, levels=tuple(self.names))
 
     @classmethod
-    def read(cls, labels: ArrayLike, argument: str, n_rows: int, *, most: int) -> Labels:
+    def read(cls, labels: ArrayLike, argument: str, n_rows: int, *, most: int) -> DrawnLabels:
         """Read labels of any kind; beyond `most` categories the largest keep their name, the rest is 'other'.
 
         Numbers that are no classes are read as a scale, where an infinite value counts as missing.
 
-        >>> Labels.read(["a", "b", "b", "c"], "color", 4, most=2).names
+        >>> DrawnLabels.read(["a", "b", "b", "c"], "color", 4, most=2).names
         ['b', 'other (2 more)']
         """
         column = _one_column(labels, argument, n_rows)

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.plotting.key import column_name
-from imapce.plotting.labels import Labels
+from imapce.plotting.labels import DrawnLabels
 from imapce.plotting.steps import OTHER_GREY, cluster_hue
 from imapce.plotting.style import (
     HAIRLINE,
@@ -59,7 +59,7 @@ def plot_overview(
     groups = _groups(exploration)
     read = None
     if labels is not None:
-        read = Labels.read(labels, "labels", len(exploration.row_ids), most=MOST_LABELS)
+        read = DrawnLabels.read(labels, "labels", len(exploration.row_ids), most=MOST_LABELS)
     table = None if read is None or read.continuous else label_counts(read, [rows for _, _, rows in groups])
     height = 1.1 + _ROW_INCHES * len(groups) + (1.2 if table is not None else 0.0)
     figure = blank_figure(7.6 if table is None else 10.2, max(height, 2.4))
@@ -73,10 +73,10 @@ def plot_overview(
     return figure
 
 
-def label_counts(labels: Labels, groups: list[NDArray[np.intp]]) -> tuple[list[str], NDArray[np.intp]]:
+def label_counts(labels: DrawnLabels, groups: list[NDArray[np.intp]]) -> tuple[list[str], NDArray[np.intp]]:
     """Count the rows of every label in every group; rows without a label are counted last.
 
-    >>> label_counts(Labels.read(["a", "b", None], "labels", 3, most=15), [np.array([0, 2])])
+    >>> label_counts(DrawnLabels.read(["a", "b", None], "labels", 3, most=15), [np.array([0, 2])])
     (['a', 'b', 'missing'], array([[1, 0, 1]]))
     """
     n_names = len(labels.names)

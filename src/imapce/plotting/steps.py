@@ -25,7 +25,7 @@ from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.exploration.verdict import best_split_in_words, caveat
 from imapce.plotting.key import Key
-from imapce.plotting.labels import Labels
+from imapce.plotting.labels import DrawnLabels
 from imapce.plotting.scatter import plot_embedding, point_look
 from imapce.plotting.style import (
     CLUSTER_HUES,
@@ -228,7 +228,7 @@ def known_before(exploration: Exploration, index: int) -> Mask:
 
 def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:
     """Refuse labels that do not fit by the name the caller used."""
-    Labels.read(labels, "labels", n_rows, most=len(PALETTE))
+    DrawnLabels.read(labels, "labels", n_rows, most=len(PALETTE))
     return labels
 
 

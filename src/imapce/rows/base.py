@@ -56,7 +56,7 @@ class Moments:
         spread = np.sqrt(self.variance)
         return bool(np.any((spread > 0) & (np.abs(self.mean) > FAR_FROM_ORIGIN * spread)))
 
-    def joined(self, other: Moments) -> Moments:
+    def join(self, other: Moments) -> Moments:
         """Of both rows together, each about its own mean: nothing cancels (Chan, Golub and LeVeque 1979)."""
         n = self.n_rows + other.n_rows
         apart = other.mean - self.mean

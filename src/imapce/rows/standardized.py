@@ -61,7 +61,7 @@ class QuadraticForm:
         units[places, np.arange(len(places))] = 1.0
         return self @ units
 
-    def mapped(
+    def map_through(
         self, size: int, forward: Callable[[Array], Array], back: Callable[[Array], Array], trace: float | None
     ) -> QuadraticForm:
         """AᵀMA for a linear map with AV = forward(V) and AᵀG = back(G); `trace` None is that of the matrix formed."""

@@ -106,14 +106,14 @@ class Descent:
         start = np.arange(len(V))
         state = self.evaluate(V, start)
         gradient, iterations = tangent(V, state.gradient), np.zeros_like(start)
-        return self._standing(start, V, state.value, gradient, state.scale, state.kurtosis, iterations)
+        return self._stand(start, V, state.value, gradient, state.scale, state.kurtosis, iterations)
 
     def at_rest(self, field: Field) -> Field:
         """The same points without a past: directions and pairs from before a Newton step do not fit where it led."""
         past = field.scale, field.kurtosis, field.iterations
-        return self._standing(field.start, field.V, field.value, field.gradient, *past)
+        return self._stand(field.start, field.V, field.value, field.gradient, *past)
 
-    def _standing(
+    def _stand(
         self, start: Codes, V: Array, value: Array, gradient: Array, scale: Array, kurtosis: Array, iterations: Codes
     ) -> Field:
         n, d, k = V.shape

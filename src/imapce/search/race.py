@@ -107,7 +107,7 @@ class Race:
                 # L-BFGS may stall on the last digits; a few Newton steps are worth their price for one start.
                 for start in going:
                     newton_polish(objective, start, tol)
-        return _ranked(going + stopped)
+        return _rank(going + stopped)
 
 
 def hopeless(field: Field, best: Array) -> Mask:
@@ -201,12 +201,12 @@ def _arrived(left: list[tuple[str, Field]]) -> tuple[list[Field], list[Field]]:
 
     A start that gave up stands nowhere; it only counts where nobody arrived.
     """
-    reached = _ranked([start for outcome, start in left if outcome != "gave up"])
-    arrived = _ranked([start for outcome, start in left if outcome not in ("joined", "gave up")])
-    return arrived or _ranked([start for _, start in left])[:1], reached
+    reached = _rank([start for outcome, start in left if outcome != "gave up"])
+    arrived = _rank([start for outcome, start in left if outcome not in ("joined", "gave up")])
+    return arrived or _rank([start for _, start in left])[:1], reached
 
 
-def _ranked(starts: list[Field]) -> list[Field]:
+def _rank(starts: list[Field]) -> list[Field]:
     return sorted(starts, key=lambda start: float(start.value[0]))
 
 

@@ -67,9 +67,9 @@ class Optimum(Comparable):
     converged: bool = True
 
     def __repr__(self) -> str:
-        told = {"alpha": self.alpha, "mu": self.mu, "objective": self.objective, "kurtosis": self.kurtosis}
-        told |= {"separation": self.separation, "leakage": self.leakage, "seen": self.seen, "kept": self.kept}
-        numbers = ", ".join(f"{name}={value:.4g}" for name, value in told.items() if not np.isnan(value))
+        names = ("alpha", "mu", "objective", "kurtosis", "separation", "leakage", "seen", "kept")
+        values = {name: getattr(self, name) for name in names}
+        numbers = ", ".join(f"{name}={value:.4g}" for name, value in values.items() if not np.isnan(value))
         k, d = self.components.shape
         return f"Optimum({numbers}, starts={self.starts}, {k} axes of {d} columns)"
 
@@ -91,7 +91,7 @@ class Optimum(Comparable):
     @property
     def score(self) -> float:
         """separation·(1 − leakage)₊: the split counts as far as the known does not explain the view."""
-        return discounted(self.separation, self.leakage)
+        return self.separation * (max(0.0, 1.0 - self.leakage) if self.separation > 0 else 1.0)
 
 
 class Views(list[Optimum]):
@@ -103,14 +103,6 @@ class Views(list[Optimum]):
 
     def __repr__(self) -> str:
         return f"[{len(self)} views, the first {self[0]!r}]" if len(self) > 1 else super().__repr__()
-
-
-def discounted(separation: float, leakage: float) -> float:
-    """
-    >>> discounted(0.5, 0.2), discounted(0.5, 1.3), discounted(-0.1, 0.9)
-    (0.4, 0.0, -0.1)
-    """
-    return separation * max(0.0, 1.0 - leakage) if separation > 0 else separation
 
 
 @dataclass(frozen=True, eq=False)

@@ -290,9 +290,17 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     """
     file = table_target(path)
     suffix = _suffix(file, WRITE_SUFFIXES)
-    write = _writer(table, suffix)
-    with _written(path, suffix) as stream:
-        write(stream)
+    if suffix == ".npy":
+        matrix = _numbers_alone(table)
+        with _written(path, suffix) as stream:
+            # Given an open file, NumPy writes past its buffer and tells a full disk as a count of items.
+            buffer = io.BytesIO()
+            np.save(buffer, matrix, allow_pickle=False)
+            stream.write(buffer.getbuffer())
+        return
+    arrow = as_arrow(table)
+    with batches_written(path, arrow.schema) as write:
+        write(arrow)
 
 
 @contextmanager
@@ -418,35 +426,23 @@ def _source(file: Path, suffix: str, limit: Limit, max_bytes: int | None = None)
     return data
 
 
-def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
-    """What writes the table to an open file; what can be refused is refused before one is opened."""
-    if isinstance(table, np.ndarray) and suffix == ".npy":
+def _numbers_alone(table: Any) -> np.ndarray:
+    """The matrix of a table that holds nothing but numbers."""
+    if isinstance(table, np.ndarray):
         matrix = table
     else:
         arrow = as_arrow(table)
-        if suffix in _WRITE_DELIMITERS:
-            options = pyarrow.csv.WriteOptions(delimiter=_WRITE_DELIMITERS[suffix])
-            return lambda stream: pyarrow.csv.write_csv(arrow, stream, options)
-        if suffix == ".parquet":
-            return lambda stream: pyarrow.parquet.write_table(arrow, stream)
-        if suffix in _ARROW_SUFFIXES:
-            return lambda stream: _write_arrow(arrow, stream)
-        words = [name for name, kind in zip(arrow.column_names, arrow.schema.types, strict=True) if not _plain(kind)]
-        if words:
+        is_plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+        if words := [field.name for field in arrow.schema if not any(check(field.type) for check in is_plain)]:
             raise InvalidValueError(
                 f"table must hold numbers only for .npy, got {listing(map(repr, words))}: drop them or write .parquet."
             )
         columns = [column.to_numpy() for column in arrow.columns]
         matrix = np.column_stack(columns) if columns else np.empty((arrow.num_rows, 0))
     try:
-        numeric_matrix(matrix)
+        return numeric_matrix(matrix)
     except ValueError as problem:
         raise InvalidValueError(f"table must be numbers in two dimensions for .npy, but {problem}.") from problem
-    return lambda stream: _write_npy(matrix, stream)
-
-
-def _plain(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
 
 
 def as_arrow(table: Any) -> pa.Table:
@@ -468,15 +464,3 @@ def as_arrow(table: Any) -> pa.Table:
         f"table must be a pandas, polars or Arrow table or a dict of columns, got {type(table).__name__}: "
         "name its columns in a dict."
     )
-
-
-def _write_arrow(arrow: pa.Table, stream: BinaryIO) -> None:
-    with pa.ipc.new_file(stream, arrow.schema) as writer:
-        writer.write_table(arrow)
-
-
-def _write_npy(matrix: Any, stream: BinaryIO) -> None:
-    # Given an open file, NumPy writes past its buffer and tells a full disk as a count of items.
-    buffer = io.BytesIO()
-    np.save(buffer, matrix, allow_pickle=False)
-    stream.write(buffer.getbuffer())

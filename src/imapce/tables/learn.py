@@ -45,6 +45,7 @@ from imapce.tables.columns import (
 Missing = Literal["error", "mean"]
 Array = NDArray[np.float64]
 
+_FLOATS = (pa.float32(), pa.float64())
 # Text of more values is refused in the end; they are counted and not kept.
 MOST_KEPT_VALUES = 50_000
 _KINDS = ("number", "boolean", "category")
@@ -91,23 +92,21 @@ class Summary:
     refused: dict[int, UnusableColumn] = field(default_factory=dict)
 
     @classmethod
-    def of_columns(cls, names: Sequence[str], columns: Iterable[nw.Series[Any]]) -> Summary:
-        """Of columns of any type."""
-        summary, n_rows = cls._empty(names), 0
-        for place, series in enumerate(columns):
-            n_rows = len(series)
+    def of_columns(cls, names: Sequence[str], columns: Iterable[Any]) -> Summary:
+        """Of columns of any type, as pandas, polars and Arrow hold them."""
+        summary = cls._empty(names)
+        for place, values in enumerate(columns):
+            summary.n_rows = len(values)
             try:
-                summary._look_at(place, series)
+                summary._look_at(place, values)
             except UnusableColumn as problem:
                 summary.refused[place] = problem
-        summary.n_rows = n_rows
         return summary
 
     @classmethod
     def of_batch(cls, batch: pa.RecordBatch) -> Summary:
         """Of a batch of Arrow's."""
-        columns = (nw.from_native(pa.chunked_array([values]), series_only=True) for values in batch.columns)
-        return cls.of_columns(batch.schema.names, columns)
+        return cls.of_columns(batch.schema.names, (pa.chunked_array([values]) for values in batch.columns))
 
     @classmethod
     def of_matrix(cls, names: Sequence[str], matrix: NDArray[Any]) -> Summary:
@@ -126,7 +125,14 @@ class Summary:
         nothing = np.zeros(len(names), dtype=np.intp)
         return cls(tuple(names), [None] * len(names), 0, nothing, nothing.copy(), np.zeros(len(names)))
 
-    def _look_at(self, place: int, series: nw.Series[Any]) -> None:
+    def _look_at(self, place: int, values: Any) -> None:
+        if isinstance(values, pa.ChunkedArray) and values.type in _FLOATS and not values.null_count:
+            # One read of float32 in half the time of a cast and a sum.
+            self.kinds[place], total = "number", pc.sum(values).as_py()
+            self.means[place] = total / max(1, len(values))
+            if np.isfinite(total):
+                return
+        series = nw.from_native(values, series_only=True)
         if series.null_count() == len(series):
             # The type of a column without values says nothing.
             self.n_missing[place] = len(series)
@@ -136,15 +142,9 @@ class Summary:
         if kind == "category":
             self._count(place, series)
             return
-        values = series.to_native()
-        if isinstance(values, pa.ChunkedArray) and not values.null_count and str(values.type) in ("float", "double"):
-            # One read of float32 in half the time of a cast and a sum.
-            total = pc.sum(values).as_py()
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                total = numbers(series).sum(dtype=np.float64)
-        self.means[place] = total / len(series)
-        if not np.isfinite(total):
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.means[place] = numbers(series).mean(dtype=np.float64)
+        if not np.isfinite(self.means[place]):
             self._look_closely(place, numbers(series))
 
     def _look_closely(self, place: int, values: NDArray[Any]) -> None:

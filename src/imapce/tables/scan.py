@@ -68,17 +68,6 @@ class Estimate:
         read = f"about {self.passes} passes of {size_in_words(self.bytes_per_pass)}"
         return f"{read}, in about {size_in_words(self.memory)} of memory"
 
-    @classmethod
-    def of_table(cls, n_rows: int, n_columns: int, *, n_bytes: int, evaluations: int) -> Estimate:
-        """For so many rows and columns in files of so many bytes.
-
-        >>> Estimate.of_table(1_000_000, 4, n_bytes=16_000_000, evaluations=1).passes
-        7
-        """
-        # Samples of rows lie in memory for the search, and sums of columns by columns while they are made.
-        memory = BASE_BYTES + BYTES_PER_ROW * n_rows + 8 * n_columns * min(n_rows, 100_000) + 64 * n_columns**2
-        return cls(PASSES_BEFORE + evaluations, n_bytes, memory)
-
 
 @dataclass
 class Meter:
@@ -211,7 +200,10 @@ class Scan:
         >>> scan("table.parquet").estimate().passes
         7
         """
-        return Estimate.of_table(*self.shape, n_bytes=self.n_bytes, evaluations=evaluations)
+        n, d = self.shape
+        # Samples of rows lie in memory for the search, and sums of columns by columns while they are made.
+        memory = BASE_BYTES + BYTES_PER_ROW * n + 8 * d * min(n, 100_000) + 64 * d**2
+        return Estimate(PASSES_BEFORE + evaluations, self.n_bytes, memory)
 
     def watched(self, progress: Tell) -> Scan:
         """The same table; progress(words, share) is told how far each pass is, its rate and the time left.

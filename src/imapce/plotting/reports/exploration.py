@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from imapce.common.words import uncapitalized
 from imapce.errors import InvalidTypeError
 from imapce.exploration.knowledge import read_back_in_words
-from imapce.exploration.naming import distinctness_in_words, p_value_in_words, percent
+from imapce.exploration.traits import distinctness_in_words, p_value_in_words, percent
 from imapce.exploration.verdict import (
     DRAWS,
     best_split_in_words,
@@ -30,7 +30,7 @@ from imapce.exploration.verdict import (
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.heat_map import plot_profiles
 from imapce.plotting.key import column_name
-from imapce.plotting.labels import Labels
+from imapce.plotting.labels import DrawnLabels
 from imapce.plotting.overview import plot_overview
 from imapce.plotting.reports.cells import Link
 from imapce.plotting.reports.cluster import made_of, profile_grids
@@ -94,7 +94,7 @@ def write_exploration_report(
     """
     n_rows = len(exploration.row_ids)
     label_name = label_name or column_name(labels) or "label"
-    read = None if labels is None else Labels.read(labels, "labels", n_rows, most=n_rows + 1)
+    read = None if labels is None else DrawnLabels.read(labels, "labels", n_rows, most=n_rows + 1)
     if read is not None and read.values is None and not read.names:
         # Every label is missing: there is nothing to colour by and nothing to describe.
         labels = read = None

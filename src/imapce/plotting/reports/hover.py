@@ -62,7 +62,7 @@ class HoverRows:
     where there are many points in many pictures.
 
     >>> rows = HoverRows(np.arange(30_000), []).fitting(n_pictures=1, page_letters=0)
-    >>> rows.told
+    >>> rows.caption
     'Hover a point to read its row: 20,000 of 30,000 rows answer, a sample with a fixed seed.'
     """
 
@@ -85,7 +85,7 @@ class HoverRows:
         return replace(self, chosen=np.flatnonzero(seeded_sample(len(ids), most)), fine=fine)
 
     @property
-    def told(self) -> str:
+    def caption(self) -> str:
         """What a caption says of it."""
         words = "Hover a point to read its row"
         if len(self.chosen) == len(self.ids):

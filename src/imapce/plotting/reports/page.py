@@ -119,7 +119,7 @@ def write_report(
     if hover is not None and page.places:
         # Pictures and tables come first; the points get what they leave of the page.
         hover = hover.fitting(n_pictures=len(page.places), page_letters=len(parts) + len(STYLE))
-        parts = parts.replace(_TOLD, f" {text_html(hover.told)}")
+        parts = parts.replace(_TOLD, f" {text_html(hover.caption)}")
         script, policy = hover.html(page.places), f" script-src '{SCRIPT_HASH}';"
     text = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

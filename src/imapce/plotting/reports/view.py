@@ -19,7 +19,7 @@ from imapce.errors import InvalidValueError
 from imapce.plotting.biplot import plot_loadings
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.key import column_name
-from imapce.plotting.labels import Labels
+from imapce.plotting.labels import DrawnLabels
 from imapce.plotting.path import most_compared, plot_path
 from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Picture, Section, Table, write_report
@@ -127,7 +127,9 @@ def _hovered(
     columns = [source.column(place) for place in chosen]
     if color is not None:
         named = color if isinstance(color, Mapping) else {color_name or column_name(color) or "colour": color}
-        columns[:0] = [Labels.read(one, "color", n_rows, most=n_rows + 1).column(name) for name, one in named.items()]
+        columns[:0] = [
+            DrawnLabels.read(one, "color", n_rows, most=n_rows + 1).column(name) for name, one in named.items()
+        ]
     index = getattr(X, "index", None) if is_table(X) else None
     return HoverRows(np.arange(n_rows) if index is None else np.asarray(index), columns)
 
