@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.clusters.columns import Cells
-from imapce.clusters.mixture import BLOCK, mixture_of, sphering
 from imapce.clusters.given import candidate_of
+from imapce.clusters.mixture import BLOCK, mixture_of, sphering
 from imapce.clusters.partition import partition_of
 from imapce.clusters.space import Space
 from imapce.clusters.valleys import merge_groups
