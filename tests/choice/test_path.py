@@ -22,7 +22,7 @@ from imapce.errors import InvalidValueError
 from imapce.estimators.model_file import MODEL_VERSION
 from imapce.priors.problem import pose
 from imapce.rows.open import open_rows
-from imapce.search.solution import Solution
+from imapce.search.race import Solution
 from imapce.tables.reader import Reader
 
 CHOICE = SETTINGS.choice

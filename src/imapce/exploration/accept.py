@@ -6,24 +6,22 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from imapce.common.arrays import Codes
 from imapce.common.checks import is_whole
 from imapce.common.watch import Watch
 from imapce.common.words import counted, listing
 from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
-from imapce.exploration.look import Found
+from imapce.exploration.look import Findings
 from imapce.exploration.record import AcceptedStep, TakenCluster
 from imapce.exploration.steps import View
-
-Positions = NDArray[np.intp]
 
 # As long as a line of a legend or of a table may be.
 LONGEST_NAME = 200
 
 
 def accept(
-    found: Found,
+    found: Findings,
     clusters: int | Sequence[int] | None,
     *,
     mask: Any,
@@ -37,11 +35,11 @@ def accept(
         raise InvalidValueError("accept takes clusters or mask, not both; call it twice.")
     name = name_of_cluster(name)
     _require_free(number, mask, found)
-    left = found.data.n_rows - int(found.record.known.sum())
+    left = found.record.n_left
     if left <= found.record.estimator.n_components:
         few = counted(left, "row is", "rows are")
         raise InvalidValueError(f"nothing can be accepted: {few} unexplored. Use undo() to go back.")
-    chosen: list[tuple[int, Positions, float | None]]
+    chosen: list[tuple[int, Codes, float | None]]
     if mask is not None:
         seen = found.view(view, watch)
         rows = _unexplored_rows(mask, found)
@@ -80,11 +78,7 @@ def accept(
 
 
 def name_of_cluster(name: Any) -> str | None:
-    """What a person calls a cluster, without blanks around it; None where nothing is left.
-
-    >>> name_of_cluster(" B cells "), name_of_cluster("")
-    ('B cells', None)
-    """
+    """What a person calls a cluster, without blanks around it; None where nothing is left."""
     if name is None:
         return None
     if not isinstance(name, str):
@@ -122,7 +116,7 @@ def clusters_meant(clusters: int | Sequence[int] | None, view: View) -> list[int
     return [int(number) for number in numbers]
 
 
-def _unexplored_rows(mask: Any, found: Found) -> Positions:
+def _unexplored_rows(mask: Any, found: Findings) -> Codes:
     chosen = found.data.mask_of(mask, "mask")
     again = np.flatnonzero(chosen & found.record.known)
     if len(again):
@@ -132,7 +126,7 @@ def _unexplored_rows(mask: Any, found: Found) -> Positions:
     return np.flatnonzero(chosen)
 
 
-def _number_for(rows: Positions, seen: View, found: Found) -> int:
+def _number_for(rows: Codes, seen: View, found: Findings) -> int:
     """The number of the cluster that some rows are in the view in sight, or the next free one."""
     if seen.looked_at:
         numbers = np.unique(seen.clusters[rows])
@@ -141,7 +135,7 @@ def _number_for(rows: Positions, seen: View, found: Found) -> int:
     return found.next_number
 
 
-def _require_free(number: Any, mask: Any, found: Found) -> None:
+def _require_free(number: Any, mask: Any, found: Findings) -> None:
     """Refuse a number for a cluster that is none, that another has, or that is given to clusters which have one."""
     if number is None:
         return

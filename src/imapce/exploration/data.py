@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.arrays import is_dask
+from imapce.common.arrays import Array, Mask, is_dask
 from imapce.common.records import Comparable
 from imapce.common.threads import threads_for
 from imapce.common.words import close_matches, counted
@@ -27,19 +27,10 @@ from imapce.tables.columns import Column
 from imapce.tables.encode import is_table
 from imapce.tables.reader import OriginalColumns, Reader
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 
 @dataclass(frozen=True, eq=False)
 class DataPrint(Comparable):
-    """What tells data apart without keeping it: rows, column names, means, variances, and a hash of all values.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> zeros, ones = (DataPrint.of(DenseRows(X), ["a"]) for X in (np.zeros((2, 1)), np.ones((2, 1))))
-    >>> zeros.digest == ones.digest
-    False
-    """
+    """What tells data apart without keeping it: rows, column names, means, variances, and a hash of all values."""
 
     n_rows: int
     columns: tuple[str, ...]

@@ -22,26 +22,19 @@ from scipy.special import erf
 
 from imapce.common.arrays import Array, Codes, Mask, on_host
 from imapce.exploration.knowledge import one_class_in_words
-from imapce.exploration.record import Feature
 from imapce.exploration.traits import NOTHING_APART, Trait, name_of_traits, say_the_same, trait_of, traits_worth_telling
-from imapce.priors.effect import Explained
 from imapce.rows.base import Rows
 from imapce.tables.columns import Column
 from imapce.tables.reader import OriginalColumns
 
 MOST_TRAITS = 10
-N_FEATURES = 10
 MOST_TYPICAL = 5
 MOST_FEATURES = 24
 
 
 @dataclass(frozen=True)
 class TypicalRow:
-    """A row near the centre of its cluster: its position, its name and its values in the columns of the traits.
-
-    >>> TypicalRow(3, "3", ("1.4", "setosa")).values
-    ('1.4', 'setosa')
-    """
+    """A row near the centre of its cluster: its position, its name and its values in the columns of the traits."""
 
     position: int
     name: str
@@ -50,15 +43,12 @@ class TypicalRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """What some rows are, against all others and, where it was asked, beside it against fewer of them.
+    """What `size` rows are, compared with `others`; for a cluster of a session also with what was `left` at its step.
 
-    `name` is the strongest of them in words: "petal length low (1.5 against 4.9), 58 % Bachelors (12 % elsewhere)".
-    `traits` come strongest first; `typical` are the rows nearest to the mean of all columns, each in its standard
-    deviation; `labels` tells the labels that were given, which had no part in anything else. `known` says, a sentence
-    each, of what was known where all of the rows are one class of it.
-
-    >>> Profile(size=10, others=90).name
-    'like all other rows'
+    `traits` are the columns that set the rows apart, strongest first, and `name` tells the strongest in words: "petal
+    length low (1.5 against 4.9), 58 % Bachelors (12 % elsewhere)". `typical` are the rows nearest to the mean of all
+    columns, each in its standard deviation. `labels` compares labels that were given to be described and had no part
+    in anything else. `known` has a sentence for every known label or column of which all of the rows are one class.
     """
 
     size: int
@@ -78,9 +68,6 @@ class Description:
     `numbers` are those of the clusters, in the order of all that is told of them; where none are given 0, 1, ...
     `values[c][f]` is the mean of feature f in cluster c in its own units, a share for a category's level;
     `differences[c][f]` the difference to all other rows in standard deviations of all rows.
-
-    >>> Description((), None, (), (), (), ()).clusters
-    ()
     """
 
     clusters: tuple[Profile, ...]
@@ -98,13 +85,7 @@ class Description:
 
 
 class GroupMoments:
-    """Counts, means and variances of the matrix columns in groups of rows, from one pass over them.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> moments = GroupMoments(DenseRows(np.array([[0.0], [2.0], [9.0]])), np.array([0, 0, 1]), 2)
-    >>> moments.of([0])[:2], moments.of([0, 1])[0]
-    ((2, array([1.])), 3)
-    """
+    """Counts, means and variances of the matrix columns in groups of rows, from one pass over them."""
 
     def __init__(self, rows: Rows, groups: Codes, n_groups: int):
         # About the mean of all rows, where the sums of squares do not cancel.
@@ -237,14 +218,18 @@ class Describer:
         features = self._features(others[:-1])
         _, overall, variance = self._moments.of(range(self._n_groups))
         means = [self._moments.of([group])[1] for group in range(n_clusters)]
-        gaps = [here - self._moments.of(others[group])[1] for group, here in enumerate(means)]
+        spread = np.sqrt(variance)
+        gaps = [
+            np.divide(here - self._moments.of(others[group])[1], spread, out=np.zeros_like(spread), where=spread > 0)
+            for group, here in enumerate(means)
+        ]
         return Description(
             clusters=tuple(self.profile([group], others[group], left_at_step[group]) for group in range(n_clusters)),
             left=self.profile([n_clusters], others[-1]) if np.any(self._groups == n_clusters) else None,
             features=tuple(self._feature_name(place) for place in features),
             overall=tuple(overall[features].tolist()),
             values=tuple(tuple(here[features].tolist()) for here in means),
-            differences=tuple(tuple(in_spreads(gap, np.sqrt(variance))[features].tolist()) for gap in gaps),
+            differences=tuple(tuple(gap[features].tolist()) for gap in gaps),
             is_share=tuple(not bool(self._is_number[place]) for place in features),
             numbers=tuple(numbers),
         )
@@ -270,12 +255,12 @@ class Describer:
 
     def _saying_more(self, traits: Sequence[Trait]) -> list[Trait]:
         """The traits worth telling without those that repeat a stronger one, as education-num repeats education."""
-        told: list[tuple[Trait, Column]] = []
+        kept: list[tuple[Trait, Column]] = []
         columns = {column.name: column for column in self._read.values()}
         for trait in traits_worth_telling(traits):
-            if not any(say_the_same(trait, columns[trait.column], other, column) for other, column in told):
-                told.append((trait, columns[trait.column]))
-        return [trait for trait, _ in told]
+            if not any(say_the_same(trait, columns[trait.column], other, column) for other, column in kept):
+                kept.append((trait, columns[trait.column]))
+        return [trait for trait, _ in kept]
 
     def _of_columns(self, strength: Array) -> Array:
         """The strength of the source's columns: of a category half the sum over its levels."""
@@ -316,50 +301,3 @@ class Describer:
             TypicalRow(int(row), str(self._ids[row]), tuple(column.text(int(row)) for column in columns))
             for row in np.flatnonzero(inside)[nearest]
         )
-
-
-def in_spreads(gap: Array, spread: Array) -> Array:
-    """Differences (d,) in standard deviations, 0 where a column does not vary."""
-    return np.divide(gap, spread, out=np.zeros_like(spread), where=spread > 0)
-
-
-def features_apart(
-    rows: Rows,
-    inside: Mask,
-    outside: Mask,
-    *,
-    names: Sequence[str],
-    set_aside: Mask | None = None,
-    components: Array | None = None,
-    mean: Array | None = None,
-    explained: Explained | None = None,
-) -> tuple[Feature, ...]:
-    """The features that differ most, in standard deviations of all rows used, between the rows inside and outside.
-
-    Where nobody is outside, `mean` takes their place, or the mean of all rows. Loadings are those of `components`.
-    Where something was `explained` away, it is told what else differs: known columns are left out, and of the others
-    what the known explains.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> first = np.array([True, True, False, False])
-    >>> rows = DenseRows(np.array([[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]))
-    >>> features_apart(rows, first, ~first, names=["a", "b"])[0]
-    Feature(name='a', difference=-2.0, loading=0.0)
-    """
-    # Means alone: the moments of rows hold d×d numbers.
-    sides = np.column_stack([inside, outside]).astype(np.float64)
-    here, there = (rows.unfolded.cross(sides) / np.maximum(sides.sum(axis=0), 1.0)).T
-    if not outside.any():
-        there = rows.moments().mean if mean is None else mean - rows.origin
-    gap = here - there
-    if explained is not None and outside.any():
-        gap = gap - explained.between(rows, inside, outside)
-    used = rows.unfolded.without(set_aside) if set_aside is not None and set_aside.any() else rows
-    spread = np.sqrt(used.moments().variance)
-    difference = in_spreads(gap, spread)
-    loading = np.zeros(len(spread)) if components is None else np.sqrt((components**2).sum(axis=0))
-    strongest = np.argsort(-np.abs(difference), kind="stable")
-    if explained is not None:
-        strongest = strongest[~np.isin(strongest, explained.effect.columns)]
-    strongest = strongest[:N_FEATURES]
-    return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)

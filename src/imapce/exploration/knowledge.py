@@ -51,22 +51,12 @@ def knowledge_in_words(priors: Sequence[Prior], known_rows: NDArray[np.bool_], r
 
 
 def known_names(priors: Sequence[Prior], reader: Reader) -> list[str]:
-    """What the known columns and labels are called; a category is one column, as it was given.
-
-    >>> from imapce import Attributes, Labels
-    >>> known_names([Attributes([0]), Labels([0, 1], erase=True)], Reader(3))
-    ['x0', 'the known label']
-    """
+    """What the known columns and labels are called; a category is one column, as it was given."""
     return [name for prior in priors for name in prior.names(reader)]
 
 
 def known_by_name(priors: Sequence[Prior], reader: Reader, *, explains: bool) -> dict[str, str]:
-    """What came of every column and label that was known, by its name; a category is one column.
-
-    >>> from imapce import Attributes
-    >>> known_by_name([Attributes([0]), Attributes([2], erase=True)], Reader(3), explains=True)
-    {'x0': 'explained away', 'x2': 'erased'}
-    """
+    """What came of every column and label that was known, by its name; a category is one column."""
     came: dict[str, str] = {}
     for prior in priors:
         names = prior.names(reader, untitled="labels")
@@ -122,12 +112,7 @@ def known_classes(
 
 
 def one_class_in_words(known: Column, rows: NDArray[np.bool_]) -> str | None:
-    """That all of some rows are one class of what was known, where they are.
-
-    >>> run = Column("run", codes=np.array([2, 2, 0]), levels=("1", "2", "3"))
-    >>> one_class_in_words(run, np.array([True, True, False]))
-    'all of its rows are run 3'
-    """
+    """That all of some rows are one class of what was known, where they are."""
     assert known.codes is not None
     inside = known.codes[rows]
     if len(known.levels) < 2 or not len(inside) or inside[0] < 0 or (inside != inside[0]).any():

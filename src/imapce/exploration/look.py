@@ -9,115 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from imapce.clusters.given import Candidate, candidate_of
 from imapce.clusters.partition import Partition, partition_of
-from imapce.clusters.space import searched_axes
 from imapce.clusters.structure import Structure
+from imapce.common.arrays import Codes, Mask
 from imapce.common.checks import is_whole
-from imapce.common.settings import SETTINGS
 from imapce.common.threads import threads_for
 from imapce.common.watch import Watch
-from imapce.errors import InvalidValueError
-from imapce.estimators.base import quiet_about_convergence
+from imapce.common.words import counted
+from imapce.errors import Argument, InvalidValueError, Sentence
 from imapce.estimators.imapce import IMAPCE
-from imapce.exploration.clustering import REFINED_ROWS, cluster_view, number_clusters, refine_clusters
+from imapce.estimators.stability import quiet_about_convergence
 from imapce.exploration.data import Data
-from imapce.exploration.description import features_apart
 from imapce.exploration.record import Feature, Record
-from imapce.exploration.steps import Step, View, place_rows
+from imapce.exploration.steps import Look, Step, View, features_apart
 from imapce.exploration.stopping import StructureTest
+from imapce.exploration.verdict import TAKES_IT, best_split_in_words, verdict_in_words
 from imapce.priors.base import Prior, labels_among
 from imapce.priors.effect import Explained
 from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
-from imapce.search.solution import Optimum, Progress
+from imapce.search.race import Optimum, Progress
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Positions = NDArray[np.intp]
-
-
-@dataclass(eq=False)
-class Look:
-    """What a step looks at: the rows, the problem posed of them, and the view found; computed once for all questions.
-
-    `seed` is the step's own, so a step that is undone and asked for again is the same.
-    """
-
-    rows: Rows
-    problem: Problem
-    chosen: Optimum
-    seed: int
-    candidate: Candidate | None = None
-
-    @cached_property
-    def axes(self) -> Array:
-        """B (d, q): the leading axes in which the clusters of a view may differ: those free of what is known.
-
-        What was explained away has left the rows. Columns and labels that are weighed as in the paper have not, and
-        a binary column alone would be two clusters: what is correlated with labels is left out, and the columns are.
-        """
-        problem, weighed = self.problem, np.flatnonzero(self.problem.known_columns & (self.chosen.alpha > 0))
-        units = np.zeros((problem.X.n_features, len(weighed)))
-        units[weighed, np.arange(len(weighed))] = 1.0
-        labels = problem.label_directions[:, : None if self.chosen.alpha > 0 else 0]
-        return searched_axes(problem, np.column_stack([units, labels]))
-
-    @cached_property
-    def points(self) -> Array:
-        """The unexplored rows along the leading axes; none of very many rows, whose coordinates would outweigh them."""
-        axes = self.axes[:, : SETTINGS.clusters.axes] if self.problem.Z.n_rows <= REFINED_ROWS else self.axes[:, :0]
-        return self.problem.Z.project(axes)
-
-    def place(self, view: View) -> View:
-        """The view with the coordinates of all rows."""
-        if view.coordinates is not None:
-            return view
-        with threads_for(self.rows.n_rows, self.rows.n_features):
-            return replace(view, coordinates=place_rows(self.rows, view))
-
-    def cluster(self, view: View, record: Record, watch: Watch) -> View:
-        """The view with the clusters of its unexplored rows as it shows them."""
-        view = self.place(view)
-        watch.tell("clustering the view")
-        shown = view.embedding[view.clustered]
-        found = cluster_view(
-            shown,
-            min_cluster_size=record.min_cluster_size,
-            max_clusters=record.max_clusters,
-            seed=self.seed,
-        )
-        if record.refine:
-            watch.tell("carrying the clusters into all directions")
-            found = refine_clusters(
-                found, shown, self.points, min_cluster_size=record.min_cluster_size, seed=self.seed, watch=watch
-            )
-        return replace(view, found=found)
-
-    def show(self, view: View, labels: NDArray[np.intp], *, min_cluster_size: int, sample: Mask) -> View:
-        """The view with clusters found elsewhere: labels (n,) of all rows, learned from those in `sample`.
-
-        The clusters keep the numbers that the labels hold.
-        """
-        view = self.place(view)
-        inside = view.clustered
-        sampled = int((sample & inside).sum())
-        found = number_clusters(
-            labels[inside], view.embedding[inside], min_cluster_size, sampled=sampled, as_they_are=True
-        )
-        if len(found.numbers) == 2:
-            # As in the paper: the last two are told apart by each other.
-            found = replace(found, most_distinct=tuple(found.numbers.tolist()))
-        return replace(view, found=found)
+# Why rows are in no cluster.
+TOO_FEW, ONE_GROUP = "too few for a cluster", "one group"
 
 
 @dataclass(eq=False)
@@ -139,7 +61,7 @@ class Start:
 
 
 @dataclass(eq=False)
-class Found:
+class Findings:
     """What was found of a record: its proposal as far as it was looked at, and what that was made with.
 
     `redoable` is how many moves can be redone after the record; `set_aside` (n,) are the gross outliers, as far as it
@@ -161,31 +83,31 @@ class Found:
 
     # --- from one record to the next ----------------------------------------------------------------------------------
 
-    def anew(self, record: Record) -> Found:
+    def anew(self, record: Record) -> Findings:
         """Nothing found yet of a record with other settings."""
-        return Found(record, self.data, self.set_aside, self.redoable)
+        return Findings(record, self.data, self.set_aside, self.redoable)
 
-    def after(self, record: Record, redoable: int) -> Found:
+    def after(self, record: Record, redoable: int) -> Findings:
         """What holds of the record after a move: of other rows left nothing but what was found at the start."""
         before, now = self.record, record
         start = replace(self.start, redoable=min(self.start.redoable, redoable))
         if len(before.moves.steps) != len(now.moves.steps) or not np.array_equal(before.known, now.known):
-            return Found(record, self.data, self.set_aside, redoable, start)
+            return Findings(record, self.data, self.set_aside, redoable, start)
         after = replace(self, record=record, redoable=redoable, start=start)
         return after if len(before.moves.pieces) == len(now.moves.pieces) else after.without_clusters()
 
-    def with_other_numbers(self) -> Found:
+    def with_other_numbers(self) -> Findings:
         """The same before clusters that are only shown have numbers."""
         return replace(self, start=Start(self.start.candidate), step=None)
 
-    def without_clusters(self, **changes: Any) -> Found:
+    def without_clusters(self, **changes: Any) -> Findings:
         """The same with views whose clusters are to be shown anew."""
         if self.step is None:
             return self
         views = tuple(replace(view, found=None) for view in self.step.views)
         return replace(self, step=replace(self.step, views=views, features=(), **changes))
 
-    def ignoring_structure(self, ignore: bool) -> Found:
+    def ignoring_structure(self, ignore: bool) -> Findings:
         """The same of a record that shows clusters also where they are no more than chance, or no longer."""
         if ignore == self.record.ignores_structure:
             return self
@@ -238,7 +160,9 @@ class Found:
         """A view of the proposal with its clusters, which it keeps."""
         seen, step = self.view(place, watch), self.propose(watch, clusters=False)
         if not seen.looked_at:
-            seen = self._clustered_once(seen, watch) if self.record.is_joint else self._clustered_here(seen, watch)
+            seen = (
+                self._with_clusters_left(seen, watch) if self.record.is_joint else self._with_own_clusters(seen, watch)
+            )
             structure = self.structure if self.record.is_joint else None
             self.step = step = replace(step.with_view(place, seen), structure=structure)
         if place == 0 and seen.most_distinct and not step.features:
@@ -256,12 +180,12 @@ class Found:
         self.step = replace(step, p_value=p_value)
         return p_value
 
-    def features_of(self, rows: Positions, view: View) -> tuple[Feature, ...]:
+    def features_of(self, rows: Codes, view: View) -> tuple[Feature, ...]:
         """What sets rows apart from the other unexplored ones of a view."""
         described = self.step.features if self.step is not None and view is self.step.views[0] else ()
         if described and np.array_equal(rows, np.flatnonzero(view.clusters == view.most_distinct[0])):
             return described
-        inside = np.isin(np.arange(self.data.n_rows), rows)
+        inside = np.isin(np.arange(self.record.moves.n_rows), rows)
         return features_apart(
             self.data.rows,
             inside,
@@ -299,12 +223,46 @@ class Found:
         """The lowest number above all that a cluster has or had."""
         return max(self.record.moves.next_number, 0 if self.start.numbers is None else self.start.numbers[1])
 
+    @property
+    def end(self) -> tuple[str, str] | None:
+        """Why the exploration is over, in a sentence, and in a few words for each row left; None while it is not."""
+        record, step, left = self.record, self.step, self.record.n_left
+        axes, least = record.estimator.n_components, record.min_cluster_size
+        if left == 0:
+            return "Every row is taken.", ""
+
+        def rows(words: str = "") -> str:
+            aside = int((self.set_aside & ~record.known).sum())
+            outliers = f" ({aside:,} of them gross outliers, set aside)" if aside else ""
+            return f"{counted(left, 'row')}{outliers}{words}"
+
+        are_left = " is left" if left == 1 else " are left"
+        if left < least or (left == least and not record.is_joint):
+            size = Argument("min_cluster_size", least)
+            return Sentence(rows(f"{are_left}, no more than "), size, "; they are outliers."), TOO_FEW
+        if left <= axes:
+            return rows(f"{are_left}, too few for a view of {axes} axes; they are outliers."), TOO_FEW
+        if self.is_flat:
+            return f"The {rows()} left do not vary in {axes} directions; they stay as outliers.", "do not vary"
+        if step is not None and step.structure is not None and not record.shows(step.structure):
+            best = best_split_in_words(step.structure) if not record.moves.steps else ""
+            way_out = Sentence(f" {best}", TAKES_IT, ".") if best else ""
+            return Sentence(f"{verdict_in_words(step.structure)}; the {rows()} are one group.", way_out), ONE_GROUP
+        if step is not None and step.views[0].looked_at and not step.most_distinct:
+            stay = "stays" if left == 1 else "stay"
+            none = f"No cluster of at least {counted(least, 'row')} is in the view"
+            return f"{none}; {rows()} {stay} as outliers.", TOO_FEW
+        if self.by_chance is not None:
+            chance = f"No structure is left that one Gaussian would not show (p = {self.by_chance:.2g})"
+            return f"{chance}; the {rows()} left are not split further.", ONE_GROUP
+        return None
+
     # --- views --------------------------------------------------------------------------------------------------------
 
     def _look_for_view(self, model: IMAPCE, watch: Watch) -> tuple[Look, Step]:
         """The next look and its step, none of its views looked at yet."""
         record, steps = self.record, self.record.moves.steps
-        left = self.data.n_rows - int(record.known.sum())
+        left = record.n_left
         if left <= model.n_components:
             raise InvalidValueError(f"nothing can be proposed: {left} rows are unexplored. Use undo() to go back.")
         seed = int(np.random.SeedSequence([record.random_state, len(steps)]).generate_state(1)[0] % 2**31)
@@ -424,7 +382,7 @@ class Found:
         """All rows, with the labels beside them that clusters are found given."""
         if candidate.effect is None:
             return self.data.rows
-        return candidate.effect.joined(self.data.rows, labels_among(self.record.priors, self.data.n_rows))
+        return candidate.effect.joined(self.data.rows, labels_among(self.record.priors, self.record.moves.n_rows))
 
     def _partition(self, watch: Watch) -> Partition:
         """The clusters of the rows that were unexplored at the start."""
@@ -448,15 +406,15 @@ class Found:
             self.start.numbers, self.start.redoable = (first, first + shown), self.redoable
         return found.numbered(self.start.numbers[0])
 
-    def _clustered_once(self, seen: View, watch: Watch) -> View:
+    def _with_clusters_left(self, seen: View, watch: Watch) -> View:
         """A view with what is left of the clusters that were found at the start."""
         found, least = self._partition(watch), self.record.min_cluster_size
-        left = seen.clustered if self.record.shows(found.structure) else np.zeros(self.data.n_rows, dtype=bool)
+        left = seen.clustered if self.record.shows(found.structure) else np.zeros(self.record.moves.n_rows, dtype=bool)
         beside = self._with_labels(self.candidate(watch))
         labels = self._with_pieces(found.among(left, beside, min_cluster_size=least), left)
         return self._current_look(watch).show(seen, labels, min_cluster_size=least, sample=found.sample)
 
-    def _clustered_here(self, seen: View, watch: Watch) -> View:
+    def _with_own_clusters(self, seen: View, watch: Watch) -> View:
         """A view with clusters of its own, whose numbers are those after the clusters taken, but no piece's."""
         look, moves = self._current_look(watch), self.record.moves
         seen = look.cluster(seen, self.record, watch)
@@ -469,7 +427,7 @@ class Found:
             return seen
         return look.show(seen, apart, min_cluster_size=self.record.min_cluster_size, sample=seen.clustered)
 
-    def _with_pieces(self, labels: NDArray[np.intp], left: Mask) -> NDArray[np.intp]:
+    def _with_pieces(self, labels: Codes, left: Mask) -> Codes:
         """Labels (n,) in which the rows left of every piece that was split off have its number."""
         labels = labels.copy()
         for number, rows in self.record.moves.pieces:

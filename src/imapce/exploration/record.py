@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.clusters.structure import Structure
+from imapce.common.arrays import Array, Mask
 from imapce.common.checks import require_count, require_seed
 from imapce.common.records import Comparable
 from imapce.common.words import counted
@@ -27,9 +28,6 @@ from imapce.exploration.data import DataPrint
 from imapce.exploration.verdict import require_granularity, require_number_of_clusters
 from imapce.priors.base import Prior
 from imapce.priors.effect import Explained
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # Share of the rows and least number of them in a cluster. A mixture of one view leaves fragments of 1 %; clusters that
 # were found in all directions and have a valley around them do not come by chance.
@@ -151,15 +149,7 @@ def taken_in_words(cluster: TakenCluster) -> str:
 
 
 def clusters_after(moves: Iterable[Move]) -> list[TakenCluster]:
-    """The clusters after some moves, in the order of their numbers.
-
-    >>> first, second = (TakenCluster(np.array([row]), None, number=row + 3, chosen="hand") for row in (0, 1))
-    >>> step = AcceptedStep((first, second), np.eye(2), mean=np.zeros(2), scale=np.ones(2), objective=1.0, kurtosis=8.0)
-    >>> both = TakenCluster(np.array([0, 1]), None, number=3, chosen="hand")
-    >>> after = clusters_after([step, Regrouping("merge", (3, 4), (both,), words="")])
-    >>> [(cluster.number, cluster.size) for cluster in after]
-    [(3, 2)]
-    """
+    """The clusters after some moves, in the order of their numbers."""
     now: dict[int, TakenCluster] = {}
     for move in moves:
         if isinstance(move, Regrouping):
@@ -190,6 +180,10 @@ class Moves(Comparable):
     def then(self, *moves: Move) -> Moves:
         """These moves and more after them."""
         return Moves(self.n_rows, (*self.made, *moves))
+
+    def first(self, count: int) -> Moves:
+        """So many of these moves, from the first on."""
+        return Moves(self.n_rows, self.made[:count])
 
     @cached_property
     def steps(self) -> tuple[AcceptedStep, ...]:
@@ -237,18 +231,10 @@ class Moves(Comparable):
         return 1 + max([*numbers, *(number for number, _ in self.pieces)], default=-1)
 
 
-def size_of_clusters(value: int | str, n_rows: int, *, is_joint: bool) -> int:
-    """The s of the paper; "auto" is a share of the rows, and not less than a few.
-
-    >>> size_of_clusters("auto", 2310, is_joint=False)
-    47
-    """
-    if isinstance(value, str):
-        if value != "auto":
-            raise InvalidValueError(f'min_cluster_size must be a whole number or "auto"; got {value!r}.')
-        share, least = JOINT_SIZE if is_joint else VIEW_SIZE
-        return max(least, int(np.ceil(share * n_rows)))
-    return require_count("min_cluster_size", value)
+SETTINGS = (
+    *("method", "estimator", "clusterer", "refine", "max_clusters", "random_state", "granularity"),
+    "n_clusters",
+)
 
 
 def checked_settings(
@@ -262,12 +248,7 @@ def checked_settings(
     granularity: str,
     n_clusters: int | None,
 ) -> dict[str, Any]:
-    """The settings of a session as a `Record` has them; what is none is refused by its name.
-
-    >>> settings = {"max_clusters": 5, "random_state": 0, "granularity": "auto", "n_clusters": None, "refine": None}
-    >>> checked_settings(method="auto", estimator=None, clusterer="auto", **settings)["refine"]
-    True
-    """
+    """The settings of a session as a `Record` has them; what is none is refused by its name."""
     model, clusterer, refines = settings_of(method, estimator, clusterer, refine)
     model.check_parameters()
     seed = require_seed(random_state)
@@ -292,11 +273,6 @@ class Record(Comparable):
     the clusters found at the start have, and the first one after them; None where clusters are found view by view, or
     none of them was taken. With `ignores_structure` clusters are taken also where they are no more than chance. `data`
     tells which rows it belongs to where it leaves memory, and backgrounds are in the encoding of X there.
-
-    >>> settings = {"estimator": IMAPCE(), "min_cluster_size": 1, "random_state": 0}
-    >>> record = Record(Moves(3), np.array([True, False, False]), **settings)
-    >>> record.is_joint, record.known.tolist()
-    (True, [True, False, False])
     """
 
     moves: Moves
@@ -334,10 +310,24 @@ class Record(Comparable):
         return self.known_at_start | (self.moves.labels >= 0)
 
     @property
+    def n_left(self) -> int:
+        """How many rows are unexplored."""
+        return self.moves.n_rows - int(self.known.sum())
+
+    @property
     def is_joint(self) -> bool:
         """Whether clusters are found once and in all directions; beside a background they are found view by view."""
         background = any(prior.is_background for prior in self.priors)
         return self.clusterer == "joint" or (self.clusterer == "auto" and not background)
+
+    def of_size(self, min_cluster_size: int | str) -> Record:
+        """The same with the s of the paper, where "auto" is a share of the rows, and not less than a few."""
+        if not isinstance(min_cluster_size, str):
+            return replace(self, min_cluster_size=require_count("min_cluster_size", min_cluster_size))
+        if min_cluster_size != "auto":
+            raise InvalidValueError(f'min_cluster_size must be a whole number or "auto"; got {min_cluster_size!r}.')
+        share, least = JOINT_SIZE if self.is_joint else VIEW_SIZE
+        return replace(self, min_cluster_size=max(least, int(np.ceil(share * self.moves.n_rows))))
 
     def shows(self, structure: Structure) -> bool:
         """Whether clusters with this verdict are shown and taken: by itself, or because they were asked for."""

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from imapce.clusters.columns import Cells
 from imapce.clusters.given import candidate_of
@@ -24,6 +23,7 @@ from imapce.clusters.mixture import BLOCK, mixture_of, sphering
 from imapce.clusters.partition import partition_of
 from imapce.clusters.space import Space
 from imapce.clusters.valleys import merge_groups
+from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import is_whole
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
@@ -31,22 +31,17 @@ from imapce.common.words import counted, listing, uncapitalized
 from imapce.errors import InvalidValueError, Sentence
 from imapce.exploration.accept import clusters_meant
 from imapce.exploration.clustering import OUTLIER
-from imapce.exploration.description import features_apart
-from imapce.exploration.look import Found
+from imapce.exploration.look import Findings
 from imapce.exploration.record import Regrouping, TakenCluster
+from imapce.exploration.steps import features_apart
 from imapce.exploration.verdict import SPLITS_IT, best_split_in_words, verdict_in_words
 from imapce.rows.base import Rows
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-Positions = NDArray[np.intp]
 
 SURE, OUTERMOST = 0.95, 0.05
 FEWEST_COMPARED = 50
 
 
-def split(found: Found, cluster: Any, *, view: int | None, ignore: bool, watch: Watch) -> Regrouping:
+def split(found: Findings, cluster: Any, *, view: int | None, ignore: bool, watch: Watch) -> Regrouping:
     """An accepted cluster in the pieces it falls into best, or one of a view of the proposal.
 
     Pieces that are no more than chance are refused, unless that is to be ignored.
@@ -73,7 +68,7 @@ def split(found: Found, cluster: Any, *, view: int | None, ignore: bool, watch: 
     return Regrouping("split", (number,), made, words=words)
 
 
-def merge(found: Found, clusters: Sequence[int]) -> Regrouping:
+def merge(found: Findings, clusters: Sequence[int]) -> Regrouping:
     """Two or more accepted clusters as one, which has the lowest of their numbers."""
     if isinstance(clusters, str) or not isinstance(clusters, Iterable):
         raise InvalidValueError(f"clusters must be two or more numbers of accepted clusters; got {clusters!r:.80}.")
@@ -86,7 +81,7 @@ def merge(found: Found, clusters: Sequence[int]) -> Regrouping:
     return Regrouping("merge", tuple(numbers), (_new_cluster(found, rows, numbers[0], of=numbers),), words=words)
 
 
-def consolidate(found: Found, watch: Watch) -> tuple[Regrouping, bool]:
+def consolidate(found: Findings, watch: Watch) -> tuple[Regrouping, bool]:
     """Clusters that no valley separates as one, with the rows left that clearly belong to them; and whether there is
     anything to tell.
     """
@@ -125,24 +120,9 @@ def consolidate(found: Found, watch: Watch) -> tuple[Regrouping, bool]:
 
 
 def compare_clusters(
-    space: Space, labels: Labels, rows: Rows, *, left: Mask, watch: Watch = UNWATCHED
-) -> tuple[Labels, Labels]:
-    """The group 0, 1, ... of every cluster (k,) of labels (n,), and the group of every row `left` (n,) that has one.
-
-    >>> from imapce.priors.problem import pose
-    >>> from imapce.rows.open import open_rows
-    >>> from imapce.tables.reader import Reader
-    >>> rng = np.random.default_rng(0)
-    >>> group = np.arange(160) % 2
-    >>> reader, matrix = Reader.learn(rng.standard_normal((160, 3)) + 9 * group[:, None])
-    >>> rows, everybody = open_rows(matrix), np.ones(160, dtype=bool)
-    >>> labels = np.arange(160) % 4
-    >>> labels[-20:] = -1
-    >>> space = Space.of(pose(rows, [], reader, n_components=2), everybody)
-    >>> groups, given = compare_clusters(space, labels, rows, left=labels < 0)
-    >>> groups.tolist(), bool(np.all((given == group)[given >= 0]))
-    ([0, 1, 0, 1], True)
-    """
+    space: Space, labels: Codes, rows: Rows, *, left: Mask, watch: Watch = UNWATCHED
+) -> tuple[Codes, Codes]:
+    """The group 0, 1, ... of every cluster (k,) of labels (n,), and the group of every row `left` (n,) that has one."""
     n_clusters = int(labels.max()) + 1
     with one_thread():
         order = space.order_of(labels >= 0, rows)
@@ -166,13 +146,13 @@ def compare_clusters(
     return groups, given
 
 
-def _some(rows: Labels, most: int) -> Labels:
+def _some(rows: Codes, most: int) -> Codes:
     """At most so many of the rows, and at least FEWEST_COMPARED where there are, always the same."""
     most = max(most, FEWEST_COMPARED)
     return rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
 
 
-def _belonging(points: Array, groups: Labels, others: Array, sizes: Array) -> Labels:
+def _belonging(points: Array, groups: Codes, others: Array, sizes: Array) -> Codes:
     """The group of each of the `others` (m, q) that belongs to one, OUTLIER for the rest."""
     shares = np.eye(len(sizes))[groups]
     mixture = mixture_of(Cells.of(points), shares, float(max(1, points.shape[1])))
@@ -192,7 +172,7 @@ def _belonging(points: Array, groups: Labels, others: Array, sizes: Array) -> La
     return best
 
 
-def _require_accepted(number: Any, argument: str, found: Found) -> int:
+def _require_accepted(number: Any, argument: str, found: Findings) -> int:
     there = found.record.moves.by_number
     if not there:
         raise InvalidValueError(argument, "must name accepted clusters, and there are none; accept some first.")
@@ -204,7 +184,7 @@ def _require_accepted(number: Any, argument: str, found: Found) -> int:
     return int(number)
 
 
-def _pieces_of(rows: Positions, what: str, found: Found, ignore: bool, watch: Watch) -> tuple[list[Positions], str]:
+def _pieces_of(rows: Codes, what: str, found: Findings, ignore: bool, watch: Watch) -> tuple[list[Codes], str]:
     """The pieces of some rows, largest first, and in words what separates them; `ignore` takes those by chance."""
     least = found.record.min_cluster_size
     fewest = max(2 * least, found.record.estimator.n_components + 1)
@@ -232,7 +212,7 @@ def _pieces_of(rows: Positions, what: str, found: Found, ignore: bool, watch: Wa
 
 
 def _new_cluster(
-    found: Found, rows: Positions, number: int, *, chosen: str = "hand", of: Iterable[int] = ()
+    found: Findings, rows: Codes, number: int, *, chosen: str = "hand", of: Iterable[int] = ()
 ) -> TakenCluster:
     """A cluster that no view showed as it is, described against all other rows; called as what it is made of is.
 

@@ -5,21 +5,22 @@ Nothing here looks or moves: all of it is read from what was found of the record
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from imapce.clusters.structure import Structure
+from imapce.common.arrays import Array, Mask
 from imapce.common.threads import threads_for
 from imapce.common.words import axis_names, counted
-from imapce.errors import Argument, InvalidTypeError, Sentence
+from imapce.errors import InvalidTypeError
 from imapce.exploration.description import (
     Describer,
     Description,
     Profile,
-    features_apart,
 )
 from imapce.exploration.knowledge import (
     EXPLAINED,
@@ -31,54 +32,20 @@ from imapce.exploration.knowledge import (
     known_names,
     known_places,
 )
-from imapce.exploration.look import Found
+from imapce.exploration.look import Findings
 from imapce.exploration.record import AcceptedStep, Feature, Move, Regrouping, TakenCluster
-from imapce.exploration.steps import Step, View, place_rows, sizes_in_words
-from imapce.exploration.verdict import TAKES_IT, best_split_in_words, caveat, verdict_in_words
+from imapce.exploration.steps import Step, View, features_apart, place_rows, sizes_in_words, with_picture
+from imapce.exploration.verdict import caveat
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Subset
 from imapce.tables.columns import Column
 from imapce.tables.encode import frame
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-# Why rows are in no cluster.
-TOO_FEW, ONE_GROUP = "too few for a cluster", "one group"
+# Why rows are in no cluster although others are.
 SET_ASIDE, FAR = "gross outlier, set aside", "far from every cluster"
-
-
-def end_of(found: Found) -> tuple[str, str] | None:
-    """Why the exploration is over, in a sentence, and in a few words for each row left; None while it is not."""
-    record, step = found.record, found.step
-    axes, least = record.estimator.n_components, record.min_cluster_size
-    left = found.data.n_rows - int(record.known.sum())
-    if left == 0:
-        return "Every row is taken.", ""
-    aside = int((found.set_aside & ~record.known).sum())
-    rows = counted(left, "row")
-    if aside:
-        rows += f" ({aside:,} of them gross outliers, set aside)"
-    are_left = f"{rows} {'is' if left == 1 else 'are'} left"
-    if left < least or (left == least and not record.is_joint):
-        size = Argument("min_cluster_size", least)
-        return Sentence(f"{are_left}, no more than ", size, "; they are outliers."), TOO_FEW
-    if left <= axes:
-        return f"{are_left}, too few for a view of {axes} axes; they are outliers.", TOO_FEW
-    if found.is_flat:
-        return f"The {rows} left do not vary in {axes} directions; they stay as outliers.", "do not vary"
-    if step is not None and step.structure is not None and not record.shows(step.structure):
-        best = best_split_in_words(step.structure) if not record.moves.steps else ""
-        way_out = Sentence(f" {best}", TAKES_IT, ".") if best else ""
-        verdict = f"{verdict_in_words(step.structure)}; the {rows} are one group."
-        return Sentence(verdict, way_out), ONE_GROUP
-    if step is not None and step.views[0].looked_at and not step.most_distinct:
-        stay = "stays" if left == 1 else "stay"
-        return f"No cluster of at least {counted(least, 'row')} is in the view; {rows} {stay} as outliers.", TOO_FEW
-    if found.by_chance is not None:
-        chance = f"No structure is left that one Gaussian would not show (p = {found.by_chance:.2g})"
-        return f"{chance}; the {rows} left are not split further.", ONE_GROUP
-    return None
 
 
 def _setting(name: str, meaning: str) -> Any:
@@ -89,7 +56,7 @@ def _setting(name: str, meaning: str) -> Any:
 class Results:
     """What a session tells from what was `found` of its record."""
 
-    found: Found
+    found: Findings
 
     method = _setting("method", 'Whether views and clusters are found as in the paper: "auto" or "paper".')
     clusterer = _setting("clusterer", "Where clusters are looked for, as it was asked for.")
@@ -152,7 +119,7 @@ class Results:
     @property
     def stop_reason(self) -> str | None:
         """Why the exploration is over, in words; None while it is not, or while it takes a look to tell."""
-        end = end_of(self.found)
+        end = self.found.end
         return None if end is None else end[0]
 
     @property
@@ -244,7 +211,7 @@ class Results:
         >>> set(exploration.reasons_.tolist()), set(exploration.run().reasons_.tolist())
         ({'not looked at yet'}, {''})
         """
-        moves, end = self.found.record.moves, end_of(self.found)
+        moves, end = self.found.record.moves, self.found.end
         left = "not looked at yet" if end is None else end[1]
         last = moves.made[-1] if len(moves) else None
         if isinstance(last, Regrouping) and last.kind == "consolidate":
@@ -434,3 +401,33 @@ class Results:
         after += f"{'' if after else '.'} {self.caveat}." if self.caveat else ""
         rows, columns = f"{moves.n_rows:,} rows", f"{len(self.feature_names):,} columns"
         return f"Exploration of {rows} × {columns}: {', '.join(words)}{after}"
+
+    def _repr_html_(self) -> str:
+        return with_picture(repr(self), self.plot if self.steps or self.has_looked else None)
+
+    def plot(self: Any, *, labels: ArrayLike | None = None) -> Figure:
+        """The picture of all that was accepted, against `labels` where they are given; before that, of the next step.
+
+        >>> from imapce import Exploration
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3], random_state=0)
+        >>> exploration.plot()
+        <Figure size 840x540 with 1 Axes>
+        """
+        from imapce.plotting.overview import plot_overview
+
+        return plot_overview(self, labels=labels) if self.steps else self.propose().plot()
+
+    def report(
+        self: Any,
+        path: str | os.PathLike[str],
+        *,
+        labels: Any = None,
+        label_name: str | None = None,
+        title: str = "Exploration",
+        hover: Sequence[str] | None = None,
+    ) -> None:
+        """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen."""
+        from imapce.plotting.reports.exploration import write_exploration_report
+
+        write_exploration_report(self, path, labels=labels, label_name=label_name, title=title, hover=hover)

@@ -3,7 +3,7 @@
 While more than s rows are unexplored: fit with the known rows as prior, cluster the view of the others, take the most
 distinct cluster(s) into the known, look again. Row identity is by position; no labels are needed.
 
-What the session is made of is a `Record` (`record.py`), what follows from it is `Found` (`look.py`); here is what
+What the session is made of is a `Record` (`record.py`), what follows from it is `Findings` (`look.py`); here is what
 people call. Every move makes a new record, which is in the session's file before it is the current one.
 """
 
@@ -12,10 +12,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from imapce.common.checks import is_whole, require_count
@@ -26,40 +25,28 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import regroup
 from imapce.exploration.accept import accept
 from imapce.exploration.data import Data
-from imapce.exploration.knowledge import (
-    known_from,
-)
-from imapce.exploration.look import Found, Start
+from imapce.exploration.knowledge import known_from
+from imapce.exploration.look import Findings, Start
 from imapce.exploration.own_file import OwnFile, require_new, write_elsewhere
 from imapce.exploration.record import (
+    SETTINGS,
     AcceptedStep,
     Move,
     Moves,
     Record,
     Regrouping,
     checked_settings,
-    size_of_clusters,
 )
 from imapce.exploration.results import Results
 from imapce.exploration.session_file import not_whole, read_session
-from imapce.exploration.steps import Step, View, with_picture
+from imapce.exploration.steps import Step, View
 from imapce.exploration.stopping import StructureTest, require_significance
 from imapce.exploration.verdict import require_granularity, require_number_of_clusters, require_rule
 from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError
 from imapce.tables.reader import Reader
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Cancel = Callable[[], bool]
-
-CHECKED = (
-    *("method", "estimator", "clusterer", "refine", "max_clusters", "random_state", "granularity"),
-    "n_clusters",
-)
 
 
 class Exploration(Results):
@@ -71,8 +58,8 @@ class Exploration(Results):
     prior : what is known at the start; the rows of a Subset join the rows that are accepted later. Columns are erased
         over all rows: later steps are drawn in the scale of the rows left, among which a trace of them can be read
         (R² of 0.006 at most on the synthetic set).
-    estimator : the IMAPCE to fit at every step (its parameters are copied); default
-        IMAPCE(outliers="keep"), all automatic: a row that is set aside could never be taken.
+    estimator : the IMAPCE to fit at every step (its parameters are copied); default IMAPCE(outliers="keep"), all
+        automatic: a row that is set aside could never be taken.
     min_cluster_size : the s of the paper; "auto" is 1 % of the rows, at least 5, and 2 %, at least 10, where clusters
         are found view by view.
     max_clusters : most clusters looked for in one view, where they are found view by view.
@@ -135,15 +122,14 @@ class Exploration(Results):
         )
         data = Data.read(X, settings["estimator"], row_ids)
         require_new(path)
-        record = Record(Moves(data.n_rows), **known_from(prior, data), **settings, min_cluster_size=1)
-        size = size_of_clusters(min_cluster_size, data.n_rows, is_joint=record.is_joint)
-        record = replace(record, min_cluster_size=size)
+        known = known_from(prior, data)
+        record = Record(Moves(data.n_rows), **known, **settings, min_cluster_size=1).of_size(min_cluster_size)
         record.require_clusters_as_asked()
         self._begin(record, data, None if path is None else OwnFile(path))
 
     def _begin(self, record: Record, data: Data, own_file: OwnFile | None) -> None:
         nobody = np.zeros(data.n_rows, dtype=bool)
-        self.found = Found(record, data, nobody, start=Start(numbers=record.numbers))
+        self.found = Findings(record, data, nobody, start=Start(numbers=record.numbers))
         self._undone: tuple[Move, ...] = ()
         self._own_file = own_file
         self._structure_test = StructureTest(record.random_state)
@@ -244,7 +230,7 @@ class Exploration(Results):
         watch = Watch(progress, cancel)
         step = accept(self.found, clusters, mask=mask, view=view, name=name, number=number, watch=watch)
         watch.tell("keeping what was taken")
-        self._commit((*self.moves, step))
+        self._commit(self.found.record.moves.then(step))
         return step
 
     def run(
@@ -266,24 +252,26 @@ class Exploration(Results):
         when `cancel()` returns True. `progress(words, share)` is told the share of the rows that are explored. With a
         `significance` every step is tested for structure, and the run ends where `Step.p_value` is above it.
         """
-        require_significance(significance)
+        if significance is not None:
+            require_significance(significance)
         if max_steps is not None and not (is_whole(max_steps) and max_steps >= 0):
             raise InvalidValueError(f"max_steps must be None or a whole number, not negative; got {max_steps!r}.")
         Watch(progress, cancel)
         if callback is not None and not callable(callback):
             raise InvalidTypeError(f"callback must be None or a function; got {callback!r:.80}.")
-        ignored, n_moves = self.ignores_structure, len(self.moves)
+        before = self.found.record
         if structure is not None:
             self.found = self.found.ignoring_structure(require_rule(structure))
         self.found.by_chance = None
         try:
             self._run(max_steps, callback, significance, progress, cancel)
-            if len(self.moves) == n_moves and self.ignores_structure != ignored:
-                self._commit(self.moves, self._undone)
+            now = self.found.record
+            if len(now.moves) == len(before.moves) and now.ignores_structure != before.ignores_structure:
+                self._commit(now.moves, self._undone)
         except BaseException:
             # Without a step there is nothing in the file that was made by the other rule.
-            if len(self.moves) == n_moves:
-                self.found = self.found.ignoring_structure(ignored)
+            if len(self.found.record.moves) == len(before.moves):
+                self.found = self.found.ignoring_structure(before.ignores_structure)
             raise
         return self
 
@@ -298,16 +286,16 @@ class Exploration(Results):
         # Of a whole run the share of the rows explored is told, whatever the share of the work in hand.
         tell = progress and (lambda words, share: progress(words, float(self.found.record.known.mean())))
         count = 0
-        while not self.done and (max_steps is None or count < max_steps):
+        while self.found.end is None and (max_steps is None or count < max_steps):
             try:
                 step = self.propose(progress=tell, cancel=cancel)
             except FlatRowsError:
                 break
-            if significance is not None and not self.done:
+            if significance is not None and self.found.end is None:
                 p_value = self.test(progress=tell, cancel=cancel)
                 self.found.by_chance = p_value if p_value > significance else None
                 step = self.propose()
-            if self.done:
+            if self.found.end is not None:
                 break
             accepted = self.accept(progress=tell, cancel=cancel)
             count += 1
@@ -338,7 +326,7 @@ class Exploration(Results):
         """
         watch, ignore = Watch(progress, cancel), require_rule(structure)
         move = regroup.split(self.found, cluster, view=view if proposed else None, ignore=ignore, watch=watch)
-        self._commit((*self.moves, move))
+        self._commit(self.found.record.moves.then(move))
         return move
 
     def merge(self, clusters: Sequence[int]) -> Regrouping:
@@ -352,7 +340,7 @@ class Exploration(Results):
         (100, 2)
         """
         move = regroup.merge(self.found, clusters)
-        self._commit((*self.moves, move))
+        self._commit(self.found.record.moves.then(move))
         return move
 
     def consolidate(self, *, progress: Tell | None = None, cancel: Cancel | None = None) -> Regrouping:
@@ -368,16 +356,16 @@ class Exploration(Results):
         """
         move, says_something = regroup.consolidate(self.found, Watch(progress, cancel))
         if says_something:
-            self._commit((*self.moves, move))
+            self._commit(self.found.record.moves.then(move))
         return move
 
     def undo(self, steps: int = 1) -> Self:
         """Take back the last moves: steps that were accepted, clusters that were regrouped."""
-        steps, moves = require_count("steps", steps), self.moves
+        steps, moves = require_count("steps", steps), self.found.record.moves
         if steps > len(moves):
             raise InvalidValueError(f"undo(steps) can go back {counted(len(moves), 'step')}; got {steps}.")
         kept = len(moves) - steps
-        self._commit(moves[:kept], (*self._undone, *reversed(moves[kept:])))
+        self._commit(moves.first(kept), (*self._undone, *reversed(moves.made[kept:])))
         return self
 
     def redo(self, steps: int = 1) -> Self:
@@ -385,12 +373,12 @@ class Exploration(Results):
         steps = require_count("steps", steps)
         if steps > len(self._undone):
             raise InvalidValueError(f"redo(steps) can go forward {counted(len(self._undone), 'step')}; got {steps}.")
-        kept = len(self._undone) - steps
-        found = self.found
+        kept, found = len(self._undone) - steps, self.found
         if kept < found.start.redoable:
             # These clusters have their numbers, so those that are only shown get others.
             found = found.with_other_numbers()
-        self._commit((*self.moves, *reversed(self._undone[kept:])), self._undone[:kept], found)
+        moves = found.record.moves.then(*reversed(self._undone[kept:]))
+        self._commit(moves, self._undone[:kept], found)
         return self
 
     def go_on_with(
@@ -415,8 +403,7 @@ class Exploration(Results):
         ['The column x0 was known: its effect is explained away, given the clusters.']
         """
         found, changes = self.found, dict[str, Any]()
-        weights = {name: value for name, value in {"alpha": alpha, "mu": mu}.items() if value is not None}
-        if weights:
+        if weights := {name: value for name, value in {"alpha": alpha, "mu": mu}.items() if value is not None}:
             changes["estimator"] = clone(found.record.estimator).set_params(**weights)
             changes["estimator"].check_parameters()
         if prior is not None:
@@ -432,45 +419,16 @@ class Exploration(Results):
             found.record.require_clusters_as_asked()
         if structure is not None:
             found = found.ignoring_structure(require_rule(structure))
-        self._commit(self.moves, self._undone, found)
+        self._commit(found.record.moves, self._undone, found)
         return self
 
-    def _commit(self, moves: Sequence[Move], undone: Sequence[Move] = (), found: Found | None = None) -> None:
+    def _commit(self, moves: Moves, undone: tuple[Move, ...] = (), found: Findings | None = None) -> None:
         """Make a new record current once it is in the file; where it cannot be written, the old one stays."""
         found = self.found if found is None else found
-        after = found.after(replace(found.record, moves=Moves(found.data.n_rows, tuple(moves))), len(undone))
+        after = found.after(replace(found.record, moves=moves), len(undone))
         if self._own_file is not None:
             self._own_file.write(after.plain_record())
-        self.found, self._undone = after, tuple(undone)
-
-    def _repr_html_(self) -> str:
-        return with_picture(repr(self), self.plot if self.steps or self.has_looked else None)
-
-    def plot(self, *, labels: ArrayLike | None = None) -> Figure:
-        """The picture of all that was accepted, against `labels` where they are given; before that, of the next step.
-
-        >>> rng = np.random.default_rng(0)
-        >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3], random_state=0)
-        >>> exploration.plot()
-        <Figure size 840x540 with 1 Axes>
-        """
-        from imapce.plotting.overview import plot_overview
-
-        return plot_overview(self, labels=labels) if self.steps else self.propose().plot()
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        labels: Any = None,
-        label_name: str | None = None,
-        title: str = "Exploration",
-        hover: Sequence[str] | None = None,
-    ) -> None:
-        """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen."""
-        from imapce.plotting.reports.exploration import write_exploration_report
-
-        write_exploration_report(self, path, labels=labels, label_name=label_name, title=title, hover=hover)
+        self.found, self._undone = after, undone
 
     def app(self, *, table: Any = None, color: str | None = None) -> Any:
         """The page of `imapce app` as a widget of a notebook, over this very session; needs the extra `app`.
@@ -490,15 +448,15 @@ class Exploration(Results):
     @classmethod
     def of_record(cls, record: Record, X: Any, *, row_ids: Any = None) -> Self:
         """The session of a record on its data."""
-        settings = checked_settings(**{name: getattr(record, name) for name in CHECKED})
+        settings = checked_settings(**{name: getattr(record, name) for name in SETTINGS})
         # A prior refuses a weight that is no positive number, so an unusable one is found here, not at the next step.
         weight = float(Subset(record.known_at_start, weight=record.subset_weight).weight)
         data = Data.read(X, settings["estimator"], row_ids)
-        size = size_of_clusters(record.min_cluster_size, data.n_rows, is_joint=record.is_joint)
+        record = replace(record, **settings, subset_weight=weight).of_size(record.min_cluster_size)
         if record.data is not None:
             record.data.require_same(data.print)
         session = cls.__new__(cls)
-        session._begin(replace(record, **settings, min_cluster_size=size, subset_weight=weight, data=None), data, None)
+        session._begin(replace(record, data=None), data, None)
         return session
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,5 +1,7 @@
 """What a step of an exploration offers, views of the unexplored rows and their clusters: plain arrays, told in a line.
 
+What it takes to look further (other views, their clusters, a test) is the `Look`.
+
 Nothing is computed to tell: a picture is drawn of what was looked at already. The drawing is reached for when someone
 asks to see it.
 """
@@ -10,29 +12,41 @@ import base64
 import html
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce.clusters.columns import coordinates
+from imapce.clusters.given import Candidate
+from imapce.clusters.space import searched_axes
 from imapce.clusters.structure import Structure
+from imapce.common.arrays import Array, Mask
 from imapce.common.records import Comparable
+from imapce.common.settings import SETTINGS
+from imapce.common.threads import threads_for
+from imapce.common.watch import Watch
 from imapce.errors import InvalidValueError
-from imapce.exploration.clustering import Clustering
-from imapce.exploration.record import Feature, feature_in_words
+from imapce.exploration.clustering import (
+    REFINED_ROWS,
+    Clustering,
+    cluster_view,
+    number_clusters,
+    refine_clusters,
+)
+from imapce.exploration.record import Feature, Record, feature_in_words
 from imapce.exploration.verdict import caveat
 from imapce.priors.effect import Explained
+from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
-from imapce.search.solution import Optimum
+from imapce.search.race import Optimum
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 MOST_SIZES = 8
+N_FEATURES = 10
 PICTURE_DPI = 80.0
 
 
@@ -259,6 +273,122 @@ def place_rows(rows: Rows, view: Placeable, chosen: Mask | None = None) -> Array
     return explained.placed(rows, view.components, view.mean, view.scale)
 
 
+@dataclass(eq=False)
+class Look:
+    """What a step looks at: the rows, the problem posed of them, and the view found; computed once for all questions.
+
+    `seed` is the step's own, so a step that is undone and asked for again is the same.
+    """
+
+    rows: Rows
+    problem: Problem
+    chosen: Optimum
+    seed: int
+    candidate: Candidate | None = None
+
+    @cached_property
+    def axes(self) -> Array:
+        """B (d, q): the leading axes in which the clusters of a view may differ: those free of what is known.
+
+        What was explained away has left the rows. Columns and labels that are weighed as in the paper have not, and
+        a binary column alone would be two clusters: what is correlated with labels is left out, and the columns are.
+        """
+        problem, weighed = self.problem, np.flatnonzero(self.problem.known_columns & (self.chosen.alpha > 0))
+        units = np.zeros((problem.X.n_features, len(weighed)))
+        units[weighed, np.arange(len(weighed))] = 1.0
+        labels = problem.label_directions[:, : None if self.chosen.alpha > 0 else 0]
+        return searched_axes(problem, np.column_stack([units, labels]))
+
+    @cached_property
+    def points(self) -> Array:
+        """The unexplored rows along the leading axes; none of very many rows, whose coordinates would outweigh them."""
+        axes = self.axes[:, : SETTINGS.clusters.axes] if self.problem.Z.n_rows <= REFINED_ROWS else self.axes[:, :0]
+        return self.problem.Z.project(axes)
+
+    def place(self, view: View) -> View:
+        """The view with the coordinates of all rows."""
+        if view.coordinates is not None:
+            return view
+        with threads_for(self.rows.n_rows, self.rows.n_features):
+            return replace(view, coordinates=place_rows(self.rows, view))
+
+    def cluster(self, view: View, record: Record, watch: Watch) -> View:
+        """The view with the clusters of its unexplored rows as it shows them."""
+        view = self.place(view)
+        watch.tell("clustering the view")
+        shown = view.embedding[view.clustered]
+        found = cluster_view(
+            shown,
+            min_cluster_size=record.min_cluster_size,
+            max_clusters=record.max_clusters,
+            seed=self.seed,
+        )
+        if record.refine:
+            watch.tell("carrying the clusters into all directions")
+            found = refine_clusters(
+                found, shown, self.points, min_cluster_size=record.min_cluster_size, seed=self.seed, watch=watch
+            )
+        return replace(view, found=found)
+
+    def show(self, view: View, labels: NDArray[np.intp], *, min_cluster_size: int, sample: Mask) -> View:
+        """The view with clusters found elsewhere: labels (n,) of all rows, learned from those in `sample`.
+
+        The clusters keep the numbers that the labels hold.
+        """
+        view = self.place(view)
+        inside = view.clustered
+        sampled = int((sample & inside).sum())
+        found = number_clusters(
+            labels[inside], view.embedding[inside], min_cluster_size, sampled=sampled, as_they_are=True
+        )
+        if len(found.numbers) == 2:
+            # As in the paper: the last two are told apart by each other.
+            found = replace(found, most_distinct=tuple(found.numbers.tolist()))
+        return replace(view, found=found)
+
+
+def features_apart(
+    rows: Rows,
+    inside: Mask,
+    outside: Mask,
+    *,
+    names: Sequence[str],
+    set_aside: Mask | None = None,
+    components: Array | None = None,
+    mean: Array | None = None,
+    explained: Explained | None = None,
+) -> tuple[Feature, ...]:
+    """The features that differ most, in standard deviations of all rows used, between the rows inside and outside.
+
+    Where nobody is outside, `mean` takes their place, or the mean of all rows. Loadings are those of `components`.
+    Where something was `explained` away, it is told what else differs: known columns are left out, and of the others
+    what the known explains.
+
+    >>> from imapce.rows.dense import DenseRows
+    >>> first = np.array([True, True, False, False])
+    >>> rows = DenseRows(np.array([[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]))
+    >>> features_apart(rows, first, ~first, names=["a", "b"])[0]
+    Feature(name='a', difference=-2.0, loading=0.0)
+    """
+    # Means alone: the moments of rows hold d×d numbers.
+    sides = np.column_stack([inside, outside]).astype(np.float64)
+    here, there = (rows.unfolded.cross(sides) / np.maximum(sides.sum(axis=0), 1.0)).T
+    if not outside.any():
+        there = rows.moments().mean if mean is None else mean - rows.origin
+    gap = here - there
+    if explained is not None and outside.any():
+        gap = gap - explained.between(rows, inside, outside)
+    used = rows.unfolded.without(set_aside) if set_aside is not None and set_aside.any() else rows
+    spread = np.sqrt(used.moments().variance)
+    difference = np.divide(gap, spread, out=np.zeros_like(spread), where=spread > 0)
+    loading = np.zeros(len(spread)) if components is None else np.sqrt((components**2).sum(axis=0))
+    strongest = np.argsort(-np.abs(difference), kind="stable")
+    if explained is not None:
+        strongest = strongest[~np.isin(strongest, explained.effect.columns)]
+    strongest = strongest[:N_FEATURES]
+    return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)
+
+
 def sizes_in_words(sizes: Sequence[int], numbers: Sequence[int]) -> str:
     """How many clusters, and how many rows each has; their numbers too where these are not 0, 1, ...
 
@@ -284,8 +414,7 @@ def with_picture(line: str, plot: Callable[[], Figure] | None) -> str:
     text = f"<p>{html.escape(line)}</p>"
     if plot is None:
         return text
-    from imapce.plotting.figure import for_a_file
-    from imapce.plotting.files import figure_bytes
+    from imapce.plotting.figure import figure_bytes, for_a_file
 
     with for_a_file():
         image = base64.b64encode(figure_bytes(plot(), ".png", PICTURE_DPI)).decode()

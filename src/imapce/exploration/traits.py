@@ -47,11 +47,7 @@ _SHORT_LEVEL = 4
 
 @dataclass(frozen=True)
 class Numbers:
-    """A number among some rows, in its own units: mean, median, and the share of the rows in every bin.
-
-    >>> Numbers(1.5, 1.4, (0.25, 0.75)).mean
-    1.5
-    """
+    """A number among some rows, in its own units: mean, median, and the share of the rows in every bin."""
 
     mean: float
     median: float
@@ -64,10 +60,6 @@ class NumberTrait:
 
     `edges` bound the bins of the histograms, which all sides share; values beyond the outer ones are in the outer bins.
     `beside` is the second set of rows to compare with, where one was asked for.
-
-    >>> few, many = Numbers(1.5, 1.4, (1.0, 0.0)), Numbers(4.9, 4.9, (0.1, 0.9))
-    >>> NumberTrait("petal length", few, many, edges=(1.0, 3.0, 7.0), difference=-2.0, strength=0.9).is_high
-    False
     """
 
     column: str
@@ -92,11 +84,7 @@ class NumberTrait:
 
 @dataclass(frozen=True)
 class LevelTrait:
-    """A category or a truth value inside and outside a set of rows: the share of every level on each side.
-
-    >>> LevelTrait("education", ("Bachelors", "other"), (0.58, 0.42), (0.12, 0.88)).telling
-    0
-    """
+    """A category or a truth value inside and outside a set of rows: the share of every level on each side."""
 
     column: str
     levels: tuple[str, ...]
@@ -128,13 +116,7 @@ Trait = NumberTrait | LevelTrait
 
 
 def trait_of(column: Column, inside: Mask, outside: Mask, *, beside: Mask | None = None, strength: float) -> Trait:
-    """What a column says of the rows inside against those outside; rows where it is missing count on no side.
-
-    >>> size = Column("size", values=np.array([1.0, 2.0, 7.0, 8.0]))
-    >>> trait = trait_of(size, np.array([True, True, False, False]), np.array([False, False, True, True]), strength=1.0)
-    >>> trait.inside.mean, trait.outside.median
-    (1.5, 7.5)
-    """
+    """What a column says of the rows inside against those outside; rows where it is missing count on no side."""
     if column.values is not None:
         return _of_numbers(column.name, column.values, inside, outside, beside, strength)
     assert column.codes is not None
@@ -161,13 +143,7 @@ def trait_of(column: Column, inside: Mask, outside: Mask, *, beside: Mask | None
 
 
 def say_the_same(trait: Trait, column: Column, other: Trait, beside: Column) -> bool:
-    """Whether two traits repeat each other: of all rows, one column can nearly be read from the other.
-
-    >>> level, number = Column("level", codes=np.array([0, 1, 1]), levels=("a", "b")), np.array([1.0, 2.0, 2.0])
-    >>> one = LevelTrait("level", ("a", "b"), (1.0, 0.0), (0.0, 1.0))
-    >>> say_the_same(one, level, NumberTrait("size", Numbers(1, 1, ()), Numbers(2, 2, ())), Column("size", number))
-    True
-    """
+    """Whether two traits repeat each other: of all rows, one column can nearly be read from the other."""
     if isinstance(trait, LevelTrait) and isinstance(other, LevelTrait):
         assert column.codes is not None
         assert beside.codes is not None
@@ -188,11 +164,11 @@ def say_the_same(trait: Trait, column: Column, other: Trait, beside: Column) -> 
     return _correlation(column.values[known], beside.values[known]) > SAME_NUMBERS
 
 
-def _correlation(one: Array, other: Array) -> float:
+def _correlation(first: Array, second: Array) -> float:
     """|r|, 0 where one of them does not vary."""
-    one, other = one - one.mean(), other - other.mean()
-    size = float(np.sqrt((one @ one) * (other @ other)))
-    return abs(float(one @ other)) / size if size > 0 else 0.0
+    first, second = first - first.mean(), second - second.mean()
+    size = float(np.sqrt((first @ first) * (second @ second)))
+    return abs(float(first @ second)) / size if size > 0 else 0.0
 
 
 def _of_numbers(
@@ -229,11 +205,7 @@ def _numbers(values: Array, edges: Array) -> Numbers:
 
 
 def shared_edges(values: Array) -> Array:
-    """The bounds of bins that suit all of these values: one for each whole number, or 16 over all but the outer 1 %.
-
-    >>> shared_edges(np.array([1.0, 2.0, 3.0]))
-    array([0.5, 1.5, 2.5, 3.5])
-    """
+    """The bounds of bins that suit all of these values: one for each whole number, or 16 over all but the outer 1 %."""
     if not len(values):
         return np.array([0.0, 1.0])
     low, high = float(values.min()), float(values.max())
@@ -248,16 +220,12 @@ def shared_edges(values: Array) -> Array:
 
 
 def name_of_traits(traits: Sequence[Trait]) -> str:
-    r"""A name for rows from their traits, strongest first; a truth about all rows where nothing sets them apart.
-
-    >>> name_of_traits([LevelTrait("education", ("Bachelors", "none"), (0.58, 0.42), (0.12, 0.88), strength=0.46)])
-    '58\xa0%\xa0Bachelors (12\xa0% elsewhere)'
-    """
+    """A name for rows from their traits, strongest first; a truth about all rows where nothing sets them apart."""
     worth = traits_worth_telling(traits)[:MOST_IN_NAME]
     if not worth:
         return NOTHING_APART
     levels = Counter(level for trait in traits if isinstance(trait, LevelTrait) for level in trait.levels)
-    return ", ".join(trait_in_words(trait, bare=_is_bare(trait, levels)) for trait in worth)
+    return ", ".join(trait_in_words(trait, with_column=_needs_column(trait, levels)) for trait in worth)
 
 
 def traits_worth_telling(traits: Sequence[Trait]) -> list[Trait]:
@@ -268,17 +236,13 @@ def traits_worth_telling(traits: Sequence[Trait]) -> list[Trait]:
     return [trait for trait in ordered if trait.told_share >= max(WORTH_NAMING, WORTH_ADDING * ordered[0].told_share)]
 
 
-def trait_in_words(trait: Trait, *, bare: bool = True) -> str:
-    r"""One trait in words; `bare` names the column of a level too.
-
-    >>> trait_in_words(LevelTrait("smoker", ("no", "yes"), (0.1, 0.9), (0.8, 0.2), strength=0.7))
-    '90\xa0%\xa0smoker = yes (20\xa0% elsewhere)'
-    """
+def trait_in_words(trait: Trait, *, with_column: bool = True) -> str:
+    """One trait in words; of a level `with_column` tells the column, too."""
     if isinstance(trait, NumberTrait):
         inside, outside = aligned(trait.inside.mean, trait.outside.mean)
         return f"{trait.column} {'high' if trait.is_high else 'low'} ({inside} against {outside})"
     place = trait.telling
-    level = f"{trait.column} = {trait.levels[place]}" if bare else trait.levels[place]
+    level = f"{trait.column} = {trait.levels[place]}" if with_column else trait.levels[place]
     inside, outside = percent(trait.inside[place]), percent(trait.outside[place])
     if trait.inside[place] == 0.0:
         return f"no {level} ({outside} elsewhere)"
@@ -286,7 +250,7 @@ def trait_in_words(trait: Trait, *, bare: bool = True) -> str:
     return f"{only}{inside}{NO_BREAK}{level} ({outside} elsewhere)"
 
 
-def _is_bare(trait: Trait, levels: Counter[str]) -> bool:
+def _needs_column(trait: Trait, levels: Counter[str]) -> bool:
     """Whether a level would not be understood alone: short, a number, or a level of several columns."""
     if isinstance(trait, NumberTrait):
         return False
@@ -296,11 +260,7 @@ def _is_bare(trait: Trait, levels: Counter[str]) -> bool:
 
 
 def percent(share: float) -> str:
-    r"""A share without decimals, and never a part as nothing or as everything.
-
-    >>> percent(0.001), percent(0.999), percent(0.0)
-    ('under 1\xa0%', 'over 99\xa0%', '0\xa0%')
-    """
+    r"""A share without decimals, and never a part as nothing or as everything."""
     value = 100 * share
     if 0 < value < 1:
         return f"under 1{NO_BREAK}%"
@@ -331,9 +291,6 @@ def distinctness_in_words(distinctness: float) -> str:
 
     The distinctness of a cluster is Bhattacharyya's distance B to the nearest other; of the area below both bell
     curves they share exp(−B).
-
-    >>> distinctness_in_words(0.5)
-    'overlapping: 61\xa0% overlap with its nearest neighbour'
     """
     overlap = math.exp(-distinctness)
     word = next(word for most, word in DISTINCTNESS_SCALE if overlap <= most)
@@ -341,11 +298,7 @@ def distinctness_in_words(distinctness: float) -> str:
 
 
 def p_value_in_words(p_value: float) -> str:
-    """How surprising the split would be among rows of one Gaussian.
-
-    >>> p_value_in_words(0.01)
-    'hardly by chance: a single group would look as split in 1 of 100 tables (p = 0.01)'
-    """
+    """How surprising the split would be among rows of one Gaussian."""
     word = next(word for most, word in P_VALUE_SCALE if p_value <= most)
     times = p_value * 100
     often = f"{times:.0f} of 100 tables" if times >= 1 else f"{times * 10:.0f} of 1,000 tables"

@@ -23,33 +23,19 @@ DRAWS = 10
 
 
 def verdict_in_words(structure: Structure) -> str:
-    """The verdict and why, without a full stop.
-
-    >>> verdict_in_words(Structure("perhaps", "z = 3.9"))
-    'Perhaps structure: z = 3.9'
-    """
+    """The verdict and why, without a full stop."""
     return f"{BEGINNINGS[structure.verdict]}: {structure.words}"
 
 
 def best_split_in_words(structure: Structure | None) -> str:
-    """What the best split would be where it is not more than chance, without a full stop; empty where there is none.
-
-    >>> import numpy as np
-    >>> from imapce.clusters.structure import Split
-    >>> best_split_in_words(Structure("none", "z = 0.3", candidate=Split(np.array([0, 0, 1]))))
-    'The best split would be 2 groups of 2 and 1 rows'
-    """
+    """What the best split would be where it is not more than chance, without a full stop; empty where there is none."""
     if structure is None or structure.is_taken or structure.candidate is None or structure.candidate.n_clusters < 2:
         return ""
     return f"The best split would be {structure.candidate.words}"
 
 
 def evidence_in_words(structure: Structure | None) -> str:
-    """What a verdict was tested against, a sentence; empty where nothing was.
-
-    >>> evidence_in_words(Structure("none", "no", (Evidence("tables of one group", 1.26, 0.104),)))
-    'Tested against tables of one group (z = 1.3, p = 0.1).'
-    """
+    """What a verdict was tested against, a sentence; empty where nothing was."""
     if structure is None or not structure.evidence:
         return ""
     told = (
@@ -104,11 +90,7 @@ def require_rule(value: Any) -> bool:
 
 
 def require_number_of_clusters(value: Any) -> int | None:
-    """Refuse a number of clusters that none can be made of.
-
-    >>> require_number_of_clusters(3), require_number_of_clusters(None)
-    (3, None)
-    """
+    """Refuse a number of clusters that none can be made of."""
     if value is None:
         return None
     if not is_whole(value) or value < 2:
@@ -118,11 +100,7 @@ def require_number_of_clusters(value: Any) -> int | None:
 
 
 def told_structure(structure: Structure) -> dict[str, Any]:
-    """The verdict, the words and the evidence as a file and JSON hold them; the split is found again.
-
-    >>> told_structure(Structure("none", "z = 0.3"))
-    {'verdict': 'none', 'words': 'z = 0.3', 'evidence': []}
-    """
+    """The verdict, the words and the evidence as a file and JSON hold them; the split is found again."""
     evidence = [
         {"against": one.against, "z": in_json(one.z), "p_value": in_json(one.p_value)} for one in structure.evidence
     ]
@@ -130,11 +108,7 @@ def told_structure(structure: Structure) -> dict[str, Any]:
 
 
 def structure_of_file(stored: Any) -> Structure | None:
-    """What a file tells of it; sessions of clusters found view by view have none, and older ones two z-scores.
-
-    >>> structure_of_file({"clear": True, "valley": 5.0, "dependence": None, "words": "a valley"}).verdict
-    'clear'
-    """
+    """What a file tells of it; sessions of clusters found view by view have none, and older ones two z-scores."""
     if stored is None:
         return None
     words = str(stored["words"])
