@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+import imapce
 from imapce import IMAPCE, Exploration, Subset
 from imapce.errors import ImapceError, InvalidValueError
 from imapce.exploration import record
@@ -19,6 +22,8 @@ from imapce.exploration.record import AcceptedStep, Move, TakenCluster, clusters
 from sessions import GROUP, X, consistent, planted, saved_bytes, session
 
 Array = NDArray[np.float64]
+# That a run goes through, of all modules.
+MOST_FILES = 40
 
 
 # --- the same answer however it is asked for --------------------------------------------------------------------------
@@ -330,6 +335,23 @@ def test_results_are_computed_once_for_every_move(monkeypatch: pytest.MonkeyPatc
     assert len(exploration.clusters_) == len(np.unique(exploration.labels_[exploration.labels_ >= 0]))
     # Once for nothing, one, two and three moves, and once more for the two that undo goes back to.
     assert asked == [0, 1, 2, 3, 2]
+
+
+def test_a_run_walks_through_few_files() -> None:
+    house, entered = str(Path(imapce.__file__).parent), set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(house):
+            entered.add(frame.f_code.co_filename)
+
+    exploration, before = Exploration(X, random_state=0), sys.getprofile()
+    sys.setprofile(note)
+    try:
+        exploration.run()
+    finally:
+        sys.setprofile(before)
+    assert len(exploration.steps) >= 2
+    assert len(entered) <= MOST_FILES, sorted(entered)
 
 
 def test_what_is_given_out_cannot_change_the_session() -> None:

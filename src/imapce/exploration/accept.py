@@ -12,7 +12,7 @@ from imapce.common.checks import is_whole
 from imapce.common.watch import Watch
 from imapce.common.words import counted, listing
 from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
-from imapce.exploration.look import Found
+from imapce.exploration.look import Findings
 from imapce.exploration.record import AcceptedStep, TakenCluster
 from imapce.exploration.steps import View
 
@@ -21,7 +21,7 @@ LONGEST_NAME = 200
 
 
 def accept(
-    found: Found,
+    found: Findings,
     clusters: int | Sequence[int] | None,
     *,
     mask: Any,
@@ -116,7 +116,7 @@ def clusters_meant(clusters: int | Sequence[int] | None, view: View) -> list[int
     return [int(number) for number in numbers]
 
 
-def _unexplored_rows(mask: Any, found: Found) -> Codes:
+def _unexplored_rows(mask: Any, found: Findings) -> Codes:
     chosen = found.data.mask_of(mask, "mask")
     again = np.flatnonzero(chosen & found.record.known)
     if len(again):
@@ -126,7 +126,7 @@ def _unexplored_rows(mask: Any, found: Found) -> Codes:
     return np.flatnonzero(chosen)
 
 
-def _number_for(rows: Codes, seen: View, found: Found) -> int:
+def _number_for(rows: Codes, seen: View, found: Findings) -> int:
     """The number of the cluster that some rows are in the view in sight, or the next free one."""
     if seen.looked_at:
         numbers = np.unique(seen.clusters[rows])
@@ -135,7 +135,7 @@ def _number_for(rows: Codes, seen: View, found: Found) -> int:
     return found.next_number
 
 
-def _require_free(number: Any, mask: Any, found: Found) -> None:
+def _require_free(number: Any, mask: Any, found: Findings) -> None:
     """Refuse a number for a cluster that is none, that another has, or that is given to clusters which have one."""
     if number is None:
         return

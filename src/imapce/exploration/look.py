@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from imapce.clusters.partition import Candidate, Partition, candidate_of, partition_of
+from imapce.clusters.given import Candidate, candidate_of
+from imapce.clusters.partition import Partition, partition_of
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Codes, Mask
 from imapce.common.checks import is_whole
@@ -23,8 +24,8 @@ from imapce.common.threads import threads_for
 from imapce.common.watch import Watch
 from imapce.common.words import counted
 from imapce.errors import Argument, InvalidValueError, Sentence
-from imapce.estimators.base import quiet_about_convergence
 from imapce.estimators.imapce import IMAPCE
+from imapce.estimators.stability import quiet_about_convergence
 from imapce.exploration.data import Data
 from imapce.exploration.record import Feature, Record
 from imapce.exploration.steps import Look, Step, View, features_apart
@@ -35,7 +36,7 @@ from imapce.priors.effect import Explained
 from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
-from imapce.search.solution import Optimum, Progress
+from imapce.search.race import Optimum, Progress
 
 # Why rows are in no cluster.
 TOO_FEW, ONE_GROUP = "too few for a cluster", "one group"
@@ -60,7 +61,7 @@ class Start:
 
 
 @dataclass(eq=False)
-class Found:
+class Findings:
     """What was found of a record: its proposal as far as it was looked at, and what that was made with.
 
     `redoable` is how many moves can be redone after the record; `set_aside` (n,) are the gross outliers, as far as it
@@ -82,31 +83,31 @@ class Found:
 
     # --- from one record to the next ----------------------------------------------------------------------------------
 
-    def anew(self, record: Record) -> Found:
+    def anew(self, record: Record) -> Findings:
         """Nothing found yet of a record with other settings."""
-        return Found(record, self.data, self.set_aside, self.redoable)
+        return Findings(record, self.data, self.set_aside, self.redoable)
 
-    def after(self, record: Record, redoable: int) -> Found:
+    def after(self, record: Record, redoable: int) -> Findings:
         """What holds of the record after a move: of other rows left nothing but what was found at the start."""
         before, now = self.record, record
         start = replace(self.start, redoable=min(self.start.redoable, redoable))
         if len(before.moves.steps) != len(now.moves.steps) or not np.array_equal(before.known, now.known):
-            return Found(record, self.data, self.set_aside, redoable, start)
+            return Findings(record, self.data, self.set_aside, redoable, start)
         after = replace(self, record=record, redoable=redoable, start=start)
         return after if len(before.moves.pieces) == len(now.moves.pieces) else after.without_clusters()
 
-    def with_other_numbers(self) -> Found:
+    def with_other_numbers(self) -> Findings:
         """The same before clusters that are only shown have numbers."""
         return replace(self, start=Start(self.start.candidate), step=None)
 
-    def without_clusters(self, **changes: Any) -> Found:
+    def without_clusters(self, **changes: Any) -> Findings:
         """The same with views whose clusters are to be shown anew."""
         if self.step is None:
             return self
         views = tuple(replace(view, found=None) for view in self.step.views)
         return replace(self, step=replace(self.step, views=views, features=(), **changes))
 
-    def ignoring_structure(self, ignore: bool) -> Found:
+    def ignoring_structure(self, ignore: bool) -> Findings:
         """The same of a record that shows clusters also where they are no more than chance, or no longer."""
         if ignore == self.record.ignores_structure:
             return self
@@ -159,7 +160,9 @@ class Found:
         """A view of the proposal with its clusters, which it keeps."""
         seen, step = self.view(place, watch), self.propose(watch, clusters=False)
         if not seen.looked_at:
-            seen = self._clustered_once(seen, watch) if self.record.is_joint else self._clustered_here(seen, watch)
+            seen = (
+                self._with_clusters_left(seen, watch) if self.record.is_joint else self._with_own_clusters(seen, watch)
+            )
             structure = self.structure if self.record.is_joint else None
             self.step = step = replace(step.with_view(place, seen), structure=structure)
         if place == 0 and seen.most_distinct and not step.features:
@@ -403,7 +406,7 @@ class Found:
             self.start.numbers, self.start.redoable = (first, first + shown), self.redoable
         return found.numbered(self.start.numbers[0])
 
-    def _clustered_once(self, seen: View, watch: Watch) -> View:
+    def _with_clusters_left(self, seen: View, watch: Watch) -> View:
         """A view with what is left of the clusters that were found at the start."""
         found, least = self._partition(watch), self.record.min_cluster_size
         left = seen.clustered if self.record.shows(found.structure) else np.zeros(self.record.moves.n_rows, dtype=bool)
@@ -411,7 +414,7 @@ class Found:
         labels = self._with_pieces(found.among(left, beside, min_cluster_size=least), left)
         return self._current_look(watch).show(seen, labels, min_cluster_size=least, sample=found.sample)
 
-    def _clustered_here(self, seen: View, watch: Watch) -> View:
+    def _with_own_clusters(self, seen: View, watch: Watch) -> View:
         """A view with clusters of its own, whose numbers are those after the clusters taken, but no piece's."""
         look, moves = self._current_look(watch), self.record.moves
         seen = look.cluster(seen, self.record, watch)

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from imapce.clusters.columns import Cells
+from imapce.clusters.given import candidate_of
 from imapce.clusters.mixture import BLOCK, mixture_of, sphering
-from imapce.clusters.partition import candidate_of, partition_of
+from imapce.clusters.partition import partition_of
 from imapce.clusters.space import Space
 from imapce.clusters.valleys import merge_groups
 from imapce.common.arrays import Array, Codes, Mask
@@ -30,7 +31,7 @@ from imapce.common.words import counted, listing, uncapitalized
 from imapce.errors import InvalidValueError, Sentence
 from imapce.exploration.accept import clusters_meant
 from imapce.exploration.clustering import OUTLIER
-from imapce.exploration.look import Found
+from imapce.exploration.look import Findings
 from imapce.exploration.record import Regrouping, TakenCluster
 from imapce.exploration.steps import features_apart
 from imapce.exploration.verdict import SPLITS_IT, best_split_in_words, verdict_in_words
@@ -40,7 +41,7 @@ SURE, OUTERMOST = 0.95, 0.05
 FEWEST_COMPARED = 50
 
 
-def split(found: Found, cluster: Any, *, view: int | None, ignore: bool, watch: Watch) -> Regrouping:
+def split(found: Findings, cluster: Any, *, view: int | None, ignore: bool, watch: Watch) -> Regrouping:
     """An accepted cluster in the pieces it falls into best, or one of a view of the proposal.
 
     Pieces that are no more than chance are refused, unless that is to be ignored.
@@ -67,7 +68,7 @@ def split(found: Found, cluster: Any, *, view: int | None, ignore: bool, watch: 
     return Regrouping("split", (number,), made, words=words)
 
 
-def merge(found: Found, clusters: Sequence[int]) -> Regrouping:
+def merge(found: Findings, clusters: Sequence[int]) -> Regrouping:
     """Two or more accepted clusters as one, which has the lowest of their numbers."""
     if isinstance(clusters, str) or not isinstance(clusters, Iterable):
         raise InvalidValueError(f"clusters must be two or more numbers of accepted clusters; got {clusters!r:.80}.")
@@ -80,7 +81,7 @@ def merge(found: Found, clusters: Sequence[int]) -> Regrouping:
     return Regrouping("merge", tuple(numbers), (_new_cluster(found, rows, numbers[0], of=numbers),), words=words)
 
 
-def consolidate(found: Found, watch: Watch) -> tuple[Regrouping, bool]:
+def consolidate(found: Findings, watch: Watch) -> tuple[Regrouping, bool]:
     """Clusters that no valley separates as one, with the rows left that clearly belong to them; and whether there is
     anything to tell.
     """
@@ -171,7 +172,7 @@ def _belonging(points: Array, groups: Codes, others: Array, sizes: Array) -> Cod
     return best
 
 
-def _require_accepted(number: Any, argument: str, found: Found) -> int:
+def _require_accepted(number: Any, argument: str, found: Findings) -> int:
     there = found.record.moves.by_number
     if not there:
         raise InvalidValueError(argument, "must name accepted clusters, and there are none; accept some first.")
@@ -183,7 +184,7 @@ def _require_accepted(number: Any, argument: str, found: Found) -> int:
     return int(number)
 
 
-def _pieces_of(rows: Codes, what: str, found: Found, ignore: bool, watch: Watch) -> tuple[list[Codes], str]:
+def _pieces_of(rows: Codes, what: str, found: Findings, ignore: bool, watch: Watch) -> tuple[list[Codes], str]:
     """The pieces of some rows, largest first, and in words what separates them; `ignore` takes those by chance."""
     least = found.record.min_cluster_size
     fewest = max(2 * least, found.record.estimator.n_components + 1)
@@ -211,7 +212,7 @@ def _pieces_of(rows: Codes, what: str, found: Found, ignore: bool, watch: Watch)
 
 
 def _new_cluster(
-    found: Found, rows: Codes, number: int, *, chosen: str = "hand", of: Iterable[int] = ()
+    found: Findings, rows: Codes, number: int, *, chosen: str = "hand", of: Iterable[int] = ()
 ) -> TakenCluster:
     """A cluster that no view showed as it is, described against all other rows; called as what it is made of is.
 

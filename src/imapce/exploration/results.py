@@ -32,7 +32,7 @@ from imapce.exploration.knowledge import (
     known_names,
     known_places,
 )
-from imapce.exploration.look import Found
+from imapce.exploration.look import Findings
 from imapce.exploration.record import AcceptedStep, Feature, Move, Regrouping, TakenCluster
 from imapce.exploration.steps import Step, View, features_apart, place_rows, sizes_in_words, with_picture
 from imapce.exploration.verdict import caveat
@@ -56,7 +56,7 @@ def _setting(name: str, meaning: str) -> Any:
 class Results:
     """What a session tells from what was `found` of its record."""
 
-    found: Found
+    found: Findings
 
     method = _setting("method", 'Whether views and clusters are found as in the paper: "auto" or "paper".')
     clusterer = _setting("clusterer", "Where clusters are looked for, as it was asked for.")

@@ -3,7 +3,7 @@
 While more than s rows are unexplored: fit with the known rows as prior, cluster the view of the others, take the most
 distinct cluster(s) into the known, look again. Row identity is by position; no labels are needed.
 
-What the session is made of is a `Record` (`record.py`), what follows from it is `Found` (`look.py`); here is what
+What the session is made of is a `Record` (`record.py`), what follows from it is `Findings` (`look.py`); here is what
 people call. Every move makes a new record, which is in the session's file before it is the current one.
 """
 
@@ -26,7 +26,7 @@ from imapce.exploration import regroup
 from imapce.exploration.accept import accept
 from imapce.exploration.data import Data
 from imapce.exploration.knowledge import known_from
-from imapce.exploration.look import Found, Start
+from imapce.exploration.look import Findings, Start
 from imapce.exploration.own_file import OwnFile, require_new, write_elsewhere
 from imapce.exploration.record import (
     SETTINGS,
@@ -129,7 +129,7 @@ class Exploration(Results):
 
     def _begin(self, record: Record, data: Data, own_file: OwnFile | None) -> None:
         nobody = np.zeros(data.n_rows, dtype=bool)
-        self.found = Found(record, data, nobody, start=Start(numbers=record.numbers))
+        self.found = Findings(record, data, nobody, start=Start(numbers=record.numbers))
         self._undone: tuple[Move, ...] = ()
         self._own_file = own_file
         self._structure_test = StructureTest(record.random_state)
@@ -422,7 +422,7 @@ class Exploration(Results):
         self._commit(found.record.moves, self._undone, found)
         return self
 
-    def _commit(self, moves: Moves, undone: tuple[Move, ...] = (), found: Found | None = None) -> None:
+    def _commit(self, moves: Moves, undone: tuple[Move, ...] = (), found: Findings | None = None) -> None:
         """Make a new record current once it is in the file; where it cannot be written, the old one stays."""
         found = self.found if found is None else found
         after = found.after(replace(found.record, moves=moves), len(undone))

@@ -164,11 +164,11 @@ def say_the_same(trait: Trait, column: Column, other: Trait, beside: Column) -> 
     return _correlation(column.values[known], beside.values[known]) > SAME_NUMBERS
 
 
-def _correlation(one: Array, other: Array) -> float:
+def _correlation(first: Array, second: Array) -> float:
     """|r|, 0 where one of them does not vary."""
-    one, other = one - one.mean(), other - other.mean()
-    size = float(np.sqrt((one @ one) * (other @ other)))
-    return abs(float(one @ other)) / size if size > 0 else 0.0
+    first, second = first - first.mean(), second - second.mean()
+    size = float(np.sqrt((first @ first) * (second @ second)))
+    return abs(float(first @ second)) / size if size > 0 else 0.0
 
 
 def _of_numbers(
@@ -220,12 +220,12 @@ def shared_edges(values: Array) -> Array:
 
 
 def name_of_traits(traits: Sequence[Trait]) -> str:
-    r"""A name for rows from their traits, strongest first; a truth about all rows where nothing sets them apart."""
+    """A name for rows from their traits, strongest first; a truth about all rows where nothing sets them apart."""
     worth = traits_worth_telling(traits)[:MOST_IN_NAME]
     if not worth:
         return NOTHING_APART
     levels = Counter(level for trait in traits if isinstance(trait, LevelTrait) for level in trait.levels)
-    return ", ".join(trait_in_words(trait, bare=_is_bare(trait, levels)) for trait in worth)
+    return ", ".join(trait_in_words(trait, with_column=_needs_column(trait, levels)) for trait in worth)
 
 
 def traits_worth_telling(traits: Sequence[Trait]) -> list[Trait]:
@@ -236,13 +236,13 @@ def traits_worth_telling(traits: Sequence[Trait]) -> list[Trait]:
     return [trait for trait in ordered if trait.told_share >= max(WORTH_NAMING, WORTH_ADDING * ordered[0].told_share)]
 
 
-def trait_in_words(trait: Trait, *, bare: bool = True) -> str:
-    r"""One trait in words; `bare` names the column of a level too."""
+def trait_in_words(trait: Trait, *, with_column: bool = True) -> str:
+    """One trait in words; of a level `with_column` tells the column, too."""
     if isinstance(trait, NumberTrait):
         inside, outside = aligned(trait.inside.mean, trait.outside.mean)
         return f"{trait.column} {'high' if trait.is_high else 'low'} ({inside} against {outside})"
     place = trait.telling
-    level = f"{trait.column} = {trait.levels[place]}" if bare else trait.levels[place]
+    level = f"{trait.column} = {trait.levels[place]}" if with_column else trait.levels[place]
     inside, outside = percent(trait.inside[place]), percent(trait.outside[place])
     if trait.inside[place] == 0.0:
         return f"no {level} ({outside} elsewhere)"
@@ -250,7 +250,7 @@ def trait_in_words(trait: Trait, *, bare: bool = True) -> str:
     return f"{only}{inside}{NO_BREAK}{level} ({outside} elsewhere)"
 
 
-def _is_bare(trait: Trait, levels: Counter[str]) -> bool:
+def _needs_column(trait: Trait, levels: Counter[str]) -> bool:
     """Whether a level would not be understood alone: short, a number, or a level of several columns."""
     if isinstance(trait, NumberTrait):
         return False

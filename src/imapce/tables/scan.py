@@ -42,7 +42,7 @@ BATCHES_AHEAD, FILES_AHEAD = 4, 1
 CSV_BLOCK_BYTES = 4 << 20
 NO_SCAN = (
     "no scan can follow: convert the file once, for example with polars.scan_csv('rows.csv').sink_parquet("
-    "'rows.parquet')."
+    "'rows.parquet')"
 )
 PARQUET_OPTIONS = pyarrow.dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 # What a fit reads a table for: its columns, its moments, two looks for outliers, one to four samples of rows to search
@@ -264,7 +264,7 @@ class Scan:
             reason = re.sub(r".* input source '.*?': ", "", whole).split(". ")[0][:300].removesuffix(".")
             way_out = "mend the file or write it again"
             if "conversion error" in reason:
-                way_out = f"types are those of its first rows, and other ones {NO_SCAN.removesuffix('.')}"
+                way_out = f"types are those of its first rows, and other ones {NO_SCAN}"
             elif self.kind == "ipc" and reason == "Not an Arrow file":
                 way_out = "write it again, whole and as an Arrow file, not as a stream"
             raise FileFormatError(
@@ -388,7 +388,7 @@ def _dialect(files: list[str]) -> Dialect:
         own = first if file == files[0] else recognised(file)
         # Arrow's datasets do not pass over lines.
         if own.skipped or not is_plain(Path(file), own):
-            raise FileFormatError(f"{file!r} is read with {own.words or 'blanks before quotes'}, which {NO_SCAN}")
+            raise FileFormatError(f"{file!r} is read with {own.words or 'blanks before quotes'}, which {NO_SCAN}.")
         if own != first:
             raise FileFormatError(
                 f"{file!r} is written otherwise than {files[0]!r} ({own.words or 'as any CSV file'} there, "
