@@ -28,12 +28,11 @@ import numpy as np
 import uvicorn
 
 from imapce import Exploration
-from imapce.app.desk import Desk
-from imapce.app.guard import Guard
-from imapce.app.lasso import LassoIndex
-from imapce.app.server import application
-from imapce.app.session import Session
+from imapce.app.conversation import Conversation
+from imapce.app.scene import LassoIndex
+from imapce.app.server import Guard, application
 from imapce.app.study import Study
+from imapce.app.tabs import Tabs
 from imapce.common.threads import a_core_left
 
 ROOT = Path(__file__).parents[1]
@@ -328,25 +327,25 @@ def answering(path: str) -> None:
     rows = np.load(path)
     study = Study("rows", Exploration(rows, random_state=0), features=rows)
     study.prepare()
-    held: weakref.WeakSet[Session] = weakref.WeakSet()
-    with tempfile.TemporaryDirectory() as kept, in_this_process(Desk(study, Path(kept))) as (link, desk):
+    held: weakref.WeakSet[Conversation] = weakref.WeakSet()
+    with tempfile.TemporaryDirectory() as kept, in_this_process(Tabs(study, Path(kept))) as (link, tabs):
         print(link, flush=True)
         for question in sys.stdin:
-            held.update(desk.sessions)
+            held.update(tabs.conversations)
             while any(thread.name.startswith("imapce") for thread in threading.enumerate()):
                 time.sleep(0.05)
             print(settled_memory() if question.strip() == "memory" else len(held), flush=True)
 
 
 @contextmanager
-def in_this_process(desk: Desk) -> Iterator[tuple[str, Desk]]:
-    """A desk behind its guard, and the link to it."""
+def in_this_process(tabs: Tabs) -> Iterator[tuple[str, Tabs]]:
+    """All tabs behind their guard, and the link to it."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen()
     address = f"127.0.0.1:{listener.getsockname()[1]}"
     config = uvicorn.Config(
-        Guard(application(desk), "key", [address]),
+        Guard(application(tabs), "key", [address]),
         log_level="error",
         ws="websockets-sansio",
         ws_per_message_deflate=False,
@@ -357,7 +356,7 @@ def in_this_process(desk: Desk) -> Iterator[tuple[str, Desk]]:
     with a_core_left():
         thread.start()
         try:
-            yield f"http://{address}/login?token=key", desk
+            yield f"http://{address}/login?token=key", tabs
         finally:
             server.should_exit = True
             thread.join(30)

@@ -19,8 +19,8 @@ import numpy as np
 from websockets.sync.client import connect
 
 from benchmarks.app import rows_of, serving
-from imapce.app.frames import pack, unpack
-from imapce.app.guard import cookie_of
+from imapce.app.messages import pack, unpack
+from imapce.app.server import cookie_of
 
 PEOPLE, ROWS, SECONDS = 10, 20_000, 300.0
 

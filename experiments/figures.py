@@ -14,7 +14,7 @@ from experiments.problems import Problem, sources
 from experiments.results import Row
 from experiments.running import Run
 from imapce import IMAPCE, Exploration, datasets
-from imapce.plotting.files import save_figure
+from imapce.plotting.figure import save_figure
 from imapce.plotting.steps import cloud, cluster_hue, encircle
 from imapce.plotting.style import INK, KNOWN_GREY, LABEL_SIZE, PALETTE, TITLE_SIZE, blank_figure, quiet_axes
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from imapce import Exploration
-from imapce.app.session import Session
+from imapce.app.conversation import Conversation
 from imapce.app.study import Study
 
 
@@ -19,11 +19,11 @@ class Talk:
     def __init__(self, study: Study):
         self.heard: list[tuple[dict[str, Any], list[Any]]] = []
         self._news = threading.Condition()
-        self.session = Session(study, self._hear)
+        self.conversation = Conversation(study, self._hear)
 
     @property
     def exploration(self) -> Exploration:
-        return self.session.exploration
+        return self.conversation.exploration
 
     def _hear(self, content: dict[str, Any], buffers: Sequence[Any]) -> None:
         with self._news:
@@ -33,7 +33,9 @@ class Talk:
     def ask(self, type: str, *buffers: Any, **fields: Any) -> dict[str, Any]:
         """The answer to a message, now or later."""
         number = len(self.heard) + 1_000
-        content, payload = self.session.handle({"type": type, "id": number, **fields}, [bytes(one) for one in buffers])
+        content, payload = self.conversation.handle(
+            {"type": type, "id": number, **fields}, [bytes(one) for one in buffers]
+        )
         if content["type"] == "later":
             with self._news:
                 self._news.wait_for(lambda: self._replies(number), timeout=60)
@@ -46,7 +48,7 @@ class Talk:
         """The answer to a message that starts work, after the work."""
         answer = self.ask(type, **fields)
         assert "error" not in answer, answer
-        assert self.session.wait(120)
+        assert self.conversation.wait(120)
         return answer
 
     def said(self, type: str) -> list[tuple[dict[str, Any], list[Any]]]:

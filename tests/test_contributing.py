@@ -24,6 +24,7 @@ FILES = sorted(set(re.findall(r"`((?:\w+/)*\w+\.py)`", TEXT)))
 TO_WRITE = sorted(set(re.findall(r"`((?:\w+/)+)<\w+>\.py`", TEXT)))
 FOLDERS = sorted(set(re.findall(r"`((?:\w+/)+)`", TEXT)))
 ADDITIONS = ("engine", "baseline", "prior kind", "score", "file format", "figure", "clustering method", "command")
+MOST_FILES_OF_A_FIT = 30
 
 
 def table_rows(heading: str) -> list[list[str]]:
@@ -77,6 +78,12 @@ def test_a_default_fit_takes_the_way_of_the_data() -> None:
     assert len(way) > 8
     X = np.random.default_rng(0).normal(size=(60, 4)) + 6 * np.eye(2, 4)[np.arange(60) % 2]
     assert [step for step in entered(X) if step in way] == way
+
+
+def test_a_default_fit_walks_through_few_files() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4)) + 6 * np.eye(2, 4)[np.arange(60) % 2]
+    IMAPCE().fit(X)
+    assert len({file for file, _ in entered(X)}) <= MOST_FILES_OF_A_FIT
 
 
 def test_the_map_stays_short() -> None:

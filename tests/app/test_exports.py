@@ -18,27 +18,25 @@ from sklearn.metrics import adjusted_rand_score
 
 from conversation import Talk, groups
 from imapce import Attributes, Exploration, Labels, Subset
-from imapce.app.opening import dataset_study, file_study
-from imapce.app.script import as_python
+from imapce.app.exports import as_python
 from imapce.app.study import Study
+from imapce.app.tabs import open_dataset, open_file
 
 
 def explored(prior: Any = None) -> Talk:
     X = pa.table({f"c{j}": column for j, column in enumerate(groups().T)})
-    priors = [] if prior is None else [prior]
     study = Study(
         "three groups.csv",
         Exploration(X, prior=prior, random_state=0),
         features=X,
         table=X.append_column("kind", pa.array([f"k{i % 3}" for i in range(300)])),
-        priors=priors,
         labels=("kind",),
         script=("data = table", "X = data.select(['c0', 'c1', 'c2', 'c3'])"),
     )
     talk = Talk(study)
     talk.done("next")
     talk.done("take", what="most")
-    talk.ask("select", how="cluster", cluster=talk.session.scene.numbers[0])
+    talk.ask("select", how="cluster", cluster=talk.conversation.scene.numbers[0])
     talk.done("take", what="selection", name="by 'hand'")
     return talk
 
@@ -69,7 +67,7 @@ def test_the_tables_hold_the_labels_and_where_rows_lie(talk: Talk) -> None:
         table = read(io.BytesIO(data))
         assert name == f"three-groups-clusters.{kind}"
         np.testing.assert_array_equal(table["cluster"].to_numpy(), talk.exploration.labels_)
-        np.testing.assert_allclose(table["view_imapce0"].to_numpy(), talk.session.scene.coordinates[:, 0])
+        np.testing.assert_allclose(table["view_imapce0"].to_numpy(), talk.conversation.scene.coordinates[:, 0])
 
 
 @pytest.mark.parametrize("by", ["cluster", "taken", "column:kind", "column:c0"])
@@ -85,14 +83,14 @@ def test_the_report_and_the_session_are_the_library_s(talk: Talk, tmp_path: Path
     path = tmp_path / name
     path.write_bytes(data)
     assert zipfile.is_zipfile(path)
-    again = Exploration.load(path, talk.session.study.features)
+    again = Exploration.load(path, talk.conversation.study.features)
     np.testing.assert_array_equal(again.labels_, talk.exploration.labels_)
     assert names(again) == {None, "by 'hand'"}
 
 
 def run_script(talk: Talk) -> Exploration:
-    found: dict[str, Any] = {"table": talk.session.study.table}
-    exec(as_python(talk.session.study), found)
+    found: dict[str, Any] = {"table": talk.conversation.study.table}
+    exec(as_python(talk.conversation.study), found)
     return found["exploration"]
 
 
@@ -102,7 +100,9 @@ def test_the_python_leads_to_the_same_labels(prior: str) -> None:
     known = {"none": None, "column": Attributes(["c3"]), "label": Labels(kinds), "rows": Subset(np.arange(30))}[prior]
     talk = explored(known)
     if prior == "label":
-        talk.session.study.table = talk.session.study.table.drop_columns("kind").append_column("kind", kinds["kind"])
+        talk.conversation.study.table = talk.conversation.study.table.drop_columns("kind").append_column(
+            "kind", kinds["kind"]
+        )
     again = run_script(talk)
     np.testing.assert_array_equal(again.labels_, talk.exploration.labels_)
     assert names(again) == {None, "by 'hand'"}
@@ -126,13 +126,13 @@ def in_a_process_of_its_own(talk: Talk, folder: Path) -> np.ndarray:
 
 def take_part(talk: Talk, name: str | None = None) -> None:
     """Half of the first cluster in sight, by hand."""
-    rows = np.flatnonzero(talk.session.scene.clusters == talk.session.scene.numbers[0])
-    talk.session.selected[rows[: len(rows) // 2]] = True
+    rows = np.flatnonzero(talk.conversation.scene.clusters == talk.conversation.scene.numbers[0])
+    talk.conversation.selected[rows[: len(rows) // 2]] = True
     talk.done("take", what="selection", name=name)
 
 
 def test_the_python_of_a_data_set_stands_alone_through_every_kind_of_move(tmp_path: Path) -> None:
-    talk = Talk(dataset_study("synthetic"))
+    talk = Talk(open_dataset("synthetic"))
     talk.done("take", what="most")
     talk.done("next")
     take_part(talk, "half")
@@ -140,7 +140,7 @@ def test_the_python_of_a_data_set_stands_alone_through_every_kind_of_move(tmp_pa
     talk.done("split", number=numbers(talk.exploration)[0], structure="ignore")
     assert len(talk.exploration.clusters_) == 3
     talk.done("merge", numbers=numbers(talk.exploration)[:2])
-    talk.done("split", cluster=talk.session.scene.numbers[0], structure="ignore")
+    talk.done("split", cluster=talk.conversation.scene.numbers[0], structure="ignore")
     talk.done("take", what="most")
     np.testing.assert_array_equal(in_a_process_of_its_own(talk, tmp_path), talk.exploration.labels_)
     # What is known and the weights change; what was undone before was made without them.
@@ -153,7 +153,7 @@ def test_the_python_of_a_data_set_stands_alone_through_every_kind_of_move(tmp_pa
     found, here = in_a_process_of_its_own(talk, tmp_path), talk.exploration.labels_
     np.testing.assert_array_equal(found == -1, here == -1)
     assert adjusted_rand_score(found, here) == 1.0
-    assert "batch" in as_python(talk.session.study)
+    assert "batch" in as_python(talk.conversation.study)
     assert len(np.unique(found)) > 3
 
 
@@ -162,7 +162,7 @@ def test_the_python_of_a_file_goes_on_where_settings_changed(tmp_path: Path) -> 
     table = pa.table({**{f"c{j}": X[:, j] for j in range(4)}, "kind": [f"k{i % 2}" for i in range(len(X))]})
     pyarrow.csv.write_csv(table, tmp_path / "groups.csv")
     roles = {**{f"c{j}": "feature" for j in range(4)}, "kind": "label"}
-    talk = Talk(file_study("groups.csv", pyarrow.csv.read_csv(tmp_path / "groups.csv"), roles))
+    talk = Talk(open_file("groups.csv", pyarrow.csv.read_csv(tmp_path / "groups.csv"), roles))
     talk.done("take", what="most")
     talk.done("undo")
     talk.done("settings", mu=30.0)
@@ -170,7 +170,7 @@ def test_the_python_of_a_file_goes_on_where_settings_changed(tmp_path: Path) -> 
     talk.done("take", what="most")
     take_part(talk)
     talk.done("take", what="most")
-    text = as_python(talk.session.study)
+    text = as_python(talk.conversation.study)
     assert text.count("exploration.accept()") == 2
     np.testing.assert_array_equal(in_a_process_of_its_own(talk, tmp_path), talk.exploration.labels_)
 

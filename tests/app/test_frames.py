@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imapce.app.frames import pack, unpack
+from imapce.app.messages import pack, unpack
 from imapce.errors import FileFormatError
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import imapce.app
-from imapce.app.geodesic import Turn
+from imapce.app.scene import Turn
 
 STATIC = Path(imapce.app.__file__).parent / "static"
 
@@ -80,7 +80,7 @@ def test_the_page_makes_the_same_frames(k: int) -> None:
     turn = Turn.between(axes(rng, 7, k), axes(rng, 7, k))
     script = f"""
 import {{ turnAt }} from {json.dumps((STATIC / "turn.js").as_uri())};
-console.log(JSON.stringify([0, 0.3, 1].map((t) => turnAt({json.dumps(turn.told())}, t))));
+console.log(JSON.stringify([0, 0.3, 1].map((t) => turnAt({json.dumps(turn.content())}, t))));
 """
     done = subprocess.run(["node", "--input-type=module"], input=script, capture_output=True, text=True, check=True)
     for t, frames in zip((0, 0.3, 1), json.loads(done.stdout), strict=True):

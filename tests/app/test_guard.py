@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from commands import refusal
-from imapce.app.guard import CSP, cookie_of
+from imapce.app.server import CSP, cookie_of
 from served import Server, served
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.path import Path
 
-from imapce.app.lasso import LassoIndex, polygon_of
+from imapce.app.scene import LassoIndex, read_polygon
 from imapce.errors import InvalidValueError
 
 
@@ -47,4 +47,4 @@ def test_rows_at_one_place_are_all_held() -> None:
 @pytest.mark.parametrize("numbers", [[0.0, 1.0], [0.0] * 7, [np.nan] * 6, [0.0, 1.0, np.inf, 2.0, 3.0, 4.0]])
 def test_what_is_no_polygon_is_refused(numbers: list[float]) -> None:
     with pytest.raises(InvalidValueError, match="a lasso must be"):
-        polygon_of(numbers)
+        read_polygon(numbers)

@@ -27,7 +27,7 @@ def talk_of(door: str) -> Talk:
     else:
         prior, features = Labels(CARS.select(["make"])), NUMBERS
     exploration = Exploration(features, prior=prior, random_state=0)
-    return Talk(Study("cars", exploration, features=features, table=CARS, priors=[prior], labels=("make",)))
+    return Talk(Study("cars", exploration, features=features, table=CARS, labels=("make",)))
 
 
 def legend(talk: Talk) -> dict[str, int]:
@@ -47,10 +47,10 @@ def test_numbers_names_and_colours_stay_from_the_first_view_to_the_last_step() -
     assert legend(talk) == {name: code for name, code in first.items() if name != "Cluster 1"}
     step = talk.state["steps"][0]["clusters"][0]
     assert (step["number"], step["name"], step["code"]) == (1, "Cluster 1", first["Cluster 1"])
-    assert sorted(one["number"] for one in talk.session.scene.outlines()) == [0, 2]
+    assert sorted(one["number"] for one in talk.conversation.scene.outlines()) == [0, 2]
     talk.done("look_back", step=0)
     assert legend(talk) == {"Cluster 1": first["Cluster 1"]}
-    assert [(one["number"], one["name"]) for one in talk.session.scene.outlines()] == [(1, "1")]
+    assert [(one["number"], one["name"]) for one in talk.conversation.scene.outlines()] == [(1, "1")]
     answer = talk.ask("select", how="cluster", cluster=1)
     assert (answer["count"], answer["taken"], answer["clusters"]) == (80, [1], [])
     talk.done("run")
@@ -58,7 +58,7 @@ def test_numbers_names_and_colours_stay_from_the_first_view_to_the_last_step() -
     assert {entry["name"]: entry["code"] for entry in taken} == first
     assert [entry["group"] for entry in taken] == [0, 1, 2]
     assert [entry["count"] for entry in taken] == [120, 80, 50]
-    row = int(np.flatnonzero(talk.session.order == np.flatnonzero(KIND == 1)[0])[0])
+    row = int(np.flatnonzero(talk.conversation.order == np.flatnonzero(KIND == 1)[0])[0])
     assert talk.ask("hover", point=row)["taken"] == "Cluster 1"
 
 
@@ -78,7 +78,7 @@ def test_axes_and_panels_tell_what_is_left_given_the_known(door: str) -> None:
     assert talk.state["read_back"].startswith("The known (make) is read back from the view with accuracy")
     assert talk.state["known_columns"] == ["make"]
     assert talk.state["known_beside"] == []
-    number = talk.session.scene.clusters[KIND == 2][0]
+    number = talk.conversation.scene.clusters[KIND == 2][0]
     talk.ask("select", how="cluster", cluster=int(number))
     told = talk.ask("describe")
     assert told["known"] == ["all of its rows are make seat"]
@@ -98,14 +98,14 @@ def test_axes_and_panels_tell_what_is_left_given_the_known(door: str) -> None:
 def test_the_overview_shows_the_table_as_it_is_whatever_is_known() -> None:
     talk = talk_of("label")
     plain = Exploration(NUMBERS, random_state=0).look(alpha=0.0, mu=0.0)
-    np.testing.assert_allclose(talk.session.study.overview.coordinates, plain.embedding, atol=1e-9)
-    assert [axis["given"] for axis in talk.session.study.overview.axes(talk.exploration.feature_names)] == ["", ""]
+    np.testing.assert_allclose(talk.conversation.study.overview.coordinates, plain.embedding, atol=1e-9)
+    assert [axis["given"] for axis in talk.conversation.study.overview.axes(talk.exploration.feature_names)] == ["", ""]
 
 
 def test_a_known_label_without_a_column_is_told_in_words() -> None:
     prior = Labels(pd.Series(MAKE, name="brand"))
     exploration = Exploration(NUMBERS, prior=prior, random_state=0)
-    talk = Talk(Study("cars", exploration, features=NUMBERS, table=NUMBERS, priors=[prior]))
+    talk = Talk(Study("cars", exploration, features=NUMBERS, table=NUMBERS))
     talk.done("next")
     assert talk.state["known_beside"] == [
         "The label brand was known: its effect is explained away, given the clusters."

@@ -13,6 +13,7 @@ from conversation import Talk, groups, rectangle
 from imapce import Exploration
 from imapce.app.study import Study
 from imapce.exploration.session import Exploration as Session
+from imapce.plotting.reports.page import Histogram
 
 
 @pytest.fixture
@@ -35,8 +36,8 @@ def test_the_first_view_holds_every_row_in_eight_bytes_and_its_colour_in_one(tal
     assert points.nbytes == 8 * 300
     assert codes.nbytes == 300
     seen = np.empty((300, 2), dtype=np.float32)
-    seen[talk.session.order] = points.T
-    np.testing.assert_allclose(seen, talk.session.scene.coordinates, rtol=1e-5, atol=1e-5)
+    seen[talk.conversation.order] = points.T
+    np.testing.assert_allclose(seen, talk.conversation.scene.coordinates, rtol=1e-5, atol=1e-5)
 
 
 def test_the_view_comes_before_its_clusters_and_these_before_the_test(talk: Talk) -> None:
@@ -59,13 +60,13 @@ def test_taking_is_what_accept_does(talk: Talk) -> None:
 
 def test_a_lasso_selects_the_rows_inside_and_takes_them_by_name(talk: Talk) -> None:
     talk.done("next")
-    inside = talk.session.scene.coordinates[np.arange(300) % 3 == 1]
+    inside = talk.conversation.scene.coordinates[np.arange(300) % 3 == 1]
     answer = talk.ask("select", rectangle(inside), how="lasso")
-    mask = bits(answer["buffers"][0], talk.session.order)
+    mask = bits(answer["buffers"][0], talk.conversation.order)
     assert answer["count"] == mask.sum()
     assert mask[np.arange(300) % 3 == 1].all()
-    number = talk.session.scene.clusters[mask][0]
-    np.testing.assert_array_equal(talk.session.scene.clusters == number, mask)
+    number = talk.conversation.scene.clusters[mask][0]
+    np.testing.assert_array_equal(talk.conversation.scene.clusters == number, mask)
     talk.done("take", what="selection", name="  second  ")
     assert talk.exploration.clusters_[0].name == "second"
     # What was drawn around is that cluster, and keeps its number.
@@ -75,10 +76,10 @@ def test_a_lasso_selects_the_rows_inside_and_takes_them_by_name(talk: Talk) -> N
 
 def test_selections_are_added_to_subtracted_from_inverted_and_cleared(talk: Talk) -> None:
     talk.done("next")
-    one, two = (talk.session.scene.clusters == number for number in (0, 1))
+    one, two = (talk.conversation.scene.clusters == number for number in (0, 1))
     assert talk.ask("select", how="cluster", cluster=0)["count"] == one.sum()
     assert talk.ask("select", how="cluster", cluster=1, mode="add")["clusters"] == [0, 1]
-    np.testing.assert_array_equal(talk.session.selected, one | two)
+    np.testing.assert_array_equal(talk.conversation.selected, one | two)
     assert talk.ask("select", how="cluster", cluster=0, mode="subtract")["count"] == two.sum()
     assert talk.ask("select", how="invert")["count"] == 300 - two.sum()
     assert talk.ask("select", how="clear")["count"] == 0
@@ -115,16 +116,16 @@ def test_a_run_ends_where_run_ends_and_shows_every_step(talk: Talk) -> None:
 
 
 def test_a_run_that_is_cancelled_keeps_what_was_taken(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = talk.session.tell_state
+    told = talk.conversation.tell_state
     cancelled: list[int] = []
 
     def cancel_after_the_first_step() -> None:
         if talk.exploration.steps and not cancelled:
             cancelled.append(len(talk.exploration.steps))
-            talk.session.handle({"type": "cancel", "id": 1})
+            talk.conversation.handle({"type": "cancel", "id": 1})
         told()
 
-    monkeypatch.setattr(talk.session, "tell_state", cancel_after_the_first_step)
+    monkeypatch.setattr(talk.conversation, "tell_state", cancel_after_the_first_step)
     talk.done("run")
     assert len(talk.exploration.steps) == cancelled[0] == 1
     assert talk.said("cancelled")
@@ -138,7 +139,7 @@ def test_one_thing_at_a_time(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> Non
     assert talk.ask("undo")["error"].startswith("one thing at a time: still looking for the next view")
     assert talk.ask("select", how="invert")["count"] == 300
     go.set()
-    assert talk.session.wait(20)
+    assert talk.conversation.wait(20)
     assert talk.said("failed")
 
 
@@ -176,7 +177,7 @@ def test_settings_are_changed_and_what_was_taken_stays(talk: Talk) -> None:
 def test_selected_rows_become_known_and_are_forgotten(talk: Talk) -> None:
     talk.done("next")
     talk.ask("select", how="cluster", cluster=0)
-    size = int(talk.session.selected.sum())
+    size = int(talk.conversation.selected.sum())
     talk.done("settings", rows="selection")
     assert talk.state["known_at_start"] == size
     talk.done("settings", rows="none")
@@ -190,10 +191,10 @@ def test_three_axes_are_shown_and_lassoed_as_they_are_looked_at(talk: Talk) -> N
     assert content["dims"] == 3
     assert points.nbytes == 12 * 300
     looking = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0][:, :2]
-    flat = talk.session.scene.coordinates @ looking
+    flat = talk.conversation.scene.coordinates @ looking
     chosen = np.arange(300) % 3 == 2
     answer = talk.ask("select", rectangle(flat[chosen]), how="lasso", looking=looking.tolist())
-    assert bits(answer["buffers"][0], talk.session.order)[chosen].all()
+    assert bits(answer["buffers"][0], talk.conversation.order)[chosen].all()
 
 
 def test_rows_are_described_in_the_units_of_the_table(talk: Talk) -> None:
@@ -201,9 +202,11 @@ def test_rows_are_described_in_the_units_of_the_table(talk: Talk) -> None:
     talk.ask("select", how="cluster", cluster=0)
     told = talk.ask("describe")
     strongest = told["traits"][0]
-    inside = groups()[talk.session.selected, int(strongest["column"][1:])].mean()
+    inside = groups()[talk.conversation.selected, int(strongest["column"][1:])].mean()
     assert strongest["inside"] == pytest.approx(inside, rel=1e-4)
-    assert sum(strongest["bins_inside"]) == pytest.approx(1, abs=1e-3)
+    drawn = Histogram.of(talk.exploration.profile(talk.conversation.selected).traits[0])
+    assert strongest["histogram"]["bars"] == drawn.bars
+    assert strongest["histogram"]["line"] == drawn.line
     assert told["labels"][0]["levels"][0]["inside"] == 1.0
     rows = talk.ask("table")
     assert rows["total"] == told["count"]
@@ -212,7 +215,7 @@ def test_rows_are_described_in_the_units_of_the_table(talk: Talk) -> None:
 
 def test_a_row_is_told_beside_the_pointer(talk: Talk) -> None:
     told = talk.ask("hover", point=5, columns=["kind", "x0"])
-    row = int(talk.session.order[5])
+    row = int(talk.conversation.order[5])
     assert told["row"] == row
     assert told["values"] == {"kind": f"k{row % 3}", "x0": pytest.approx(groups()[row, 0], rel=1e-5)}
 
@@ -242,8 +245,8 @@ def test_looking_back_shows_a_step_and_takes_nothing(talk: Talk) -> None:
      {"type": "merge", "numbers": "x"}, {"type": "hover", "point": 10**9}, {}],
 )  # fmt: skip
 def test_messages_that_make_no_sense_are_answered_in_a_sentence(talk: Talk, message: dict[str, Any]) -> None:
-    answer, _ = talk.session.handle({**message, "id": 3})
-    talk.session.wait(20)
+    answer, _ = talk.conversation.handle({**message, "id": 3})
+    talk.conversation.wait(20)
     assert answer["re"] == 3
     assert answer.get("error") or talk.said("failed")
     assert talk.exploration.labels_.max() == -1
@@ -262,10 +265,10 @@ def test_of_several_descriptions_only_the_first_and_the_last_are_made(
         return real(rows)
 
     monkeypatch.setattr(talk.exploration, "profile", held_up)
-    talk.session.handle({"type": "describe", "id": 1})
+    talk.conversation.handle({"type": "describe", "id": 1})
     assert began.wait(60)
     for number in (2, 3):
-        talk.session.handle({"type": "describe", "id": number})
+        talk.conversation.handle({"type": "describe", "id": number})
     go_on.set()
     for thread in threading.enumerate():
         if thread.name == "imapce describe":

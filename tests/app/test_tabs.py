@@ -11,14 +11,14 @@ import numpy as np
 
 from conversation import groups
 from imapce import Exploration
-from imapce.app.desk import Desk
 from imapce.app.study import Study
+from imapce.app.tabs import Tabs
 from served import chromium, idle, opened, served
 
 
-def desk(folder: Path, file: Path | None = None) -> Desk:
+def tabs_in(folder: Path, file: Path | None = None) -> Tabs:
     X = groups()
-    return Desk(Study("groups", Exploration(X, random_state=0), features=X), folder, file=file)
+    return Tabs(Study("groups", Exploration(X, random_state=0), features=X), folder, file=file)
 
 
 def listen(content: object, buffers: object) -> None:
@@ -26,33 +26,33 @@ def listen(content: object, buffers: object) -> None:
 
 
 def take(tab: object) -> None:
-    session = tab.session  # type: ignore[attr-defined]
+    session = tab.conversation  # type: ignore[attr-defined]
     assert "error" not in session.handle({"type": "take", "what": "most", "id": 1})[0]
     assert session.wait(60)
 
 
 def test_two_browsers_do_not_see_each_other(tmp_path: Path) -> None:
-    both = desk(tmp_path)
+    both = tabs_in(tmp_path)
     mine, yours = both.tab(None, "me"), both.tab(None, "you")
     take(mine)
-    assert len(mine.session.exploration.steps) == 1
-    assert yours.session.exploration.steps == []
-    assert both.tab(mine.key, "you").session.exploration.steps == []
+    assert len(mine.conversation.exploration.steps) == 1
+    assert yours.conversation.exploration.steps == []
+    assert both.tab(mine.key, "you").conversation.exploration.steps == []
     assert both.held(mine.key, "me") is mine
     assert both.held(mine.key, "you") is None
     assert both.held(None, "me") is None
 
 
 def test_rows_are_shared_and_steps_are_not(tmp_path: Path) -> None:
-    both = desk(tmp_path)
-    mine, yours = (both.tab(None, who).session.study for who in ("me", "you"))
+    both = tabs_in(tmp_path)
+    mine, yours = (both.tab(None, who).conversation.study for who in ("me", "you"))
     assert mine.overview is yours.overview
     assert mine.order is yours.order
     assert mine.exploration is not yours.exploration
 
 
 def test_a_tab_in_use_is_not_given_to_another_and_one_left_alone_is(tmp_path: Path) -> None:
-    open_tabs = desk(tmp_path)
+    open_tabs = tabs_in(tmp_path)
     first = open_tabs.tab(None, "me")
     first.attach(listen)
     second = open_tabs.tab(None, "me")
@@ -62,25 +62,25 @@ def test_a_tab_in_use_is_not_given_to_another_and_one_left_alone_is(tmp_path: Pa
 
 
 def test_a_freed_tab_comes_back_from_its_file(tmp_path: Path) -> None:
-    some = desk(tmp_path)
+    some = tabs_in(tmp_path)
     tab = some.tab(None, "me")
     take(tab)
-    labels = tab.session.exploration.labels_.copy()
+    labels = tab.conversation.exploration.labels_.copy()
     some.free(tab)
     assert some.open_tabs == 0
     again = some.tab(tab.key, "me")
     assert again is not tab
-    np.testing.assert_array_equal(again.session.exploration.labels_, labels)
+    np.testing.assert_array_equal(again.conversation.exploration.labels_, labels)
 
 
 def test_a_freed_session_holds_no_memory_until_some_later_collection(tmp_path: Path) -> None:
-    some = desk(tmp_path)
+    some = tabs_in(tmp_path)
     tab = some.tab(None, "me")
     take(tab)
     for thread in threading.enumerate():
         if thread.name.startswith("imapce"):
             thread.join(60)
-    session, explored = weakref.ref(tab.session), weakref.ref(tab.session.exploration)
+    session, explored = weakref.ref(tab.conversation), weakref.ref(tab.conversation.exploration)
     gc.disable()
     try:
         some.free(tab)
@@ -91,24 +91,24 @@ def test_a_freed_session_holds_no_memory_until_some_later_collection(tmp_path: P
 
 
 def test_a_data_set_of_the_start_page_comes_back_with_its_work_and_its_settings(tmp_path: Path) -> None:
-    some = Desk(None, tmp_path)
+    some = Tabs(None, tmp_path)
     tab = some.tab(None, "me")
     assert tab.handle({"type": "open", "dataset": "synthetic", "id": 1})[0]["open"]
     take(tab)
-    tab.session.handle({"type": "settings", "columns": ["batch"], "mu": 9.0, "id": 2})
-    assert tab.session.wait(60)
-    labels = tab.session.exploration.labels_.copy()
+    tab.conversation.handle({"type": "settings", "columns": ["batch"], "mu": 9.0, "id": 2})
+    assert tab.conversation.wait(60)
+    labels = tab.conversation.exploration.labels_.copy()
     some.free(tab)
-    assert some.tab(None, "you").session is None
+    assert some.tab(None, "you").conversation is None
     again = some.tab(None, "me")
     assert again.key == tab.key
-    np.testing.assert_array_equal(again.session.exploration.labels_, labels)
-    assert again.session.study.known_columns == ["batch"]
-    assert again.session.study.weights == {"alpha": "auto", "mu": 9.0}
+    np.testing.assert_array_equal(again.conversation.exploration.labels_, labels)
+    assert again.conversation.study.known_columns == ["batch"]
+    assert again.conversation.exploration.parameters["mu"] == 9.0
 
 
 def test_a_tab_that_is_looked_at_is_not_freed(tmp_path: Path) -> None:
-    some = desk(tmp_path)
+    some = tabs_in(tmp_path)
     tab = some.tab(None, "me")
     tab.attach(listen)
     some.free(tab)
@@ -117,17 +117,17 @@ def test_a_tab_that_is_looked_at_is_not_freed(tmp_path: Path) -> None:
 
 def test_the_file_of_the_command_line_has_one_writer_at_a_time(tmp_path: Path) -> None:
     file = tmp_path / "session.imapce"
-    some = desk(tmp_path, file)
+    some = tabs_in(tmp_path, file)
     first, second = some.tab(None, "me"), some.tab(None, "you")
-    assert Path(first.session.exploration.path) == file
-    assert Path(second.session.exploration.path) != file
-    assert any("open in another tab" in note for note in second.session.study.notes)
+    assert Path(first.conversation.exploration.path) == file
+    assert Path(second.conversation.exploration.path) != file
+    assert any("open in another tab" in note for note in second.conversation.study.notes)
     take(first)
     take(second)
     some.free(first)
     third = some.tab(None, "they")
-    assert Path(third.session.exploration.path) == file
-    assert len(third.session.exploration.steps) == 1
+    assert Path(third.conversation.exploration.path) == file
+    assert len(third.conversation.exploration.steps) == 1
 
 
 def test_two_browsers_and_a_tab_that_is_closed_and_opened_again(tmp_path: Path) -> None:

@@ -17,10 +17,9 @@ import pyarrow.parquet
 import pytest
 import uvicorn
 
-from imapce.app import opening
-from imapce.app.desk import Desk
-from imapce.app.guard import Guard, cookie_of
-from imapce.app.server import application
+from imapce.app import tabs
+from imapce.app.server import Guard, application, cookie_of
+from imapce.app.tabs import Tabs
 from imapce.errors import FileFormatError, InvalidValueError
 from served import chromium, drawn, idle, opened, served
 
@@ -65,7 +64,7 @@ def test_a_file_that_is_not_what_it_says_is_refused_by_its_name(name: str, tmp_p
     path = tmp_path / name
     path.write_bytes(hostile(tmp_path)[name])
     with pytest.raises(FileFormatError) as refused:
-        opening.inspected(path, LIMIT)
+        tabs.inspect_file(path, LIMIT)
     assert name in str(refused.value)
     assert str(tmp_path) not in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -76,32 +75,32 @@ def test_columns_get_a_role_by_what_they_hold(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     lines = [f"{i},{i * 0.5},{['a', 'b'][i % 2]},{['x', 'y', 'z'][i % 3]},k{i}" for i in range(60)]
     path.write_text("row_id,size,shape,species,key\n" + "\n".join(lines))
-    roles = {one["name"]: one["role"] for one in opening.inspected(path)[1]}
+    roles = {one["name"]: one["role"] for one in tabs.inspect_file(path)[1]}
     assert roles == {"row_id": "ignored", "size": "feature", "shape": "feature", "species": "label", "key": "ignored"}
 
 
 def test_roles_become_features_priors_and_labels() -> None:
     rng = np.random.default_rng(0)
     table = pa.table({"a": rng.normal(size=50), "b": rng.normal(size=50), "c": rng.normal(size=50), "kind": ["x"] * 50})
-    study = opening.file_study("t.csv", table, {"a": "feature", "b": "feature", "c": "known", "kind": "label"})
+    study = tabs.open_file("t.csv", table, {"a": "feature", "b": "feature", "c": "known", "kind": "label"})
     assert study.exploration.feature_names == ["a", "b", "c"]
     assert study.known_columns == ["c"]
     assert study.labels == ("kind",)
     with pytest.raises(InvalidValueError, match="two columns must be features"):
-        opening.file_study("t.csv", table, {"a": "feature", "b": "known"})
+        tabs.open_file("t.csv", table, {"a": "feature", "b": "known"})
     with pytest.raises(InvalidValueError, match="cannot be a feature"):
-        opening.file_study("t.csv", table, {"a": "feature", "b": "feature", "kind": "feature"})
+        tabs.open_file("t.csv", table, {"a": "feature", "b": "feature", "kind": "feature"})
     with pytest.raises(InvalidValueError, match="role of a column"):
-        opening.file_study("t.csv", table, {"a": "magic"})
+        tabs.open_file("t.csv", table, {"a": "magic"})
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(None, tmp_path, most_bytes=LIMIT)
+def desk(tmp_path: Path) -> Tabs:
+    return Tabs(None, tmp_path, most_bytes=LIMIT)
 
 
 @pytest.fixture
-def port(desk: Desk) -> Iterator[int]:
+def port(desk: Tabs) -> Iterator[int]:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen()
@@ -123,7 +122,7 @@ def send(port: int, name: str, body: bytes) -> tuple[int, str]:
     return answer.status, answer.read().decode()
 
 
-def test_a_file_that_is_too_large_is_refused_and_not_kept(port: int, desk: Desk, tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_is_refused_and_not_kept(port: int, desk: Tabs, tmp_path: Path) -> None:
     status, told = send(port, "large.csv", b"x" * (LIMIT + 1))
     assert status == 413
     assert "larger than the" in told
@@ -139,7 +138,7 @@ def test_no_name_leads_out_of_the_folder(port: int, tmp_path: Path, name: str) -
     assert not (tmp_path.parent / "outside.csv").exists()
 
 
-def test_only_what_was_sent_here_is_opened(desk: Desk) -> None:
+def test_only_what_was_sent_here_is_opened(desk: Tabs) -> None:
     tab = desk.tab(None, "me")
     for named in ("/etc/passwd", "../pyproject.toml", ""):
         assert "one that was sent to this page" in tab.handle({"type": "inspect", "upload": named, "id": 1})[0]["error"]

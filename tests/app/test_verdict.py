@@ -12,7 +12,7 @@ import pytest
 
 from conversation import Talk, groups
 from imapce import Exploration
-from imapce.app.script import as_python
+from imapce.app.exports import as_python
 from imapce.app.study import Study
 from judged import WORDS, judged
 from served import chromium, drawn, idle, opened, served
@@ -26,7 +26,7 @@ def talk_of(X: np.ndarray, **options: Any) -> Talk:
 
 def run_script(talk: Talk, X: np.ndarray) -> Exploration:
     found: dict[str, Any] = {"rows": X}
-    exec(as_python(talk.session.study), found)
+    exec(as_python(talk.conversation.study), found)
     return found["exploration"]
 
 

@@ -16,6 +16,7 @@ pytest.importorskip("anywidget")
 
 from imapce import Exploration
 from imapce.app.widget import MODULES, STATIC, Explorer, one_module
+from imapce.plotting.reports.page import SCRIPTS, SHARED
 
 PAGE_BYTES = 120_000
 LONGEST_FILE = 400
@@ -23,9 +24,12 @@ LONGEST_FILE = 400
 
 def test_every_module_of_the_instrument_is_joined_after_those_it_imports() -> None:
     page_only = {"main", "start"}
-    assert set(MODULES) == {path.stem for path in STATIC.glob("*.js")} - page_only
+    assert set(MODULES) == {path.stem for path in STATIC.glob("*.js")} - page_only | set(SHARED)
+    assert {path.stem for path in SCRIPTS.glob("*.js")} - set(SHARED) == {"report"}
     for place, name in enumerate(MODULES):
-        imported = re.findall(r'from "\./(\w+)\.js"', (STATIC / f"{name}.js").read_text())
+        imported = re.findall(
+            r'from "\./(\w+)\.js"', ((SCRIPTS if name in SHARED else STATIC) / f"{name}.js").read_text()
+        )
         assert set(imported) <= set(MODULES[:place]), name
 
 
@@ -36,7 +40,7 @@ def test_no_name_is_declared_twice_in_the_joined_module() -> None:
 
 
 def test_the_page_is_small_and_asks_nobody_else() -> None:
-    files = list(STATIC.iterdir())
+    files = [*STATIC.iterdir(), *(SCRIPTS / f"{name}.js" for name in SHARED)]
     assert sum(path.stat().st_size for path in files) <= PAGE_BYTES
     for path in files:
         text = path.read_text()
@@ -54,7 +58,7 @@ def test_a_message_steers_the_exploration_itself() -> None:
     assert told[-1][0]["re"] == 1
     assert next(content for content, _ in told if content["type"] == "view")["colours"]["by"] == "column:kind"
     explorer._heard(explorer, {"type": "take", "what": "most", "id": 2}, [])
-    assert explorer.session.wait(60)
+    assert explorer.conversation.wait(60)
     assert len(exploration.steps) == 1
     assert all(isinstance(one, bytes) for _, buffers in told for one in buffers)
 

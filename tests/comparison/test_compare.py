@@ -20,7 +20,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.metrics.readback import residual_predictability
 from imapce.metrics.scores import kmeans_nmi, knn_accuracy, nls_ceiling, normalized_laplacian_score
 from imapce.plotting import plot_methods
-from imapce.plotting.reports.comparison import HEADER, score_rows
+from imapce.plotting.comparison import HEADER, score_rows
 from stand_ins import FirstColumns, fails, labelled, shows, warns
 
 DATA = grouped(240)

@@ -17,7 +17,7 @@ from imapce.priors.effect import Effect
 from imapce.priors.labels import LabelCode
 from imapce.rows.dense import DenseRows
 from imapce.rows.open import open_rows
-from imapce.search.solution import Optimum, Trace
+from imapce.search.race import Optimum, Trace
 from imapce.tables.learn import Encoding
 from imapce.tables.reader import Reader
 

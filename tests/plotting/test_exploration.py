@@ -22,9 +22,9 @@ from imapce.errors import InvalidValueError
 from imapce.exploration.record import Moves
 from imapce.exploration.session import Exploration
 from imapce.plotting import plot_overview, plot_proposal, plot_step, write_exploration_report
-from imapce.plotting.labels import DrawnLabels
+from imapce.plotting.key import read_labels
 from imapce.plotting.overview import label_counts
-from imapce.plotting.reports.hover import SCRIPT
+from imapce.plotting.reports.page import report_script
 from imapce.plotting.steps import OTHER_GREY, UNEXPLORED_BLACK, cluster_hue
 from imapce.plotting.style import KNOWN_GREY
 
@@ -159,7 +159,7 @@ def test_the_heat_map_counts_labels_and_leaves_out_a_scale(session: Exploration)
     assert names == ["ash", "birch", "cedar", "missing"]
     assert sum(int(text.get_text()) for text in figure.axes[1].texts) == 360
     assert len(plot_overview(session, labels=ROWS[:, 0]).axes) == 1
-    read = DrawnLabels.read(["a", "b", None, "a"], "labels", 4, most=15)
+    read = read_labels(["a", "b", None, "a"], "labels", 4, most=15)
     assert label_counts(read, [np.array([0, 3, 2]), np.array([1])])[1].tolist() == [[2, 0, 1], [0, 1, 0]]
 
 
@@ -245,7 +245,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_hostile_names_are_text(hostile: Path) -> None:
     page = hostile.read_text(encoding="utf-8")
-    own = page.replace(f"<script>{SCRIPT}</script>", "").replace('<script type="application/json" id="rows">', "")
+    own = page.replace(f'<script type="module">{report_script()}</script>', "").replace(
+        '<script type="application/json" id="rows">', ""
+    )
     assert "<script" not in own
     assert "onerror=alert(1)>" not in page
     assert re.search(r'class="lead">&lt;script&gt;alert', page)

@@ -29,7 +29,7 @@ from imapce.plotting import (
     save_figure,
     write_report,
 )
-from imapce.plotting.labels import DrawnLabels
+from imapce.plotting.key import read_labels
 from imapce.plotting.reports.view import write_view_report
 from imapce.plotting.style import KNOWN_GREY, MISSING_GREY, PALETTE, shorten
 
@@ -143,7 +143,7 @@ def test_labels_of_mixed_and_hostile_kinds_are_drawn_as_written() -> None:
     figure = plot_embedding(IRIS_VIEW, color=labels, title="$\\frac", color_name="$_{")
     figure.draw_without_rendering()
     assert set(legend_names(figure)) == {"$_{", "$x_{", "_hidden", "two lines", "4", "True"}
-    assert DrawnLabels.read([1.0, 2.0, np.nan], "color", 3, most=12).names == ["1", "2"]
+    assert read_labels([1.0, 2.0, np.nan], "color", 3, most=12).levels == ("1", "2")
 
 
 def test_three_columns_give_three_axes_and_every_row() -> None:

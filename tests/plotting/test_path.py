@@ -20,9 +20,8 @@ from imapce import IMAPCE, Attributes, Labels, Samples, Subset, load_model
 from imapce.baselines import PCA
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting import path_caption, plot_path, save_figure, write_view_report
-from imapce.plotting.path import MOST_THUMBNAILS
-from imapce.plotting.reports.hover import SCRIPT
-from imapce.plotting.why import compared_by, short_number, value_in_words
+from imapce.plotting.path import MOST_THUMBNAILS, compared_by, short_number, value_in_words
+from imapce.plotting.reports.page import report_script
 from imapce.priors.effect import explained_away
 
 X = grouped().X
@@ -278,9 +277,11 @@ def test_the_page_of_a_view_has_a_section_on_the_choice_only_where_there_was_one
         models["columns"], X, tmp_path / "view.html", color=grouped().kind, color_name=hostile, title=hostile
     )
     page = target.read_text(encoding="utf-8")
-    own = page.replace(f"<script>{SCRIPT}</script>", "").replace('<script type="application/json" id="rows">', "")
+    own = page.replace(f'<script type="module">{report_script()}</script>', "").replace(
+        '<script type="application/json" id="rows">', ""
+    )
     assert "<script" not in own
-    assert html.escape(path_caption(models["columns"])) in page
+    assert path_caption(models["columns"]) in html.unescape(page)
     assert page.count("<img") == 4
     assert "labels that colour it were not used" in page
     given = IMAPCE(3, alpha=1.0, mu=10.0, n_starts=2, random_state=0).fit(X)

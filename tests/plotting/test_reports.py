@@ -19,9 +19,8 @@ from imapce import IMAPCE, Attributes, Exploration, Subset
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.traits import aligned
 from imapce.plotting import plot_profiles, write_exploration_report, write_report, write_view_report
-from imapce.plotting.reports.cells import Histogram, Lines, Link, Share, cell_html
 from imapce.plotting.reports.hover import HoverRows
-from imapce.plotting.reports.page import Grid, Picture, Section
+from imapce.plotting.reports.page import Grid, Histogram, Lines, Link, Picture, Section, Share
 from imapce.tables.columns import Column
 
 GROUP = np.repeat([0, 1, 2], 60)
@@ -144,8 +143,7 @@ def test_many_pictures_leave_room_for_fewer_points() -> None:
     assert (len(few.chosen), few.fine) == (20_000, True)
     assert not many.fine
     assert 1_000 < len(many.chosen) < 20_000
-    data = json.loads(re.search(r'id="rows">(.*?)</script>', few.html([]), re.S).group(1))  # type: ignore[union-attr]
-    assert data["columns"][0]["name"] == "size"
+    assert few.data([])["columns"][0]["name"] == "size"
 
 
 def open_page(player: Any, chromium: str, path: Path, complaints: list[str], **options: Any) -> Any:
@@ -233,8 +231,7 @@ def test_the_view_can_be_hovered_too(axes: int, tmp_path: Path) -> None:
 def test_cells_are_records_and_never_html(tmp_path: Path) -> None:
     bad = '"><script>'
     cells = [Link(bad, bad, bad), Lines((bad, bad)), Histogram((1.0,), (1.0,), bad, bad), Share(0.5, 2.0), bad]
-    assert not any("<script>" in cell_html(cell)[0] or '""' in cell_html(cell)[0] for cell in cells)
-    grid = Grid((["a"], [[1], [2]]), heading=bad, remark=bad, key=(bad, bad), compact=True)
+    grid = Grid((["a", *cells], [[1, *cells], [2, *cells]]), heading=bad, remark=bad, key=(bad, bad), compact=True)
     points = np.zeros((2, 2))
     figure = Figure()
     figure.add_subplot()
@@ -242,6 +239,17 @@ def test_cells_are_records_and_never_html(tmp_path: Path) -> None:
     rows = HoverRows(np.array([bad, bad]), [Column(bad, codes=np.array([0, -1]), levels=(bad,))])
     content = write_report(tmp_path / "bad.html", title=bad, sections=[section] * 4, hover=rows).read_text()
     assert content.count("<script") == 2
+    assert '""' not in content[: content.index("<script")]
+    assert '<i style="width:50%"></i><i class="other" style="width:100%"></i>' in content
+
+
+def test_numbers_are_written_short_and_read_from_the_right(tmp_path: Path) -> None:
+    cells = [1234, 0.123456, True, "a & b", Lines((2000, 0.5))]
+    table = (["n", "x", "yes", "text", "lines"], [cells, cells])
+    content = write_report(tmp_path / "page.html", title="", sections=[Section("t", table=table)]).read_text()
+    row = '<tr><td class="number">1,234</td><td class="number">0.1235</td><td>True</td><td>a &amp; b</td>'
+    assert content.count(f'{row}<td class="number"><div>2,000</div><div>0.5</div></td></tr>') == 2
+    assert '<th scope="col" class="number">n</th>' in content
 
 
 def named_page(tmp_path: Path, **arguments: Any) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 
 from helpers import random_frame, random_stack
-from imapce.search.stiefel import (
+from imapce.search.descent import (
     canonical_frame,
     orthonormalize,
     principal_angles,

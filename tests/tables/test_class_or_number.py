@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from imapce import Exploration
-from imapce.app.columns import Columns
+from imapce.app.study import ShownColumns
 from imapce.common.checks import are_classes
 from imapce.plotting import plot_embedding
 from imapce.priors.labels import ReadLabels
@@ -25,5 +25,5 @@ def test_numbers_that_are_classes_as_labels_are_classes_in_figures_and_on_the_pa
     rows = np.random.default_rng(0).normal(size=(n_rows, 3))
     # Classes have a legend, a scale its colour bar.
     assert (plot_embedding(rows[:, :2], color=values).axes[0].get_legend() is not None) == classes
-    page = Columns(Exploration(rows, random_state=0), pa.table({"number": values}))
-    assert page.kind("number") == ("category" if classes else "number")
+    page = ShownColumns(Exploration(rows, random_state=0), pa.table({"number": values}))
+    assert page.column("number").is_number != classes

@@ -3,6 +3,6 @@
     imapce app rows.csv            # in a browser
     Exploration(X).app()           # in a notebook
 
-`session` talks about one exploration and knows no transport; `server` carries its messages over a WebSocket, `widget`
-over a notebook's comm. What the page is made of is in `static/`.
+`conversation` talks about one exploration and knows no transport; `server` carries its messages over a WebSocket,
+`widget` over a notebook's comm. The page itself is in `static/` and, where reports use it too, in `plotting/static/`.
 """

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.app.columns import told
 from imapce.plotting.style import CLUSTER_HUES, KNOWN_GREY, MISSING_GREY, PALETTE, continuous_colormap
+from imapce.tables.columns import Column
 
 Codes = NDArray[np.uint8]
 
@@ -59,7 +59,7 @@ def _lifted(shades: NDArray[np.float64]) -> list[str]:
 class Colouring:
     """The code of every row and the legend: entries of a category, or the ends of a scale.
 
-    >>> by_column("size", np.array([1.0, np.nan] * 20)).legend[-1]["name"]
+    >>> by_column(Column("size", values=np.array([1.0, np.nan] * 20))).legend[-1]["name"]
     'missing'
     """
 
@@ -69,7 +69,7 @@ class Colouring:
     legend: list[dict[str, Any]] = field(default_factory=list)
     scale: dict[str, Any] | None = None
 
-    def told(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         """All but the codes, which travel as bytes."""
         return {"type": "colours", "by": self.by, "title": self.title, "legend": self.legend, "scale": self.scale}
 
@@ -121,36 +121,48 @@ def cluster_code(number: int) -> int:
     return CLUSTER_CODES[number % len(CLUSTER_CODES)]
 
 
-def by_column(name: str, values: NDArray[Any], kind: str | None = None) -> Colouring:
+def by_column(column: Column) -> Colouring:
     """A column: categories by how many rows they have, numbers on a scale, missing ones grey."""
-    if kind is None:
-        kind = "number" if values.dtype.kind == "f" else "category"
-    if kind == "number":
-        return _on_a_scale(name, values.astype(np.float64))
-    if values.dtype.kind == "f":
-        missing = np.isnan(values)
-        classes, inverse = np.unique(np.where(missing, 0.0, values), return_inverse=True)
-        words = [str(told(one)) for one in classes]
-    else:
-        missing = np.array([value is None for value in values], dtype=bool)
-        classes, inverse = np.unique([str(told(value)) for value in values], return_inverse=True)
-        words = [str(one) for one in classes]
-    counts = np.bincount(inverse[~missing], minlength=len(words))
+    if column.values is not None:
+        return _on_a_scale(column.name, column.values)
+    assert column.codes is not None
+    missing = column.codes < 0
+    counts = np.bincount(column.codes[~missing], minlength=len(column.levels))
     # Few classes keep their own order (1, 2, 3 or a, b, c); of many the largest get a colour and the rest is "other".
     kept = np.flatnonzero(counts)
     if len(kept) > len(PALETTE):
         kept = np.sort(np.argsort(-counts, kind="stable")[: len(PALETTE) - 1])
-    code_of = np.full(len(words), FIRST + len(PALETTE) - 1, dtype=np.uint8)
+    code_of = np.full(len(counts) + 1, FIRST + len(PALETTE) - 1, dtype=np.uint8)
     code_of[kept] = FIRST + np.arange(len(kept))
-    codes = np.where(missing, NONE, code_of[inverse]).astype(np.uint8)
-    legend = [{"code": int(code_of[one]), "name": words[one], "count": int(counts[one])} for one in kept]
+    codes = np.where(missing, NONE, code_of[column.codes]).astype(np.uint8)
+    legend = [
+        {"code": int(code_of[place]), "name": column.levels[place], "count": int(counts[place])} for place in kept
+    ]
     others = int(counts.sum() - counts[kept].sum())
     if others:
         rest = int(np.count_nonzero(counts)) - len(kept)
         legend.append({"code": FIRST + len(PALETTE) - 1, "name": f"{rest} others", "count": others})
     if missing.any():
         legend.append({"code": NONE, "name": "missing", "count": int(missing.sum())})
-    return Colouring(f"column:{name}", name, codes, legend)
+    return Colouring(f"column:{column.name}", column.name, codes, legend)
+
+
+def short_value(value: Any) -> Any:
+    """A value as a page shows it: short, and None where it is missing.
+
+    >>> short_value(0.1 + 0.2), short_value(3.0), short_value(float("nan"))
+    (0.3, 3, None)
+    """
+    if value is None or (isinstance(value, float | np.floating) and not np.isfinite(value)):
+        return None
+    if isinstance(value, float | np.floating):
+        short = float(f"{float(value):.6g}")
+        return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return " ".join(str(value).split())[:200]
 
 
 def _on_a_scale(name: str, values: NDArray[np.float64]) -> Colouring:
@@ -160,12 +172,11 @@ def _on_a_scale(name: str, values: NDArray[np.float64]) -> Colouring:
     scale = None
     if len(present):
         # The scale spans the middle 98 %, or one far value would leave a single colour for all others.
-        low, high = (float(one) for one in np.quantile(present, [0.01, 0.99]))
+        low, high = (float(end) for end in np.quantile(present, [0.01, 0.99]))
         if not high > low:
             low, high = float(present.min()), float(present.max())
         share = np.clip((present - low) / ((high - low) or 1.0), 0.0, 1.0)
         codes[~missing] = SCALE + np.minimum((share * SHADES).astype(int), SHADES - 1)
-        scale = {"low": told(low), "high": told(high), "least": told(float(present.min()))}
-        scale |= {"most": told(float(present.max())), "first": SCALE}
+        scale = {"low": short_value(low), "high": short_value(high), "first": SCALE}
     legend = [{"code": NONE, "name": "missing", "count": int(missing.sum())}] if missing.any() else []
     return Colouring(f"column:{name}", name, codes, legend, scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import numpy as np
 
 from imapce.app.colours import Colouring
 from imapce.app.scene import Scene
-from imapce.app.script import as_python
 from imapce.app.study import Study
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
+from imapce.exploration.record import AcceptedStep, Move, TakenCluster, clusters_after
+from imapce.plotting import plot_embedding, save_figure
+from imapce.priors.kinds import rows_in_python
 from imapce.tables.encode import column_names
 from imapce.tables.files import write_table
 
@@ -27,9 +30,11 @@ MEDIA = {
     "python": "text/x-python",
 }
 SUFFIX = {"report": ".html", "session": ".imapce", "python": ".py"}
+HEAD = "# The exploration as it stood on the page of imapce app."
+_DEFAULTS: dict[str, Any] = {"alpha": "auto", "mu": "auto", "missing": "error", "n_components": 2}
 
 
-def exported(kind: str, study: Study, scene: Scene, colouring: Colouring) -> tuple[str, str, bytes]:
+def export(kind: str, study: Study, scene: Scene, colouring: Colouring) -> tuple[str, str, bytes]:
     """Name, media type and bytes of one of the things in `MEDIA`."""
     if kind not in MEDIA:
         raise InvalidValueError(f"what is exported must be one of {', '.join(MEDIA)}; got {kind!r}.")
@@ -40,7 +45,7 @@ def exported(kind: str, study: Study, scene: Scene, colouring: Colouring) -> tup
     with tempfile.TemporaryDirectory(prefix="imapce-export-") as folder:
         target = Path(folder) / name
         if kind in ("csv", "parquet"):
-            write_table(clusters_and_coordinates(study, scene), target)
+            write_table(_clusters_and_coordinates(study, scene), target)
         elif kind in ("png", "svg"):
             _figure(study, scene, colouring, target)
         elif kind == "report":
@@ -51,7 +56,7 @@ def exported(kind: str, study: Study, scene: Scene, colouring: Colouring) -> tup
         return name, MEDIA[kind], target.read_bytes()
 
 
-def clusters_and_coordinates(study: Study, scene: Scene) -> dict[str, Any]:
+def _clusters_and_coordinates(study: Study, scene: Scene) -> dict[str, Any]:
     """The columns of `Exploration.to_frame`, the name of every cluster, and where rows lie in the view in sight."""
     frame = study.exploration.to_frame()
     columns: dict[str, Any] = {name: np.asarray(frame[name]) for name in column_names(frame, "the result")}
@@ -62,8 +67,6 @@ def clusters_and_coordinates(study: Study, scene: Scene) -> dict[str, Any]:
 
 def _figure(study: Study, scene: Scene, colouring: Colouring, target: Path) -> None:
     """The view in sight, in its colours."""
-    from imapce.plotting import plot_embedding, save_figure
-
     names = [_axis_name(place, axis) for place, axis in enumerate(scene.axes(study.exploration.feature_names))]
     color: Any
     if colouring.by.startswith("column:"):
@@ -82,5 +85,91 @@ def _figure(study: Study, scene: Scene, colouring: Colouring, target: Path) -> N
 
 
 def _axis_name(place: int, axis: dict[str, Any]) -> str:
-    parts = [f"{'−' if one['weight'] < 0 else '+'}{one['name']}" for one in axis["features"]]
+    parts = [f"{'−' if feature['weight'] < 0 else '+'}{feature['name']}" for feature in axis["features"]]
     return f"imapce{place}: {' '.join(parts)}" if parts else f"imapce{place}"
+
+
+def as_python(study: Study) -> str:
+    """A script whose `exploration` ends with the same `labels_`.
+
+    Moves that the library would make again by itself are written as such; rows that were chosen by hand are named.
+
+    >>> from imapce import Exploration
+    >>> study = Study("noise", Exploration(np.zeros((3, 3)) + np.eye(3), random_state=0), script=("X = ...",))
+    >>> as_python(study).splitlines()[-1]
+    'exploration = Exploration(X, random_state=0)'
+    """
+    exploration = study.exploration
+    arguments = ["X"]
+    if exploration.priors:
+        background = "..." if study.background is None else f"imapce.tables.read_table({study.background!r})"
+        known = [
+            study.by_column(prior).python(background=background, labels=study.labelled) for prior in exploration.priors
+        ]
+        arguments.append(f"prior=[{', '.join(known)}]")
+    model = exploration.parameters
+    changed = {key: model[key] for key, usual in _DEFAULTS.items() if model[key] != usual}
+    if changed:
+        settings = ", ".join(f"{key}={value!r}" for key, value in {"outliers": model["outliers"], **changed}.items())
+        arguments.append(f"estimator=IMAPCE({settings})")
+    if exploration.granularity != "auto":
+        arguments.append(f"granularity={exploration.granularity!r}")
+    if exploration.n_clusters is not None:
+        arguments.append(f"n_clusters={exploration.n_clusters}")
+    arguments.append(f"random_state={exploration.random_state}")
+    names = sorted(
+        {"Exploration", *(type(prior).__name__ for prior in exploration.priors), *(["IMAPCE"] if changed else [])}
+    )
+    lines = [HEAD, "import numpy as np", "import imapce", f"from imapce import {', '.join(names)}", "", *study.script]
+    lines.append(f"exploration = Exploration({', '.join(arguments)})")
+    if exploration.ignores_structure:
+        lines.append('exploration.go_on_with(structure="ignore")')
+    lines += _moves_in_python(exploration.moves, study.settled_at, exploration.record().numbers)
+    return "\n".join(lines) + "\n"
+
+
+def _moves_in_python(moves: Sequence[Move], settled_at: int, numbers: tuple[int, int] | None) -> list[str]:
+    """Lines that lead to the clusters of these moves, of which the first so many were made with other settings.
+
+    Those are written as the clusters they led to: other settings would propose and split otherwise. After them, a step
+    is left to the library where everything before it was written step by step, since every step has its own seed, and
+    where clusters found at the start get the same `numbers` again.
+    """
+    before, after = moves[:settled_at], moves[settled_at:]
+    taken = clusters_after(before)
+    lines = [_by_hand(cluster) for cluster in taken]
+    if before:
+        lines.append("exploration.go_on_with()")
+    steps = [move for move in before if isinstance(move, AcceptedStep)]
+    same = len(taken) == len(steps) and not any(move.pieces for move in before if not isinstance(move, AcceptedStep))
+    if numbers is not None and after:
+        same = same and numbers[0] == 1 + max((cluster.number for cluster in taken), default=-1)
+        if same and any(cluster.distinctness is None for cluster in after[0].clusters):
+            # Rows by hand have numbers after those of the clusters that were in sight.
+            lines.append("exploration.propose()")
+    for move in after:
+        if isinstance(move, AcceptedStep):
+            automatic = move.view == 0 and all(cluster.chosen == "automatic" for cluster in move.clusters)
+            name = next((cluster.name for cluster in move.clusters if cluster.name), None)
+            if same and automatic:
+                lines.append(f"exploration.accept({'' if name is None else f'name={name!r}'})")
+            else:
+                lines += [_by_hand(cluster) for cluster in move.clusters]
+                same = same and len(move.clusters) == 1
+        elif move.kind == "merge":
+            lines.append(f"exploration.merge({list(move.replaced)})")
+        elif move.kind == "consolidate":
+            lines.append("exploration.consolidate()")
+        elif move.replaced:
+            # Whether or not it was more than chance: it was done.
+            lines.append(f'exploration.split({move.replaced[0]}, structure="ignore")')
+        else:
+            # Pieces of a cluster that was not taken show in proposals alone; what is taken of them follows by its rows.
+            lines.append(f"# {move.words}")
+            same = False
+    return lines
+
+
+def _by_hand(cluster: TakenCluster) -> str:
+    name = "" if cluster.name is None else f", name={cluster.name!r}"
+    return f"exploration.accept(mask={rows_in_python(cluster.rows)}, number={cluster.number}{name})"

@@ -14,17 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.app import colours
-from imapce.app.columns import told
-from imapce.app.frames import Buffer, Content
-from imapce.app.geodesic import Turn
-from imapce.app.lasso import polygon_of
-from imapce.app.scene import Scene
+from imapce.app.messages import Content, Reply, Send
+from imapce.app.scene import Scene, Turn, read_polygon
 from imapce.app.study import Study
-from imapce.errors import InvalidValueError
-from imapce.search.solution import Optimum
-
-Reply = tuple[Content, Sequence[Buffer]]
-Send = Callable[[Content, Sequence[Buffer]], None]
+from imapce.errors import ImapceError, InvalidValueError
+from imapce.search.race import Optimum
 
 THUMBNAIL_ROWS = 3000
 MOST_TABLE_ROWS = 200
@@ -55,9 +49,9 @@ class Stage:
         if self.scene.kind == "overview":
             step = self.exploration.proposal
             if step is not None:
-                self.scene = study.proposed(step, 0)
+                self.scene = study.proposal_scene(step, 0)
             elif self.exploration.steps:
-                self.scene = study.looked_back(len(self.exploration.steps) - 1)
+                self.scene = study.step_scene(len(self.exploration.steps) - 1)
         return {
             "name": study.name,
             "palettes": colours.palettes(),
@@ -72,9 +66,9 @@ class Stage:
     def show(self, scene: Scene, *, turning: bool = True) -> None:
         """Send a view: the turn that leads to it, where every row lies, and its colours."""
         before, self.scene = self._shown, scene
-        content: Content = {"type": "view", **scene.told(self.exploration.feature_names), "turn": None}
+        content: Content = {"type": "view", **scene.content(self.exploration.feature_names), "turn": None}
         if turning and before is not None and before.n_axes == scene.n_axes:
-            content["turn"] = Turn.between(before.components.T, scene.components.T).told()
+            content["turn"] = Turn.between(before.components.T, scene.components.T).content()
         # One axis at a time and narrow first: a random gather of whole rows takes six times as long.
         points = np.empty(scene.coordinates.T.shape, dtype=np.float32)
         for axis, sent in zip(scene.coordinates.T, points, strict=True):
@@ -85,39 +79,37 @@ class Stage:
             sorting = threading.Timer(TURN_SECONDS, scene.index)
             sorting.name, sorting.daemon = "imapce sorting rows", True
             sorting.start()
-        self.send({**content, "colours": colouring.told()}, [points, colouring.codes[self.order]])
+        self.send({**content, "colours": colouring.content()}, [points, colouring.codes[self.order]])
 
     def recolour(self, scene: Scene) -> None:
         """Send the colours of a scene that is in sight already, now that its clusters are there."""
         self.scene = self._shown = scene
         colouring = self.colouring()
-        self.send({**colouring.told(), "outlines": scene.outlines()}, [colouring.codes[self.order]])
+        self.send({**colouring.content(), "outlines": scene.outlines()}, [colouring.codes[self.order]])
 
     def colouring(self) -> colours.Colouring:
         """The colours of the view in sight."""
         scene, exploration = self.scene, self.exploration
         if self.by == "taken":
-            taken = {cluster.number: self.study.name_of(cluster.number) for cluster in exploration.clusters_}
+            taken = {cluster.number: self.study.cluster_name(cluster.number) for cluster in exploration.clusters_}
             return colours.by_number("taken", "Clusters taken", exploration.labels_, taken, "Not taken")
         if self.by == "step":
             steps = {number: f"Step {number + 1}" for number in range(len(exploration.steps))}
             return colours.by_number("step", "Step", self._steps(), steps, "Not taken")
         if self.by.startswith("column:"):
-            name = self.by.removeprefix("column:")
-            columns = self.study.columns
-            return colours.by_column(name, columns.values(name), columns.kind(name))
-        names = scene.facts.get("names", [f"Cluster {number}" for number in scene.numbers])
-        codes = scene.facts.get("codes", [colours.cluster_code(number) for number in scene.numbers])
+            return colours.by_column(self.study.columns.column(self.by.removeprefix("column:")))
+        names = scene.names or [None for _ in scene.numbers]
+        codes = scene.codes or [colours.cluster_code(number) for number in scene.numbers]
         details = [
             {
-                "name": name,
+                "name": name or f"Cluster {number}",
                 "code": code,
                 "cluster": number,
                 "most": number in scene.most_distinct and scene.kind != "step",
             }
             for number, name, code in zip(scene.numbers, names, codes, strict=True)
         ]
-        return colours.by_cluster(scene.clusters, scene.known, details, title=scene.facts.get("legend", "Clusters"))
+        return colours.by_cluster(scene.clusters, scene.known, details, title=scene.legend)
 
     def _steps(self) -> NDArray[np.intp]:
         """(n,): the step that took each row, -1 for none."""
@@ -127,29 +119,32 @@ class Stage:
                 step_of[cluster.rows] = number
         return step_of
 
-    def colour(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_colour(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Colour by clusters, steps or a column."""
         by = str(message["by"])
         if by not in ("cluster", "taken", "step") and by.removeprefix("column:") not in self.study.columns.names:
             raise InvalidValueError(f"colour must be by cluster, taken, step or a column of the data; got {by!r}.")
         self.by = by
         colouring = self.colouring()
-        return colouring.told() | {"type": "reply"}, [colouring.codes[self.order]]
+        return colouring.content() | {"type": "reply"}, [colouring.codes[self.order]]
 
-    def hover(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_hover(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """One row in words, and as a picture where it is one."""
         row = int(self.order[int(message["point"])])
         names = [name for name in message.get("columns", []) if name in self.study.columns.names][:MOST_HOVERED]
-        number = self.study.cluster_of(row)
-        content = {"row": told(self.exploration.row_ids[row]), "values": self.study.columns.row(row, names)}
-        content |= {"taken": self.study.name_of(number) if number >= 0 else None}
+        number = self.study.cluster_at(row)
+        content = {
+            "row": colours.short_value(self.exploration.row_ids[row]),
+            "values": self.study.columns.row(row, names),
+        }
+        content |= {"taken": self.study.cluster_name(number) if number >= 0 else None}
         if self.study.picture is None:
             return content, []
         low, high = self.study.brightness
         grey = np.clip((self.study.columns.pixels(row) - low) / ((high - low) or 1.0) * 255, 0, 255).astype(np.uint8)
         return {**content, "picture": list(self.study.picture)}, [grey]
 
-    def thumbnails(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_thumbnails(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """All optima of the current step, as points of some rows each; "same" where the page holds them already."""
         step = self.exploration.proposal
         if step is None:
@@ -169,7 +164,7 @@ class Stage:
 
     # --- choosing rows ------------------------------------------------------------------------------------------------
 
-    def select(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_select(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Rows by lasso, cluster or colour, all others, or none; added to, taken from or instead of those before.
 
         A lasso means unexplored rows; where it holds none of these, it means the known ones inside.
@@ -177,7 +172,9 @@ class Stage:
         how, mode = str(message["how"]), str(message.get("mode", "replace"))
         chosen = np.zeros(self.study.n_rows, dtype=bool)
         if how == "lasso":
-            chosen[self.scene.inside(polygon_of(np.frombuffer(buffers[0])), self._plane(message.get("looking")))] = True
+            chosen[self.scene.inside(read_polygon(np.frombuffer(buffers[0])), self._plane(message.get("looking")))] = (
+                True
+            )
             fresh = chosen & ~self.scene.known
             chosen = fresh if fresh.any() and self.by == "cluster" else chosen
         elif how == "cluster":
@@ -229,17 +226,36 @@ class Stage:
         content, buffers = self.selection()
         self.send({"type": "selection", **content}, buffers)
 
-    def table(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+    def on_table(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """The selected rows as a table, from a place on."""
         rows = np.flatnonzero(self.selected)
         start = max(0, int(message.get("start", 0)))
         names = self.study.shown_columns
         values = [self.study.columns.values(name) for name in names]
         body = [
-            [told(self.exploration.row_ids[row]), *(told(column[row]) for column in values)]
+            [
+                colours.short_value(self.exploration.row_ids[row]),
+                *(colours.short_value(column[row]) for column in values),
+            ]
             for row in rows[start : start + MOST_TABLE_ROWS].tolist()
         ]
         return {"head": ["row", *names], "body": body, "start": start, "total": len(rows)}, []
+
+
+def answer(message: Content, act: Callable[[], Reply]) -> Reply:
+    """What `act` gives as the reply to a message; a refusal is a reply too, in one sentence.
+
+    >>> answer({"id": 7}, lambda: ({"count": 3}, []))
+    ({'count': 3, 'type': 'reply', 're': 7}, [])
+    """
+    reply: Content = {"type": "reply", "re": message.get("id")}
+    try:
+        content, buffers = act()
+        return {**content, **reply}, buffers
+    except ImapceError as problem:
+        return {**reply, "error": str(problem)}, []
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as problem:
+        return {**reply, "error": f"That message could not be read ({problem}); reload the page."}, []
 
 
 def _whole_groups(labels: NDArray[np.intp], selected: NDArray[np.bool_]) -> list[int]:

@@ -1,32 +1,39 @@
-"""What is explored and how it is called: one exploration, the columns it came from, and its views as scenes."""
+"""What is explored and how it is called: one exploration, the columns it came from, and its views as scenes.
+
+What is known and the weights of views are the exploration's; a study holds neither.
+"""
 
 from __future__ import annotations
 
 import copy
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.app.colours import NONE, cluster_code
-from imapce.app.columns import Columns, told
+from imapce.app.colours import NONE, cluster_code, short_value
 from imapce.app.scene import Scene
 from imapce.errors import InvalidValueError
 from imapce.exploration.record import TakenCluster
 from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step, View
+from imapce.plotting.key import hold_classes
+from imapce.plotting.steps import known_before
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes, Labels, Subset
+from imapce.tables.columns import Column
 from imapce.tables.encode import column_names, is_table
 
-Array = NDArray[np.float64]
-
 TABLED = 12
+# Columns kept once they were asked for: 16 of a million rows are 128 MB.
+KEPT = 16
 
 
 @dataclass(eq=False)
@@ -35,8 +42,9 @@ class Study:
 
     `table` holds the columns as they were read, `features` what the exploration was made of, `picture` the height and
     width where a row is a picture, `script` the Python that makes `X`, `labelled` that of columns of labels by their
-    names, `color` the column of the first colours; `keeps_file` tells whether the file of the session is one that
-    somebody named; `settled_at` is the number of moves that were made before the settings were changed last.
+    names, `background` that of known samples, `color` the column of the first colours; `keeps_file` tells whether the
+    file of the session is one that somebody named; `settled_at` is the number of moves that were made before the
+    settings were changed last.
 
     >>> study = Study("noise", Exploration(np.random.default_rng(0).normal(size=(30, 4))))
     >>> study.n_rows, study.overview.kind
@@ -48,9 +56,7 @@ class Study:
     _: KW_ONLY
     features: Any = None
     table: pa.Table | None = None
-    priors: list[Prior] = field(default_factory=list)
     background: str | None = None
-    weights: dict[str, float | str] = field(default_factory=lambda: {"alpha": "auto", "mu": "auto"})
     labels: tuple[str, ...] = ()
     color: str | None = None
     picture: tuple[int, int] | None = None
@@ -62,7 +68,6 @@ class Study:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
         return len(self.exploration.row_ids)
 
     @property
@@ -71,11 +76,12 @@ class Study:
         path = self.exploration.path
         return Path(path).name if path is not None and self.keeps_file else None
 
+    # --- columns ------------------------------------------------------------------------------------------------------
+
     @cached_property
-    def columns(self) -> Columns:
-        """The columns to colour by and to show."""
+    def columns(self) -> ShownColumns:
         matrix = self.features if isinstance(self.features, np.ndarray) or hasattr(self.features, "toarray") else None
-        return Columns(self.exploration, self.table, matrix)
+        return ShownColumns(self.exploration, self.table, matrix)
 
     @cached_property
     def shown_columns(self) -> list[str]:
@@ -87,52 +93,52 @@ class Study:
         """The columns that views are made of, a category as one."""
         return column_names(self.features) if is_table(self.features) else list(self.exploration.feature_names)
 
-    @property
-    def known_columns(self) -> list[str]:
-        """The columns that are known and given up by views."""
-        found: list[str] = []
-        for prior in self.priors:
-            listed = [] if prior.erase else prior.listed
-            found += [name if isinstance(name, str) else self.exploration.feature_names[int(name)] for name in listed]
-        return found
-
-    def knowing(self, columns: Sequence[str]) -> list[Prior]:
-        """What is known with these columns in place of those before: features as attributes, others as labels."""
-        others = [prior for prior in self.priors if prior.erase or not prior.listed]
-        features = [name for name in columns if name in self.feature_columns]
-        labels = [name for name in columns if name not in self.feature_columns]
-        if labels and (self.table is None or any(name not in self.table.column_names for name in labels)):
-            raise InvalidValueError(f"what is known must be columns of the data; got {labels[0]!r}.")
-        # An array has no names for its columns, only places.
-        listed: list[Any] = (
-            features if is_table(self.features) else [self.feature_columns.index(one) for one in features]
-        )
-        attributes: list[Prior] = [Attributes(listed)] if listed else []
-        return [*others, *attributes, *(Labels(self.table.select([name])) for name in labels if self.table is not None)]
-
-    @cached_property
-    def order(self) -> NDArray[np.int32]:
-        """The seeded random order in which rows travel to a page."""
-        return np.random.default_rng(0).permutation(self.n_rows).astype(np.int32)
-
     @cached_property
     def brightness(self) -> tuple[float, float]:
         """The least and the largest value of a pixel."""
         sample = [self.columns.pixels(row) for row in range(0, self.n_rows, max(1, self.n_rows // 200))]
         return float(np.min(sample)), float(np.max(sample))
 
-    @cached_property
-    def overview(self) -> Scene:
-        """All rows along the two directions of most variance, whatever is known: what is in sight at the start."""
-        seen = self.exploration.look(alpha=0.0, mu=0.0)
-        return Scene(
-            seen.embedding,
-            seen.components,
-            kind="overview",
-            title="Overview: the two directions of most variance",
-            known=self.exploration.known,
-            facts={"legend": "Rows"},
+    # --- what is known ------------------------------------------------------------------------------------------------
+
+    @property
+    def known_columns(self) -> list[str]:
+        """The columns that are known and given up by views, but not erased."""
+        names = [*self.feature_columns, *self.columns.names]
+        known = self.exploration.known_names
+        return [name for name in known if name in names and self.exploration.came_of(name) != "erased"]
+
+    def know_columns(self, columns: Sequence[str]) -> list[Prior]:
+        """What is known with these columns in place of those before: features as attributes, others as labels."""
+        features = [name for name in columns if name in self.feature_columns]
+        labels = [name for name in columns if name not in self.feature_columns]
+        if labels and (self.table is None or any(name not in self.table.column_names for name in labels)):
+            raise InvalidValueError(f"what is known must be columns of the data; got {labels[0]!r}.")
+        kept = [prior for prior in self.exploration.priors if prior.erase or not self.by_column(prior).listed]
+        # An array has no names for its columns, only places.
+        listed: list[Any] = (
+            features if is_table(self.features) else [self.feature_columns.index(name) for name in features]
         )
+        attributes: list[Prior] = [Attributes(listed)] if listed else []
+        return [*kept, *attributes, *(Labels(self.table.select([name])) for name in labels if self.table is not None)]
+
+    def know_rows(self, priors: Sequence[Prior], rows: NDArray[np.bool_]) -> list[Prior]:
+        """The same knowledge with these rows in place of those before; none where no row is meant."""
+        others = [prior for prior in priors if not prior.names_rows]
+        return [*others, Subset(rows)] if rows.any() else others
+
+    def by_column(self, prior: Prior) -> Prior:
+        """Labels that are a column of the table as that column; any other prior as it is."""
+        if self.table is None or prior.title not in self.table.column_names:
+            return prior
+        return Labels(self.table.select([prior.title]), weight=prior.weight, erase=prior.erase)
+
+    # --- copies and moves ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def order(self) -> NDArray[np.int32]:
+        """The seeded random order in which rows travel to a page."""
+        return np.random.default_rng(0).permutation(self.n_rows).astype(np.int32)
 
     def prepare(self) -> None:
         """Make what all copies share, which takes a second at a million rows: before a page waits for it."""
@@ -145,138 +151,179 @@ class Study:
         other.exploration = copy.copy(self.exploration)
         return other
 
-    def moved(self) -> None:
+    def note_move(self) -> None:
         """The last move was made with the settings of now, whatever was undone before it."""
         self.settled_at = min(self.settled_at, len(self.exploration.moves) - 1)
 
-    def settle(self) -> None:
-        """Take the weights and what is known from the exploration, as after it was read from a file."""
-        record = self.exploration.record()
-        self.weights = {name: record.parameters[name] for name in ("alpha", "mu")}
-        self.priors = [self._by_column(prior) for prior in record.priors]
-        # A file does not tell with which settings its moves were made.
+    def note_settings(self) -> None:
+        """All moves were made with settings before those of now, also those that may be redone."""
         self.settled_at = len(self.exploration.moves) + self.exploration.redoable
-        if record.known_at_start.any():
-            self.priors.append(Subset(record.known_at_start, weight=record.subset_weight))
 
-    def _by_column(self, prior: Prior) -> Prior:
-        """Labels that are a column of the table as that column, so that it can be named and forgotten."""
-        if self.table is None or prior.title not in self.table.column_names:
-            return prior
-        return Labels(self.table.select([prior.title]), weight=prior.weight, erase=prior.erase)
+    # --- clusters by name ---------------------------------------------------------------------------------------------
 
-    def name_of(self, number: int) -> str:
+    def cluster_name(self, number: int) -> str:
         """What a cluster that was taken is called."""
-        names = {one.number: one.name for one in self.exploration.clusters_}
+        names = {cluster.number: cluster.name for cluster in self.exploration.clusters_}
         return names.get(number) or f"Cluster {number}"
 
-    def cluster_of(self, row: int) -> int:
+    def cluster_at(self, row: int) -> int:
         """The number of the cluster of one row, -1 for none; `labels_` would be made for all of them."""
-        return next((one.number for one in self.exploration.clusters_ if row in one.rows), -1)
+        return next((cluster.number for cluster in self.exploration.clusters_ if row in cluster.rows), -1)
 
-    def placed(self, view: View) -> Array:
-        """All rows in a view of the current step."""
-        return self.exploration.coordinates(view) if view.coordinates is None else view.coordinates
+    def number_now(self, cluster: TakenCluster) -> int | None:
+        """The number of a cluster in `labels_`, None where it was regrouped since."""
+        return cluster.number if any(other is cluster for other in self.exploration.clusters_) else None
 
-    def proposed(self, step: Step, number: int) -> Scene:
+    def own_name(self, cluster: TakenCluster) -> str | None:
+        """What a cluster of an accepted step is called besides its number: its name, or that it was regrouped since."""
+        return cluster.name or (None if self.number_now(cluster) is not None else "regrouped since")
+
+    def code_of(self, cluster: TakenCluster) -> int:
+        """The colour of a cluster that was taken, the same in every view."""
+        now = self.number_now(cluster)
+        return NONE if now is None else cluster_code(now)
+
+    # --- scenes -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def overview(self) -> Scene:
+        """All rows along the two directions of most variance, whatever is known: what is in sight at the start."""
+        seen = self.exploration.look(alpha=0.0, mu=0.0)
+        title = "Overview: the two directions of most variance"
+        return Scene(seen.embedding, seen.components, kind="overview", title=title, known=self.exploration.known)
+
+    def proposal_scene(self, step: Step, number: int) -> Scene:
         """A view of the current step."""
         view = step.views[number]
-        named, given = self.exploration.given_in_words(view)
-        scene = Scene(
-            self.placed(view),
-            view.components,
-            kind="proposal",
-            title=f"Step {step.number + 1}" + (f", view {number + 1} of {len(step.views)}" if number else ""),
-            number=number,
-            known=~view.unexplored,
-            named=named,
-            given=given,
-            facts={"alpha": told(view.optimum.alpha), "mu": told(view.optimum.mu), "legend": "Clusters in this view"},
-        )
-        if not view.looked_at:
-            return scene
-        return _with_clusters(scene, view)
+        title = f"Step {step.number + 1}" + (f", view {number + 1} of {len(step.views)}" if number else "")
+        scene = replace(self._scene_of(view, kind="proposal", title=title), number=number)
+        return _with_clusters(scene, view) if view.looked_at else scene
 
-    def three(self, view: View) -> Scene:
+    def three_axes_scene(self, view: View) -> Scene:
         """A view of three axes beside those of the session."""
-        facts = {"alpha": told(view.optimum.alpha), "mu": told(view.optimum.mu), "legend": "Clusters in this view"}
+        scene = self._scene_of(view, kind="three", title="Three axes")
         step = self.exploration.proposal
+        return scene if step is None or not step.views[0].looked_at else _with_clusters(scene, step.views[0])
+
+    def _scene_of(self, view: View, *, kind: str, title: str) -> Scene:
         named, given = self.exploration.given_in_words(view)
-        scene = Scene(
-            view.embedding,
+        return Scene(
+            self.exploration.coordinates(view) if view.coordinates is None else view.coordinates,
             view.components,
-            kind="three",
-            title="Three axes",
+            kind=kind,
+            title=title,
             known=~view.unexplored,
             named=named,
             given=given,
-            facts=facts,
+            legend="Clusters in this view",
+            facts={"alpha": short_value(view.optimum.alpha), "mu": short_value(view.optimum.mu)},
         )
-        if step is None or not step.views[0].looked_at:
-            return scene
-        return _with_clusters(scene, step.views[0])
 
-    def looked_back(self, number: int) -> Scene:
+    def step_scene(self, number: int) -> Scene:
         """An accepted step in the view it was seen in, with the clusters that were taken."""
         steps = self.exploration.steps
         clusters = np.full(self.n_rows, -1)
         for cluster in steps[number].clusters:
             clusters[cluster.rows] = cluster.number
         taken = sorted(steps[number].clusters, key=lambda cluster: cluster.number)
+        numbers = tuple(cluster.number for cluster in taken)
         named, given = self.exploration.given_in_words(steps[number])
-        known = self.exploration.known & (self.exploration.labels_ < 0)
-        for step in steps[:number]:
-            for cluster in step.clusters:
-                known[cluster.rows] = True
         return Scene(
             self.exploration.coordinates(steps[number]),
             steps[number].components,
             kind="step",
             title=f"Step {number + 1}, as it was taken",
             number=number,
-            known=known,
+            known=known_before(self.exploration, number),
             clusters=clusters,
-            numbers=tuple(cluster.number for cluster in taken),
-            most_distinct=tuple(cluster.number for cluster in taken),
+            numbers=numbers,
+            most_distinct=numbers,
+            names=tuple(self.own_name(cluster) for cluster in taken),
+            codes=tuple(self.code_of(cluster) for cluster in taken),
             named=named,
             given=given,
-            facts={
-                "legend": f"Taken in step {number + 1}",
-                "names": [self.step_name(cluster) for cluster in taken],
-                "codes": [self.code_of(cluster) for cluster in taken],
-            },
+            legend=f"Taken in step {number + 1}",
         )
 
-    def step_name(self, cluster: TakenCluster) -> str:
-        """What a cluster of an accepted step is called: its name, its number, or that it was regrouped since."""
-        if cluster.name:
-            return cluster.name
-        now = self.number_of(cluster)
-        return "regrouped since" if now is None else f"Cluster {now}"
-
-    def code_of(self, cluster: TakenCluster) -> int:
-        """The colour of a cluster that was taken, the same in every view."""
-        now = self.number_of(cluster)
-        return NONE if now is None else cluster_code(now)
-
-    def number_of(self, cluster: TakenCluster) -> int | None:
-        """The number of a cluster in `labels_`, None where it was regrouped since."""
-        return cluster.number if any(one is cluster for one in self.exploration.clusters_) else None
-
-    def unexplored_again(self, seen: Scene) -> Scene:
+    def undone_scene(self, seen: Scene) -> Scene:
         """A step that was just undone: the same view, and its rows no longer taken."""
         known = self.exploration.known
-        facts = {"legend": "Rows"}
-        return replace(
-            seen, kind="overview", known=known, clusters=None, most_distinct=(), numbers=(), facts=facts, title="…"
-        )
+        axes: dict[str, Any] = {"named": seen.named, "given": seen.given}
+        return Scene(seen.coordinates, seen.components, kind="overview", title="…", known=known, **axes)
 
 
 def _with_clusters(scene: Scene, view: View) -> Scene:
     """A scene in the colours of the clusters of a view."""
-    return replace(
-        scene,
-        clusters=view.clusters,
-        numbers=tuple(view.numbers.tolist()),
-        most_distinct=tuple(view.most_distinct),
-    )
+    numbers = tuple(view.numbers.tolist())
+    return replace(scene, clusters=view.clusters, numbers=numbers, most_distinct=tuple(view.most_distinct))
+
+
+class ShownColumns:
+    """Values by the name of their column, as they were written: to colour by, to name rows by, to describe.
+
+    `table` holds those that were read, the exploration those it made of them.
+
+    >>> rows = np.random.default_rng(0).normal(size=(20, 3))
+    >>> bool(ShownColumns(Exploration(rows)).values("x1")[0] == rows[0, 1])
+    True
+    """
+
+    def __init__(self, exploration: Exploration, table: pa.Table | None = None, matrix: Any = None):
+        self._exploration, self._table, self._matrix = exploration, table, matrix
+        self._kept: OrderedDict[str, NDArray[Any]] = OrderedDict()
+        read = [] if table is None else list(table.column_names)
+        # A feature that is a column of the table as it stands is one column, not two.
+        self.names = read + [name for name in exploration.feature_names if name not in read and "=" not in name]
+
+    def values(self, name: str) -> NDArray[Any]:
+        """(n,): numbers as float64 with NaN where one is missing, anything else as objects with None."""
+        if name in self._kept:
+            self._kept.move_to_end(name)
+            return self._kept[name]
+        found = self._read(name) if self._table is not None and name in self._table.column_names else self._made(name)
+        self._kept[name] = found
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def column(self, name: str) -> Column:
+        """One as the library describes columns: a number, or a category of its values as a page shows them."""
+        values = self.values(name)
+        if values.dtype.kind == "f":
+            if not hold_classes(values):
+                return Column(name, values=values)
+            stated = ~np.isnan(values)
+            levels, places = np.unique(values[stated], return_inverse=True)
+        else:
+            stated = np.array([value is not None for value in values], dtype=bool)
+            levels, places = np.unique([str(short_value(value)) for value in values[stated]], return_inverse=True)
+        codes = np.full(len(values), -1, dtype=np.intp)
+        codes[stated] = places
+        return Column(name, codes=codes, levels=tuple(str(short_value(level)) for level in levels))
+
+    def row(self, position: int, names: list[str]) -> dict[str, Any]:
+        """One row in words, for these columns."""
+        return {name: short_value(self.values(name)[position]) for name in names}
+
+    def pixels(self, position: int) -> NDArray[np.float64]:
+        """All features of one row, as they were written, where a row is a picture."""
+        if self._matrix is not None:
+            row = self._matrix[position : position + 1]
+            return np.asarray(row.toarray() if hasattr(row, "toarray") else row, dtype=np.float64).ravel()
+        assert self._table is not None
+        names = self._exploration.feature_names
+        return np.array([self._table.column(name)[position].as_py() for name in names], dtype=np.float64)
+
+    def _read(self, name: str) -> NDArray[Any]:
+        assert self._table is not None
+        column = self._table.column(name)
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
+        return np.array(column.to_pylist(), dtype=object)
+
+    def _made(self, name: str) -> NDArray[np.float64]:
+        names = self._exploration.feature_names
+        axis = np.zeros((1, len(names)))
+        axis[0, names.index(name)] = 1.0
+        unit = SimpleNamespace(components=axis, mean=np.zeros(len(names)), scale=np.ones(len(names)), explained=None)
+        return self._exploration.coordinates(unit)[:, 0]  # type: ignore[arg-type]

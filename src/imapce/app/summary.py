@@ -1,31 +1,45 @@
-"""Where an exploration stands, in the words and numbers of the page."""
+"""Where an exploration stands, why rows stand apart and what is left of the known, in the words of the page."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.app.colours import short_value
 from imapce.app.scene import Scene
 from imapce.app.study import Study
-from imapce.clusters.structure import Structure
 from imapce.common.words import counted
 from imapce.exploration.knowledge import read_back_in_words
-from imapce.exploration.record import Move, Regrouping
+from imapce.exploration.record import Regrouping
 from imapce.exploration.session import Exploration
 from imapce.exploration.steps import Step
-from imapce.exploration.verdict import best_split_in_words, stability_in_words, verdict_in_words
+from imapce.exploration.traits import NumberTrait, Trait, trait_of
+from imapce.exploration.verdict import best_split_in_words, stability_in_words
+from imapce.metrics import residual_predictability
+from imapce.plotting.reports.page import Histogram
+
+MOST_LEVELS = 6
+MOST_LABELS = 3
+# Reading back is a cross-validation: so many rows tell it to about 0.02.
+READ_ROWS = 3000
+MOST_KNOWN = 6
 
 
-def state_of(exploration: Exploration, study: Study, scene: Scene) -> dict[str, Any]:
+def describe_state(study: Study, scene: Scene) -> dict[str, Any]:
     """Counts, steps, whether there is anything left, and what is being looked at.
 
-    >>> import numpy as np
     >>> study = Study("noise", Exploration(np.random.default_rng(0).normal(size=(30, 4))))
-    >>> state_of(study.exploration, study, Scene(np.zeros((30, 2)), np.eye(2, 4), kind="overview", title="all",
+    >>> describe_state(study, Scene(np.zeros((30, 2)), np.eye(2, 4), kind="overview", title="all",
     ...          known=study.exploration.known))["left"]
     30
     """
-    known = exploration.known
+    exploration, known = study.exploration, study.exploration.known
     step = exploration.proposal
+    # A view that was in sight may be none of the step that was proposed since.
+    in_sight = scene.number if step is not None and scene.kind == "proposal" and scene.number < len(step.views) else 0
+    seen = None if step is None else step.views[in_sight]
     taken = int((exploration.labels_ >= 0).sum())
     left = int((~known).sum())
     return {
@@ -35,38 +49,29 @@ def state_of(exploration: Exploration, study: Study, scene: Scene) -> dict[str, 
         "taken": taken,
         "known_at_start": study.n_rows - taken - left,
         "clusters": len(exploration.clusters_),
-        "steps": [_step(exploration, study, number) for number in range(len(exploration.steps))],
-        "moves": [_move(move) for move in exploration.moves],
+        "steps": [_step(study, number) for number in range(len(exploration.steps))],
+        "moves": [
+            {"kind": move.kind, "words": move.words} if isinstance(move, Regrouping) else {"kind": "step", "words": ""}
+            for move in exploration.moves
+        ],
         "undoable": len(exploration.moves),
         "redoable": exploration.redoable,
         "stop": _stop(exploration, left),
-        "structure": None if exploration.structure is None else _structure(exploration, exploration.structure),
+        "structure": _structure(exploration),
         "granularity": exploration.granularity,
         "n_clusters": exploration.n_clusters,
         "joint": exploration.is_joint,
         "proposed": step is not None,
         "p_value": None if step is None else step.p_value,
         "views": 0 if step is None else len(step.views),
-        "looked_at": step is not None and _current(step, scene).looked_at,
-        "can_take_most": step is not None and bool(_most(step, scene)),
+        "can_take_most": seen is not None and seen.looked_at and bool(seen.most_distinct),
         "looking": {"kind": scene.kind, "number": scene.number},
-        "priors": exploration.known_in_words,
         "known_beside": exploration.known_beside(study.known_columns),
         "read_back": _read_back(exploration, step, scene),
         "known_columns": study.known_columns,
-        "weights": study.weights,
+        "weights": {name: exploration.parameters[name] for name in ("alpha", "mu")},
         "file": study.file_name,
-        "min_cluster_size": exploration.min_cluster_size,
     }
-
-
-def _current(step: Any, scene: Scene) -> Any:
-    return step.views[scene.number if scene.kind == "proposal" and scene.number < len(step.views) else 0]
-
-
-def _most(step: Any, scene: Scene) -> tuple[int, ...]:
-    view = _current(step, scene)
-    return view.most_distinct if view.looked_at else ()
 
 
 def _read_back(exploration: Exploration, step: Step | None, scene: Scene) -> str | None:
@@ -79,8 +84,11 @@ def _read_back(exploration: Exploration, step: Step | None, scene: Scene) -> str
     return read_back_in_words(found.read_back, exploration.known_names)
 
 
-def _structure(exploration: Exploration, structure: Structure) -> dict[str, Any]:
+def _structure(exploration: Exploration) -> dict[str, Any] | None:
     """The verdict, why, what the best split would be and whether its groups are shown."""
+    structure = exploration.structure
+    if structure is None:
+        return None
     shown = exploration.shows(structure)
     best = best_split_in_words(structure) if not exploration.steps or shown else ""
     return {"verdict": structure.verdict, "words": structure.words, "best": best, "shown": shown}
@@ -88,33 +96,90 @@ def _structure(exploration: Exploration, structure: Structure) -> dict[str, Any]
 
 def _stop(exploration: Exploration, left: int) -> str | None:
     """Why it is over; where rows are one group the page says the rest of it beside the gauge."""
-    found, reason = exploration.structure, exploration.stop_reason
-    if found is not None and reason is not None and reason.startswith(verdict_in_words(found)):
+    step = exploration.proposal
+    one_group = step is not None and step.structure is not None and not exploration.shows(step.structure)
+    if exploration.done and one_group:
         return f"Nothing is taken by itself: the {counted(left, 'row')} left are one group."
-    return reason
+    return exploration.stop_reason
 
 
-def _move(move: Move) -> dict[str, Any]:
-    """One of what `undo` takes back: a step, or clusters that were regrouped."""
-    if isinstance(move, Regrouping):
-        return {"kind": move.kind, "words": move.words}
-    return {"kind": "step", "words": ""}
-
-
-def _step(exploration: Exploration, study: Study, number: int) -> dict[str, Any]:
-    step = exploration.steps[number]
-    clusters = []
-    for cluster in step.clusters:
-        clusters.append(
-            {
-                "number": study.number_of(cluster),
-                "name": study.step_name(cluster),
-                "size": cluster.size,
-                "chosen": cluster.chosen,
-                "stability": stability_in_words(cluster.stability),
-                "code": study.code_of(cluster),
-                "features": [[one.name, round(one.difference, 2)] for one in cluster.features[:3]],
-            }
-        )
-    given = exploration.given_in_words(step)[1]
+def _step(study: Study, number: int) -> dict[str, Any]:
+    step = study.exploration.steps[number]
+    clusters = [
+        {
+            "number": study.number_now(cluster),
+            "name": study.own_name(cluster) or f"Cluster {cluster.number}",
+            "size": cluster.size,
+            "stability": stability_in_words(cluster.stability),
+            "code": study.code_of(cluster),
+            "features": [[feature.name, round(feature.difference, 2)] for feature in cluster.features[:3]],
+        }
+        for cluster in step.clusters
+    ]
+    given = study.exploration.given_in_words(step)[1]
     return {"clusters": clusters, "view": step.view, "p_value": step.p_value, "given": given}
+
+
+def describe_rows(study: Study, rows: NDArray[np.bool_]) -> dict[str, Any]:
+    """What sets rows apart from all others, in the units of the table, and which labels they have."""
+    profile = study.exploration.profile(rows)
+    labels = [study.columns.column(name) for name in study.labels[:MOST_LABELS]]
+    return {
+        "count": profile.size,
+        "share": profile.size / study.n_rows,
+        "words": profile.name,
+        "known": list(profile.known),
+        "stability": _stability(study, rows),
+        "traits": [_trait(trait) for trait in profile.traits],
+        "labels": [_trait(trait_of(column, rows, ~rows, strength=0.0)) for column in labels],
+    }
+
+
+def _stability(study: Study, rows: NDArray[np.bool_]) -> str:
+    """How often a taken cluster was found again, where the rows are one; else empty."""
+    places = np.flatnonzero(rows)
+    for cluster in study.exploration.clusters_:
+        if cluster.stability is not None and np.array_equal(np.sort(cluster.rows), places):
+            return stability_in_words(cluster.stability)
+    return ""
+
+
+def _trait(trait: Trait) -> dict[str, Any]:
+    content: dict[str, Any] = {"column": trait.column, "strength": trait.strength}
+    if isinstance(trait, NumberTrait):
+        drawn = Histogram.of(trait)
+        return content | {
+            "kind": "number",
+            "inside": short_value(trait.inside.mean),
+            "outside": short_value(trait.outside.mean),
+            "histogram": {name: getattr(drawn, name) for name in ("box", "bars", "line", "low", "high")},
+        }
+    levels = [
+        {
+            "name": trait.levels[place],
+            "inside": round(trait.inside[place], 4),
+            "outside": round(trait.outside[place], 4),
+        }
+        for place in trait.largest(MOST_LEVELS)
+    ]
+    return content | {"kind": "levels", "levels": levels}
+
+
+def read_known_back(study: Study, scene: Scene) -> dict[str, Any]:
+    """How well every known column can be read back from the view, against chance and against the table itself."""
+    names = [name for name in study.known_columns if name in study.columns.names]
+    rows = np.sort(np.random.default_rng(0).permutation(study.n_rows)[:READ_ROWS])
+    found = []
+    for name in names[:MOST_KNOWN]:
+        column = study.columns.column(name)
+        given = column.values if column.values is not None else column.codes
+        assert given is not None
+        chosen = rows[~np.isnan(given[rows].astype(np.float64)) & ((given[rows] >= 0) | column.is_number)]
+        kind: Literal["numeric", "categorical"] = "numeric" if column.is_number else "categorical"
+        try:
+            read = residual_predictability(scene.coordinates[chosen], given[chosen], n_splits=5, attribute_kind=kind)
+        except ValueError as problem:
+            found.append({"name": name, "words": str(problem)})
+            continue
+        found.append({"name": name, "score": read["score"], "chance": read["chance"]})
+    return {"known": found}

@@ -1,9 +1,8 @@
-"""The page as a widget of a notebook: the same modules, the same session, a comm instead of a socket."""
+"""The page as a widget of a notebook: the same modules, the same conversation, a comm instead of a socket."""
 
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from imapce.app.exports import exported
-from imapce.app.frames import Buffer, Content
-from imapce.app.session import Session
+from imapce.app.conversation import Conversation
+from imapce.app.exports import export
+from imapce.app.messages import Buffer, Content
 from imapce.app.study import Study
 from imapce.errors import needs
 from imapce.exploration.session import Exploration
+from imapce.plotting.reports.page import SCRIPTS, SHARED, join_modules
 from imapce.tables.encode import column_at, column_names, is_table
 
 with needs("the notebook widget", "imapce[app]"):
@@ -25,7 +25,8 @@ with needs("the notebook widget", "imapce[app]"):
 STATIC = Path(__file__).parent / "static"
 # Each after those it imports from: a widget takes one module as text, in which relative imports do not resolve.
 MODULES = (
-    *("dom", "link", "turn", "raster", "camera", "overlay", "plot", "tooltip", "tools", "legend", "actions", "why"),
+    *SHARED,
+    *("icons", "link", "turn", "raster", "camera", "overlay", "plot", "tooltip", "tools", "legend", "actions", "why"),
     *("settings", "timeline", "exporting", "keys", "app"),
 )
 
@@ -36,19 +37,14 @@ def one_module() -> str:
     >>> "import {" in one_module()
     False
     """
-    parts = []
-    for name in MODULES:
-        text = (STATIC / f"{name}.js").read_text(encoding="utf-8")
-        text = re.sub(r"^import .*;\n", "", text, flags=re.MULTILINE)
-        parts.append(re.sub(r"^export (?!default)", "", text, flags=re.MULTILINE))
-    return "\n".join(parts)
+    return join_modules((SCRIPTS if name in SHARED else STATIC) / f"{name}.js" for name in MODULES)
 
 
 class Explorer(anywidget.AnyWidget):
     """What `Exploration.app()` shows: the page over one exploration, which it steers.
 
     >>> explorer = Explorer(Exploration(np.random.default_rng(0).normal(size=(30, 4))))
-    >>> explorer.session.scene.kind
+    >>> explorer.conversation.scene.kind
     'overview'
     """
 
@@ -58,24 +54,29 @@ class Explorer(anywidget.AnyWidget):
     def __init__(self, exploration: Exploration, *, table: Any = None, color: str | None = None):
         super().__init__()
         columns = _arrow(table) if table is not None and is_table(table) else None
-        study = Study("Exploration", exploration, features=table, table=columns, color=color, script=("X = ...",))
-        if color is not None:
-            study.labels = (color,)
-        self.session = Session(study, self._tell)
+        labels = () if color is None else (color,)
+        study = Study(
+            "Exploration", exploration, features=table, table=columns, labels=labels, color=color, script=("X = ...",)
+        )
+        self.conversation = Conversation(study, self._tell)
         self.on_msg(self._heard)
 
     def _heard(self, _: Any, content: Content, buffers: Sequence[Any]) -> None:
-        self._tell(*self.session.handle(content, [bytes(one) for one in buffers]))
+        self._tell(*self.conversation.handle(content, [bytes(buffer) for buffer in buffers]))
 
     def _tell(self, content: Content, buffers: Sequence[Buffer]) -> None:
-        self.send(content, [one.tobytes() if isinstance(one, np.ndarray) else bytes(one) for one in buffers])
+        self.send(
+            content, [buffer.tobytes() if isinstance(buffer, np.ndarray) else bytes(buffer) for buffer in buffers]
+        )
 
     def _repr_mimebundle_(self, **given: Any) -> Any:
         """Beside the widget a picture of the view in sight, for pages on which no kernel lives."""
         bundle = super()._repr_mimebundle_(**given)
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         if data is not None:
-            _, _, picture = exported("png", self.session.study, self.session.scene, self.session.colouring())
+            _, _, picture = export(
+                "png", self.conversation.study, self.conversation.scene, self.conversation.colouring()
+            )
             data["image/png"] = base64.b64encode(picture).decode()
         return bundle
 

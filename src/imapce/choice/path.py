@@ -23,15 +23,14 @@ import numpy as np
 from imapce.choice.point import Callback, Domain, distinct, optima_at, solve_at
 from imapce.choice.score import LARGEST_MINORITY, Leakage, reached_by_chance, separation
 from imapce.choice.seen import Onlooker, Sight, clearest
-from imapce.clusters.partition import Candidate
+from imapce.clusters.given import Candidate
 from imapce.common.arrays import Array
 from imapce.common.settings import SETTINGS, Settings
 from imapce.common.threads import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import Objective, paper_mu, reconstruction_error
-from imapce.search.race import sketch
-from imapce.search.solution import Optimum, Solution, Trace
+from imapce.search.race import Optimum, Solution, Trace, sketch
 from imapce.search.starts import contrastive_axes, starting_frames
 
 # Tangent dimensions up to which Newton's method brings a view to its last digits sooner than L-BFGS: breast cancer (56)
@@ -60,7 +59,7 @@ class PathSearch:
     With a `candidate` the optima are compared by how well its clusters are seen, else by separation. `before` are the
     axes (k, d) of the view of the step before, where it is a later step of an exploration.
 
-    >>> from imapce.clusters.partition import candidate_of
+    >>> from imapce.clusters.given import candidate_of
     >>> from imapce.priors.problem import pose
     >>> from imapce.rows.open import open_rows
     >>> from imapce.tables.reader import Reader

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.partition import Candidate
+from imapce.clusters.given import Candidate
 from imapce.common.arrays import Array, Codes
 from imapce.common.neighbours import jittered, nearest, votes
 from imapce.common.settings import SETTINGS, Settings

@@ -55,7 +55,7 @@ def app(
         study = _study(asked, color=color, session=session)
     elif session is not None or color is not None:
         raise InvalidValueError("--session and --color belong to DATA; name its file, or leave them out.")
-    serve(study, host=host, port=port, file=session, token=token, told=_tell, browser=browser)
+    serve(study, host=host, port=port, file=session, token=token, tell=_tell, browser=browser)
 
 
 def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Study:
@@ -90,7 +90,6 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
         exploration,
         features=features,
         table=prepared.everything if names else None,
-        priors=prepared.priors,
         background=asked.background,
         labels=request.labels,
         color=color,

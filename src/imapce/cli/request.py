@@ -27,7 +27,7 @@ from imapce.errors import InvalidValueError
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes, Labels, Samples, Subset
 from imapce.tables.encode import LearnedTable, column_names, is_table
-from imapce.tables.files import STREAM, is_text_file, read_and_tell
+from imapce.tables.files import STREAM, is_text_file, read_with_words
 from imapce.tables.named import NamedMatrix
 from imapce.tables.usable import dates_as_numbers, select, usable_columns
 
@@ -276,7 +276,7 @@ def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
 def read_rows(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Any:
     """The table of a file, and a note on how it was read where that is not the usual way."""
     with warnings_in_one_line(), named(argument):
-        table, words = read_and_tell(path, given=reading)
+        table, words = read_with_words(path, given=reading)
     if words:
         name = "standard input" if path == STREAM else repr(Path(path).name)
         note(f"{name} was read with {words}; --sep, --decimal, --encoding and --header overrule it.")

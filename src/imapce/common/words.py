@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Below it a guess is told without a number.
+FEW_SECONDS = 7.5
+
+
 def uncapitalized(sentence: str) -> str:
     """A sentence as it goes on after a colon or within another.
 
@@ -89,8 +93,7 @@ def roughly(seconds: float) -> str:
     >>> roughly(4), roughly(38)
     ('a few seconds', 'about 40 seconds')
     """
-    words = duration(seconds)
-    return words if words.startswith("a few") else f"about {words}"
+    return duration(seconds) if seconds < FEW_SECONDS else f"about {duration(seconds)}"
 
 
 def duration(seconds: float) -> str:
@@ -99,7 +102,7 @@ def duration(seconds: float) -> str:
     >>> duration(4), duration(38), duration(200), duration(9000)
     ('a few seconds', '40 seconds', '3 minutes', '2 hours and 30 minutes')
     """
-    if seconds < 7.5:
+    if seconds < FEW_SECONDS:
         return "a few seconds"
     if seconds < 95:
         return counted(5 * round(seconds / 5) if seconds < 20 else 10 * round(seconds / 10), "second")

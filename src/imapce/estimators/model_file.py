@@ -16,7 +16,7 @@ from imapce.errors import FileFormatError, Phrase, Sentence
 from imapce.estimators.imapce import IMAPCE
 from imapce.priors.effect import Effect
 from imapce.priors.labels import LabelCode
-from imapce.search.solution import Optimum, Trace, Views
+from imapce.search.race import Optimum, Trace, Views
 from imapce.tables.learn import Encoding
 from imapce.tables.reader import Reader
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from imapce.clusters.partition import Candidate, Partition, candidate_of, partition_of
+from imapce.clusters.given import Candidate, candidate_of
+from imapce.clusters.partition import Partition, partition_of
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Codes, Mask
 from imapce.common.checks import is_whole
@@ -23,8 +24,8 @@ from imapce.common.threads import threads_for
 from imapce.common.watch import Watch
 from imapce.common.words import counted
 from imapce.errors import Argument, InvalidValueError, Sentence
-from imapce.estimators.base import quiet_about_convergence
 from imapce.estimators.imapce import IMAPCE
+from imapce.estimators.stability import quiet_about_convergence
 from imapce.exploration.data import Data
 from imapce.exploration.record import Feature, Record
 from imapce.exploration.steps import Look, Step, View, features_apart
@@ -35,7 +36,7 @@ from imapce.priors.effect import Explained
 from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
-from imapce.search.solution import Optimum, Progress
+from imapce.search.race import Optimum, Progress
 
 # Why rows are in no cluster.
 TOO_FEW, ONE_GROUP = "too few for a cluster", "one group"

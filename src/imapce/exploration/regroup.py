@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from imapce.clusters.columns import Cells
+from imapce.clusters.given import candidate_of
 from imapce.clusters.mixture import BLOCK, mixture_of, sphering
-from imapce.clusters.partition import candidate_of, partition_of
+from imapce.clusters.partition import partition_of
 from imapce.clusters.space import Space
 from imapce.clusters.valleys import merge_groups
 from imapce.common.arrays import Array, Codes, Mask

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.clusters.columns import coordinates
-from imapce.clusters.partition import Candidate
+from imapce.clusters.given import Candidate
 from imapce.clusters.space import searched_axes
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array, Mask
@@ -40,7 +40,7 @@ from imapce.exploration.verdict import caveat
 from imapce.priors.effect import Explained
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
-from imapce.search.solution import Optimum
+from imapce.search.race import Optimum
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -414,8 +414,7 @@ def with_picture(line: str, plot: Callable[[], Figure] | None) -> str:
     text = f"<p>{html.escape(line)}</p>"
     if plot is None:
         return text
-    from imapce.plotting.figure import for_a_file
-    from imapce.plotting.files import figure_bytes
+    from imapce.plotting.figure import figure_bytes, for_a_file
 
     with for_a_file():
         image = base64.b64encode(figure_bytes(plot(), ".png", PICTURE_DPI)).decode()

@@ -9,19 +9,16 @@ the global rcParams, so figures can be made in servers, in threads and in notebo
 """
 
 from imapce.plotting.biplot import plot_loadings
-from imapce.plotting.comparison import plot_methods
-from imapce.plotting.files import figure_target, save_figure
-from imapce.plotting.heat_map import plot_profiles
-from imapce.plotting.overview import plot_overview
-from imapce.plotting.path import plot_path
-from imapce.plotting.reports.comparison import write_comparison_report
+from imapce.plotting.comparison import plot_methods, write_comparison_report
+from imapce.plotting.figure import figure_target, save_figure
+from imapce.plotting.overview import plot_overview, plot_profiles
+from imapce.plotting.path import path_caption, plot_path
 from imapce.plotting.reports.exploration import write_exploration_report
 from imapce.plotting.reports.page import Section, report_target, write_report
 from imapce.plotting.reports.view import write_view_report
 from imapce.plotting.scatter import plot_comparison, plot_embedding
 from imapce.plotting.steps import plot_proposal, plot_step
 from imapce.plotting.trace import plot_trace
-from imapce.plotting.why import path_caption
 
 __all__ = [
     "Section",

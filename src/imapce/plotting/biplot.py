@@ -29,8 +29,7 @@ from imapce.plotting.style import (
     SOFT_INK,
     TICK_SIZE,
     axes_given,
-    check_axes,
-    new_figure,
+    panel_on,
     quiet_axes,
     root_figure,
     shorten,
@@ -68,11 +67,7 @@ def plot_loadings(
     weights, names = _read_weights(model, axes)
     if not is_whole(max_labels) or max_labels < 0:
         raise InvalidValueError(f"max_labels must be a whole number of at least 0, got {max_labels!r}.")
-    if ax is None:
-        _, panel = new_figure(7.6, 6.4)
-    else:
-        check_axes(ax)
-        panel = ax
+    panel = panel_on(ax, 7.6, 6.4)
     lengths = np.hypot(*weights.T)
     longest = float(lengths.max())
     stretch = 1.0

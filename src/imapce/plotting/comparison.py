@@ -1,4 +1,4 @@
-"""One figure of a comparison: a panel per method, one key for all, scores under each panel.
+"""A comparison as one figure, a panel per method with its scores, and as a page with all scores.
 
 >>> from imapce.comparison import compare
 >>> plot_methods(compare(np.random.default_rng(0).normal(size=(50, 4)), methods="PCA"))
@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +18,11 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.errors import InvalidValueError
+from imapce.plotting.figure import for_a_file
 from imapce.plotting.key import MARKERS, Key, column_name
+from imapce.plotting.reports.page import Section, text_of, write_report
 from imapce.plotting.scatter import draw_rows, read_embedding
-from imapce.plotting.style import HAIRLINE, INK, SOFT_INK, TICK_SIZE, TITLE_SIZE, blank_figure
+from imapce.plotting.style import HAIRLINE, SOFT_INK, TICK_SIZE, blank_figure, write_title
 
 if TYPE_CHECKING:
     from imapce.comparison.compare import Comparison, MethodResult
@@ -31,6 +35,21 @@ _KEY_INCHES = 1.9
 _CAPTION_INCHES = 0.75
 _LINE_INCHES = 0.17
 _LETTERS_PER_INCH = 14
+HEADER = {
+    "method": "method",
+    "rows": "rows",
+    "nls_share": "known mixed in (of 1)",
+    "nls": "NLS",
+    "nls_ceiling": "NLS by chance",
+    "prior_linear": "known read back, linear",
+    "prior_knn": "known read back, 15-NN",
+    "prior_chance": "chance",
+    "knn_accuracy": "15-NN accuracy",
+    "kmeans_nmi": "k-means NMI",
+    "silhouette": "silhouette",
+    "trustworthiness": "trustworthiness",
+    "seconds": "seconds",
+}
 
 
 def plot_methods(
@@ -124,9 +143,7 @@ def _known_look(comparison: Comparison) -> tuple[str | None, NDArray[Any] | None
 
 
 def _dress(ax: Any, result: MethodResult) -> None:
-    ax.set_title(
-        result.method.title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=6, parse_math=False
-    )
+    write_title(ax, result.method.title, pad=6)
     ax.set(xticks=[], yticks=[], facecolor="white")
     for spine in ax.spines.values():
         spine.set_color(HAIRLINE)
@@ -142,3 +159,52 @@ def _left_out_lines(comparison: Comparison, width: float) -> list[str]:
             text = f"Left out: {result.method.title}. {result.left_out}"
             lines += textwrap.wrap(text, int(width * _LETTERS_PER_INCH), subsequent_indent="    ")
     return lines
+
+
+def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of the table of scores, methods that worked only; scores nobody has are left out.
+
+    >>> from imapce.comparison import compare
+    >>> header, cells = score_rows(compare(np.random.default_rng(0).normal(size=(50, 4)), methods="PCA"))
+    >>> header[:2], cells[0][:2]
+    (['method', 'rows'], ['PCA', '50'])
+    """
+    records = [record for record in comparison.to_records() if record["left_out"] is None]
+    shown = [name for name in HEADER if any(record[name] is not None for record in records)]
+    return [HEADER[name] for name in shown], [[_cell(name, record[name]) for name in shown] for record in records]
+
+
+@for_a_file()
+def write_comparison_report(
+    path: str | os.PathLike[str],
+    comparison: Comparison,
+    figure: Figure,
+    *,
+    title: str,
+    facts: Mapping[str, object],
+) -> Path:
+    """Write the comparison as one HTML page: the figure, the scores, who was left out and why, how to read it.
+
+    >>> from imapce.comparison import compare
+    >>> comparison = compare(np.random.default_rng(0).normal(size=(50, 4)), methods="PCA")
+    >>> write_comparison_report("page.html", comparison, Figure(), title="Noise", facts={"rows": 50}).name
+    'page.html'
+    """
+    sections = [
+        Section("Views", figures=[("Every panel shows the same rows.", figure)]),
+        Section("Scores", "\n\n".join(comparison.notes), table=score_rows(comparison)),
+    ]
+    if absent := [(one.method.title, one.left_out) for one in comparison.results if one.left_out is not None]:
+        sections.append(Section("Left out", table=(["method", "reason"], absent)))
+    if remarks := [remark for one in comparison.results for remark in one.remarks]:
+        sections.append(Section("Remarks", "\n\n".join(remarks)))
+    sections.append(Section("How to read the scores", text_of("how_to_read_scores")))
+    return write_report(path, title=title, sections=sections, summary=facts)
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return NOT_ASKED
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}" if name == "seconds" else f"{value:.3f}"

@@ -1,8 +1,9 @@
-"""Figures that show themselves in a notebook, with or without pyplot and `%matplotlib inline`, and once.
+"""Figures that show themselves in a notebook, once and with or without pyplot, and the files they become.
 
 A figure is made without pyplot, so that servers and threads can make them, and has an image for IPython. Where pyplot
 is loaded and has somewhere to show figures (a notebook or windows), it manages them as its own: `plt.show()` shows
-them. What a cell has shown as its result is closed, or pyplot would show it once more at the end of the cell.
+them. What a cell has shown as its result is closed, or pyplot would show it once more at the end of the cell. The same
+figure gives the same bytes in a file.
 
 >>> Figure(figsize=(2, 1))
 <Figure size 200x100 with 0 Axes>
@@ -10,18 +11,23 @@ them. What a cell has shown as its result is closed, or pyplot would show it onc
 
 from __future__ import annotations
 
+import io
+import os
+import pickle
 import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure as PlainFigure
 
-from imapce.plotting.files import figure_bytes
+from imapce.common.whole_files import as_path, whole_file, writable_target
+from imapce.errors import InvalidTypeError, InvalidValueError
 
 # Backends that draw into files alone.
 FILES_ONLY = frozenset(("agg", "cairo", "pdf", "pgf", "ps", "svg", "template"))
@@ -31,6 +37,13 @@ MOST_OPEN = 20
 
 _for_a_file: ContextVar[bool] = ContextVar("figures are for a file", default=False)
 _open: list[weakref.ref[Figure]] = []
+# Dates are left out of the files, so that the same figure gives the same bytes.
+_UNDATED: dict[str, dict[str, Any]] = {
+    ".png": {},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}
+_svg_lock = threading.Lock()
 
 
 class Figure(PlainFigure):
@@ -119,3 +132,90 @@ def _ipython_draws_figures() -> bool:
     shell = _shell()
     formatters = {} if shell is None else shell.display_formatter.formatters
     return any(PlainFigure in one.type_printers for name, one in formatters.items() if name.startswith("image/"))
+
+
+def save_figure(figure: PlainFigure, path: str | os.PathLike[str], dpi: float = 150) -> Path:
+    """Save a figure as PNG, PDF or SVG, by the suffix of `path`, and return the path.
+
+    >>> from imapce.plotting import plot_embedding
+    >>> save_figure(plot_embedding(np.eye(2)), "view.png", dpi=50).stat().st_size > 0
+    True
+    """
+    figure_target(path)
+    target = Path(path)
+    content = figure_bytes(figure, target.suffix.lower(), dpi)
+    with whole_file(target) as stream:
+        stream.write(content)
+    return target
+
+
+def figure_target(path: str | os.PathLike[str]) -> Path:
+    """The file that `save_figure` would write, or one sentence on why it could not; for checks ahead of long work.
+
+    >>> figure_target("view.png").name
+    'view.png'
+    """
+    target = as_path(path)
+    if target.suffix.lower() not in _UNDATED:
+        raise InvalidValueError(
+            "path", f"must end in .png, .pdf or .svg, got {target.name!r}; the suffix chooses the format."
+        )
+    return writable_target(target)
+
+
+def figure_bytes(figure: PlainFigure, suffix: str, dpi: float) -> bytes:
+    """Give the bytes of a figure in the format of a suffix; equal figures give equal bytes.
+
+    >>> figure_bytes(Figure(), ".svg", dpi=100)[:5]
+    b'<?xml'
+    """
+    return drawn_bytes(figure, suffix, dpi)[0]
+
+
+def drawn_bytes(figure: PlainFigure, suffix: str, dpi: float) -> tuple[bytes, PlainFigure]:
+    """Give the bytes of a figure and the copy that was drawn, whose layout tells where things lie on the picture.
+
+    >>> drawn_bytes(Figure(), ".png", dpi=100)[1]
+    <Figure size 640x480 with 0 Axes>
+    """
+    if not isinstance(figure, PlainFigure):
+        raise InvalidTypeError(
+            f"figure must be a matplotlib Figure, got {type(figure).__name__}; pass what a plot_ function returned."
+        )
+    if not 10 <= dpi <= 1200:
+        raise InvalidValueError(f"dpi must be between 10 and 1200, got {dpi!r}; 150 suits a screen, 300 print.")
+    drawn = _undrawn_copy(figure)
+    buffer = io.BytesIO()
+    with _fixed_svg_ids() if suffix == ".svg" else nullcontext():
+        drawn.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=_UNDATED[suffix])
+    return buffer.getvalue(), drawn
+
+
+def _undrawn_copy(figure: PlainFigure) -> PlainFigure:
+    """Give a copy to draw: every drawing shifts the layout a little, so the next file would differ.
+
+    A figure that pyplot manages is drawn itself, because its copy would turn up in pyplot as a new figure; so
+    is one that holds something that cannot be copied.
+    """
+    if figure.canvas.manager is not None:
+        return figure
+    try:
+        return pickle.loads(pickle.dumps(figure))
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return figure
+
+
+@contextmanager
+def _fixed_svg_ids() -> Iterator[None]:
+    """Hold the one setting that matplotlib reads from its globals for SVG ids, and put it back afterwards.
+
+    Only SVG files depend on this setting. Not rc_context, which would put back every other setting too and
+    so undo what another thread changed meanwhile.
+    """
+    with _svg_lock:
+        before = matplotlib.rcParams["svg.hashsalt"]
+        matplotlib.rcParams["svg.hashsalt"] = "imapce"
+        try:
+            yield
+        finally:
+            matplotlib.rcParams["svg.hashsalt"] = before

@@ -1,4 +1,4 @@
-"""One figure of a whole exploration: how large each taken cluster is and, with labels, what it is made of.
+"""Figures of a whole exploration: how large each taken cluster is, of which labels it is made, what sets it apart.
 
 >>> from imapce import Exploration
 >>> plot_overview(Exploration(np.random.default_rng(0).normal(size=(50, 4))))
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.colors import ListedColormap
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
-from imapce.plotting.key import column_name
-from imapce.plotting.labels import DrawnLabels
+from imapce.errors import InvalidValueError
+from imapce.plotting.key import codes_of, column_name, missing_rows, read_labels
 from imapce.plotting.steps import OTHER_GREY, cluster_hue
 from imapce.plotting.style import (
     HAIRLINE,
@@ -25,17 +27,27 @@ from imapce.plotting.style import (
     LABEL_SIZE,
     SOFT_INK,
     TICK_SIZE,
-    TITLE_SIZE,
     blank_figure,
     shorten,
+    write_title,
 )
+from imapce.tables.columns import Column
 
 if TYPE_CHECKING:
+    from imapce.exploration.description import Description
     from imapce.exploration.session import Exploration
 
 MOST_LABELS = 15
 _ROW_INCHES = 0.3
-_MISSING_NAME = "missing"
+# Blue for less and vermilion for more, which readers with any colour vision tell apart, and grey-white in between.
+_DIVERGING = LinearSegmentedColormap.from_list(
+    "imapce-diverging", ["#0B3C6F", "#2F7EBC", "#A9CFE8", "#F6F6F4", "#F6C6A3", "#DD7A3B", "#8F3403"]
+)
+MOST_SD = 3.0
+_FEATURE_INCHES = 0.27
+_PROFILES_INCHES = 9.2
+# Beyond so many clusters the numbers in the cells would run into each other.
+_MOST_WITH_NUMBERS = 26
 
 
 def plot_overview(
@@ -45,7 +57,7 @@ def plot_overview(
 
     Clusters have the number they have in `exploration.labels_` and the colour of their step's figure; rows that
     were not taken, and those known at the start, follow in grey. In the heat-map a cell gives the number of rows
-    and is the darker the larger its share of the cluster. Labels on a scale (numbers that are no classes) have
+    and is the darker the larger its share of the cluster. Labels on a scale have
     no counts and are left out.
 
     >>> from imapce import Exploration
@@ -59,8 +71,8 @@ def plot_overview(
     groups = _groups(exploration)
     read = None
     if labels is not None:
-        read = DrawnLabels.read(labels, "labels", len(exploration.row_ids), most=MOST_LABELS)
-    table = None if read is None or read.continuous else label_counts(read, [rows for _, _, rows in groups])
+        read = read_labels(labels, "labels", len(exploration.row_ids), most=MOST_LABELS)
+    table = None if read is None or read.is_number else label_counts(read, [rows for _, _, rows in groups])
     height = 1.1 + _ROW_INCHES * len(groups) + (1.2 if table is not None else 0.0)
     figure = blank_figure(7.6 if table is None else 10.2, max(height, 2.4))
     grid = figure.add_gridspec(1, 1 if table is None else 2, width_ratios=None if table is None else (1.0, 1.5))
@@ -73,19 +85,19 @@ def plot_overview(
     return figure
 
 
-def label_counts(labels: DrawnLabels, groups: list[NDArray[np.intp]]) -> tuple[list[str], NDArray[np.intp]]:
+def label_counts(labels: Column, groups: list[NDArray[np.intp]]) -> tuple[list[str], NDArray[np.intp]]:
     """Count the rows of every label in every group; rows without a label are counted last.
 
-    >>> label_counts(DrawnLabels.read(["a", "b", None], "labels", 3, most=15), [np.array([0, 2])])
+    >>> label_counts(read_labels(["a", "b", None], "labels", 3, most=15), [np.array([0, 2])])
     (['a', 'b', 'missing'], array([[1, 0, 1]]))
     """
-    n_names = len(labels.names)
+    n_names = len(labels.levels)
     # Shifted by one so that the rows without a label, which have code -1, can be counted too.
-    counts = np.array([np.bincount(labels.codes[rows] + 1, minlength=n_names + 1) for rows in groups])
+    counts = np.array([np.bincount(codes_of(labels)[rows] + 1, minlength=n_names + 1) for rows in groups])
     counts = np.roll(counts.reshape(len(groups), n_names + 1), -1, axis=1)
-    if labels.missing.any():
-        return [*labels.names, _MISSING_NAME], counts
-    return list(labels.names), counts[:, :n_names]
+    if missing_rows(labels).any():
+        return [*labels.levels, "missing"], counts
+    return list(labels.levels), counts[:, :n_names]
 
 
 def _groups(exploration: Exploration) -> list[tuple[str, str, NDArray[np.intp]]]:
@@ -117,7 +129,7 @@ def _draw_bars(ax: Any, groups: list[tuple[str, str, NDArray[np.intp]]]) -> None
     for side, spine in ax.spines.items():
         spine.set_visible(side == "left")
         spine.set_color(HAIRLINE)
-    _title(ax, "Rows")
+    write_title(ax, "Rows")
 
 
 def _draw_heat_map(ax: Any, counts: NDArray[np.intp], names: list[str], label_name: str) -> None:
@@ -125,31 +137,89 @@ def _draw_heat_map(ax: Any, counts: NDArray[np.intp], names: list[str], label_na
     # From white to a blue on which white figures can be read.
     blues = ListedColormap(colormaps["Blues"](np.linspace(0.0, 0.9, 256)), name="imapce-blues")
     ax.imshow(shares, cmap=blues, vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
-    crowded = counts.shape[1] > 10
-    for row, column in zip(*np.nonzero(counts), strict=True):
-        ax.text(
-            column,
-            row,
-            f"{counts[row, column]:,}",
-            ha="center",
-            va="center",
-            fontsize=TICK_SIZE - 1.5 if crowded else TICK_SIZE,
-            color="white" if shares[row, column] > 0.5 else INK,
-        )
+    texts = {
+        (row, column): (f"{counts[row, column]:,}", "white" if shares[row, column] > 0.5 else INK)
+        for row, column in zip(*np.nonzero(counts), strict=True)
+    }
+    _fill_cells(ax, counts.shape, texts, crowded=counts.shape[1] > 10, line=(HAIRLINE, 0.6))
     ax.tick_params(axis="y", labelleft=False, length=0)
     ax.tick_params(axis="x", length=0)
     ax.set_xticks(range(len(names)))
     ax.set_xticklabels([shorten(name, 18) for name in names], rotation=40, ha="right", rotation_mode="anchor")
     for tick in ax.get_xticklabels():
         tick.set(fontsize=TICK_SIZE, color=SOFT_INK, parse_math=False)
-    ax.set_xticks(np.arange(0.5, len(names) - 1), minor=True)
-    ax.set_yticks(np.arange(0.5, len(counts) - 1), minor=True)
-    ax.grid(which="minor", color=HAIRLINE, linewidth=0.6)
-    ax.tick_params(which="minor", length=0)
     for spine in ax.spines.values():
         spine.set_color(HAIRLINE)
-    _title(ax, f"Rows by {shorten(label_name)}")
+    write_title(ax, f"Rows by {shorten(label_name)}")
 
 
-def _title(ax: Any, text: str) -> None:
-    ax.set_title(text, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=10, parse_math=False)
+def _fill_cells(
+    ax: Any, shape: tuple[int, ...], texts: dict[Any, tuple[str, str]], *, crowded: bool, line: tuple[str, float]
+) -> None:
+    """Write texts in their colours into the cells of a heat map and draw lines between the cells."""
+    size = TICK_SIZE - 1.5 if crowded else TICK_SIZE
+    for (row, column), (text, hue) in texts.items():
+        ax.text(column, row, text, ha="center", va="center", fontsize=size, color=hue)
+    ax.set_xticks(np.arange(0.5, shape[1] - 1), minor=True)
+    ax.set_yticks(np.arange(0.5, shape[0] - 1), minor=True)
+    ax.grid(which="minor", color=line[0], linewidth=line[1])
+    ax.tick_params(which="minor", length=0)
+
+
+def plot_profiles(description: Description) -> Figure:
+    """Draw features in rows and clusters in columns, each cell the difference to all other rows.
+
+    The difference is in standard deviations of all rows, of a category's level that of its share. Colours end at three
+    standard deviations, the numbers do not.
+
+    >>> from imapce.exploration.description import Description, Profile
+    >>> one = Profile(size=5, others=5)
+    >>> plot_profiles(Description((one,), None, ("size",), (1.0,), ((2.0,),), ((1.5,),))).axes[0].texts[0].get_text()
+    '+1.5'
+    """
+    if not description.features:
+        raise InvalidValueError(
+            "description must have at least one cluster and one feature that tells it apart, got none; accept a step."
+        )
+    cells = np.array(description.differences).T
+    n_features, n_clusters = cells.shape
+    figure = blank_figure(_PROFILES_INCHES, 1.25 + _FEATURE_INCHES * n_features)
+    ax: Any = figure.add_subplot()
+    scale = Normalize(-MOST_SD, MOST_SD)
+    ax.imshow(cells, cmap=_DIVERGING, norm=scale, aspect="auto", interpolation="nearest")
+    texts = {}
+    for row, column in np.ndindex(n_features, n_clusters if n_clusters <= _MOST_WITH_NUMBERS else 0):
+        value = cells[row, column]
+        text = f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0"
+        texts[row, column] = text, "white" if abs(value) > 1.9 else INK if abs(value) >= 0.3 else SOFT_INK
+    _fill_cells(ax, cells.shape, texts, crowded=n_clusters > 12, line=("white", 1.0))
+    ax.set_yticks(range(n_features), [shorten(name, 34) for name in description.features])
+    ax.set_xticks(range(n_clusters), [str(number) for number in description.numbers])
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("cluster", fontsize=LABEL_SIZE, color=INK, loc="left")
+    ax.tick_params(length=0, labelsize=TICK_SIZE, labelcolor=INK)
+    ax.tick_params(axis="x", pad=9)
+    for tick in ax.get_yticklabels():
+        tick.set_parse_math(False)
+    # The colour of every cluster above its column, as in all other figures.
+    for place, number in enumerate(description.numbers):
+        ax.add_patch(
+            Rectangle(
+                (place - 0.42, 1.0),
+                0.84,
+                0.07 / (_FEATURE_INCHES * n_features),
+                transform=ax.get_xaxis_transform(),
+                facecolor=cluster_hue(number),
+                clip_on=False,
+            )
+        )
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    bar = figure.colorbar(ScalarMappable(scale, _DIVERGING), ax=ax, location="bottom", aspect=50, shrink=0.6, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=TICK_SIZE, labelcolor=SOFT_INK, length=0)
+    bar.set_ticks(
+        [-3, -2, -1, 0, 1, 2, 3], labels=["−3 sd or less", "−2", "−1", "as others", "+1", "+2", "+3 sd or more"]
+    )
+    return figure

@@ -1,4 +1,4 @@
-"""Why this view: every optimum of the path at its α and μ, by what they were compared by, the chosen one marked.
+"""Why this view, drawn and in words: every optimum of the path at its α and μ, and what they were compared by.
 
 >>> from imapce import IMAPCE
 >>> from imapce.datasets import make_synthetic
@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from imapce.choice.point import distinct
+from imapce.common.words import counted
+from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.scatter import point_look
 from imapce.plotting.style import (
     BESIDE,
@@ -27,23 +28,15 @@ from imapce.plotting.style import (
     PALETTE,
     SOFT_INK,
     TICK_SIZE,
-    TITLE_SIZE,
     blank_figure,
+    draw_legend,
+    mark,
     quiet_axes,
+    write_title,
 )
-from imapce.plotting.why import (
-    compared,
-    compared_by,
-    count_of,
-    found_at,
-    leaks,
-    settings_tried,
-    short_number,
-    value_in_words,
-    weighs_nothing,
-)
-from imapce.search.solution import Optimum
-from imapce.search.stiefel import squared_distances
+from imapce.priors.effect import explained_away
+from imapce.search.descent import squared_distances
+from imapce.search.race import Optimum
 
 MOST_THUMBNAILS = 4
 # The optima of a fit are often one view found at several settings. A thumbnail is for one of which the others leave a
@@ -68,6 +61,8 @@ NAMES = {
 }
 # Leakage is drawn up to here at least, or a little would look like much.
 LEAST_TOP = 0.1
+# A view that shows less of the known than this shows nothing of it: the rest is rounding.
+SHOWS_SOMETHING = 1e-6
 
 
 def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[np.float64] | None = None) -> Figure:
@@ -114,7 +109,7 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
     title = f"{count_of(len(path), 'view')} at {settings_tried(path)}"
     # Between title and panel stands the name of every α, where there are any.
     room = 10 if weighs_nothing(path) else 26
-    upper.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=room)
+    write_title(upper, title, pad=room)
     _name_places(panels, places)
     _legend(upper, path, shown, by)
     if different:
@@ -287,25 +282,18 @@ def _name_places(panels: Sequence[Any], places: Places) -> None:
 
 
 def _legend(ax: Any, path: list[Optimum], shown: list[Optimum], by: str) -> None:
-    def mark(look: str, size: float, hue: str, **line: Any) -> Line2D:
-        return Line2D([], [], marker=look, markersize=size, color=hue, markeredgewidth=0, **{"linestyle": ""} | line)
-
-    entries = [(mark("*", 13, CHOSEN_HUE), "chosen" if len(shown) < 2 else "chosen (1)")]
+    entries = [("chosen" if len(shown) < 2 else "chosen (1)", mark("*", CHOSEN_HUE, 13))]
     if len(shown) > 1:
         last = f"–{len(shown)}" if len(shown) > 2 else ""
-        entries.append((mark("o", 7, NUMBERED_HUE), f"next different (2{last})"))
+        entries.append((f"next different (2{last})", mark("o", NUMBERED_HUE)))
     if len(path) > 1:
         best = "best at its μ" if weighs_nothing(path) else "best at its α, μ"
-        entries.append((mark("o", 4.5, INK, linestyle="-", linewidth=1.4), best))
-        entries.append((mark("o", 4.5, SOFT_INK, alpha=0.55), "other optima"))
+        entries.append((best, mark("o", INK, 4.5, linestyle="-", linewidth=1.4)))
+        entries.append(("other optima", mark("o", SOFT_INK, 4.5, alpha=0.55)))
     if _level(path, by) is not None:
         level = {"seen": "PCA's plane (μ = 0)", "kept": "chance", "score": "one Gaussian cloud"}[by]
-        entries.append((Line2D([], [], color=SOFT_INK, linewidth=0.8, linestyle=DASHED), level))
-    ax.legend(
-        [handle for handle, _ in entries],
-        [name for _, name in entries],
-        **BESIDE,
-    )
+        entries.append((level, mark("", SOFT_INK, linestyle=DASHED, linewidth=0.8)))
+    draw_legend(ax, entries, **BESIDE)
 
 
 def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Optimum, *, by: str) -> None:
@@ -328,3 +316,157 @@ def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Optimum, *,
         color=INK,
         fontweight="bold" if number == 1 else "normal",
     )
+
+
+def path_caption(model: Any) -> str:
+    """Say in a few sentences why the fit chose its view, for the place below `plot_path`.
+
+    >>> from imapce import IMAPCE
+    >>> from imapce.datasets import make_synthetic
+    >>> print(path_caption(IMAPCE(n_starts=2).fit(make_synthetic(60).X)))
+    Of ... views this one was chosen by how well the ... clusters are seen: the nearest rows tell the cluster of ...
+    """
+    by = compared_by(model)
+    path = compared(model, by)
+    best = model.optima_[0]
+    if not np.isfinite(getattr(best, by)):
+        best = max(path, key=lambda one: float(getattr(one, by)))
+    if by == "score":
+        where = f"{value_in_words(by, best)} at {found_at(best)}"
+        if len(path) == 1:
+            return f"Only one view was found, so there was no choice: its score is {where}. {_meaning(path)}"
+        at = f"Of {len(path)} views at {settings_tried(path)}"
+        return f"{at} the one with the highest score was chosen: {where}. {_meaning(path)}"
+    lead = f"Of {len(path)} views this one was chosen by"
+    if by == "kept":
+        # Older files chose so whatever there was.
+        one_cluster = "" if np.isfinite(best.separation) else ", since one cluster is all there is"
+        rule = f"how much it keeps of who is near whom{one_cluster}: "
+        told, end = f"{value_in_words(by, best)} of the neighbourhoods", "; 0 is chance, 1 a perfect map"
+    else:
+        count = getattr(model, "n_clusters_", None)
+        rule = f"how well the {'' if count is None else f'{count} '}clusters are seen: "
+        told, end = f"the nearest rows tell the cluster of {value_in_words(by, best)} of the rows", ""
+    if len(path) == 1:
+        return f"Only one view was found, so there was no choice: {told}{end}."
+    sentence = f"{lead} {rule}{told}{_beside_pca(model, path, best, by)}{end}."
+    if by == "seen" and best.seen < max(one.seen for one in path):
+        sentence += (
+            " Of views that differ by no more than chance makes it, the one that keeps most of who is near whom is "
+            f"shown ({value_in_words('kept', best)} of the neighbourhoods; 0 is chance, 1 a perfect map)."
+        )
+    return sentence
+
+
+def _beside_pca(model: Any, path: list[Optimum], best: Optimum, by: str) -> str:
+    """What PCA's plane has of the same, the end of the path at μ = 0; nothing where it was not tried."""
+    of_rest = " of what is left" if explained_away(model) else ""
+    if best.mu == 0:
+        return f"; it is PCA's plane{of_rest} (μ = 0)"
+    planes = [one for one in path if one.mu == 0]
+    verb = "shows" if by == "seen" else "keeps"
+    return f"; PCA's plane{of_rest} (μ = 0) {verb} {value_in_words(by, planes[0])}" if planes else ""
+
+
+def _meaning(path: list[Optimum]) -> str:
+    meaning = (
+        "The score is how much more of the variance one cut along each axis explains than it would of a Gaussian cloud "
+        "or of a known background"
+    )
+    if leaks(path):
+        meaning += ", less the share of the view that the known explains (leakage)"
+    if max(one.score for one in path) <= 0:
+        meaning += "; here no view falls apart more than a Gaussian cloud, so take no group for granted"
+    return f"{meaning}."
+
+
+def compared_by(model: Any) -> str:
+    """What the views of a fit were compared by: how well clusters are "seen", what is "kept" of neighbourhoods where
+    there is one cluster, or the "score" of their separation.
+    """
+    read_path(model)
+    return model.optima_[0].compared_by or "score"
+
+
+def read_path(model: Any) -> list[Optimum]:
+    """Give the views that a fitted IMAPCE tried, none where α and μ were given to it.
+
+    >>> from imapce import IMAPCE
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> read_path(IMAPCE(alpha=1.0, mu=1.0, n_starts=1, random_state=0).fit(X))
+    []
+    """
+    path = getattr(model, "path_", None)
+    # A list: contrastive PCA has a path of its own, over α alone and without scores.
+    if not isinstance(path, list):
+        raise InvalidTypeError(
+            f"model must be a fitted IMAPCE, got {type(model).__name__} without the path_ of one; call IMAPCE().fit."
+        )
+    return path
+
+
+def compared(model: Any, by: str) -> list[Optimum]:
+    """Give the views of the path that can be compared; one without variance in a direction has no score."""
+    path = read_path(model)
+    if not path:
+        raise InvalidValueError(
+            "model must be a fit that chose α or μ itself, and this one was given both, so it has no path; fit "
+            'IMAPCE with alpha="auto" or mu="auto".'
+        )
+    told = [one for one in path if np.isfinite(getattr(one, by))]
+    if not told:
+        raise InvalidValueError("model.path_ must hold a view with a finite score, got none; fit the model again.")
+    return told
+
+
+def leaks(path: list[Optimum]) -> bool:
+    """Whether a view of the path shows something of what α weighs."""
+    return any(one.leakage > SHOWS_SOMETHING for one in path)
+
+
+def short_number(value: float) -> str:
+    """A number in three digits and as few letters as they need.
+
+    >>> short_number(52345.0), short_number(-0.75), short_number(float("inf"))
+    ('5.23e4', '−0.75', '∞')
+    """
+    if np.isinf(value):
+        return "∞"
+    mantissa, _, exponent = f"{abs(value):.3g}".partition("e")
+    return f"{'−' if value < 0 else ''}{mantissa}" + (f"e{int(exponent)}" if exponent else "")
+
+
+def found_at(one: Optimum, between: str = " and ") -> str:
+    """Where an optimum was found; α = ∞ says that nothing was weighed."""
+    alpha = "" if np.isinf(one.alpha) else f"α = {short_number(one.alpha)}{between}"
+    return f"{alpha}μ = {short_number(one.mu)}"
+
+
+def weighs_nothing(path: list[Optimum]) -> bool:
+    """Whether all views were found at α = ∞, so that μ alone tells them apart."""
+    return all(np.isinf(one.alpha) for one in path)
+
+
+def settings_tried(path: list[Optimum]) -> str:
+    """How many settings a path has, and of what."""
+    many = count_of(len({(one.alpha, one.mu) for one in path}), "setting")
+    return f"{many} of {'μ' if weighs_nothing(path) else 'α and μ'}"
+
+
+def count_of(number: int, thing: str) -> str:
+    """How many of what in a sentence."""
+    return f"one {thing}" if number == 1 else counted(number, thing)
+
+
+def value_in_words(by: str, one: Optimum) -> str:
+    """What an optimum is compared by, as a reader takes it: a share of rows in hundredths, a score as a number.
+
+    >>> [value_in_words("seen", Optimum(np.eye(2, 5), objective=3.0, seen=seen)) for seen in (0.973, 0.9968, 1.0)]
+    ['97 %', '99.6 %', '100 %']
+    """
+    value = float(getattr(one, by))
+    if by != "seen":
+        return f"{value:.2f}".replace("-", "−")
+    # All rows are all: less is never rounded up to them.
+    almost = value < 1 and round(100 * value) == 100
+    return f"{np.floor(1000 * value) / 10:.1f} %" if almost else f"{100 * value:.0f} %"

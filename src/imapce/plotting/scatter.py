@@ -27,8 +27,7 @@ from imapce.plotting.style import (
     LABEL_SIZE,
     TITLE_SIZE,
     blank_figure,
-    check_axes,
-    new_figure,
+    panel_on,
     quiet_axes,
     root_figure,
 )
@@ -74,11 +73,7 @@ def plot_embedding(
     key = Key.read(color, marker, color_name, marker_name, len(points))
     three_d = points.shape[1] == 3
     names = _read_axis_names(axis_names, points.shape[1])
-    if ax is None:
-        _, panel = new_figure(7.6, 5.6, three_d=three_d)
-    else:
-        check_axes(ax, three_d=three_d)
-        panel = ax
+    panel = panel_on(ax, 7.6, 5.6, three_d=three_d)
     draw_rows(panel, points, key, greyed)
     _dress(panel, names, title)
     key.draw(panel, greyed)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
@@ -24,10 +23,10 @@ from imapce.common.checks import is_whole
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.exploration.verdict import best_split_in_words, caveat
-from imapce.plotting.key import Key
-from imapce.plotting.labels import DrawnLabels
+from imapce.plotting.key import Key, read_labels
 from imapce.plotting.scatter import plot_embedding, point_look
 from imapce.plotting.style import (
+    BESIDE,
     CLUSTER_HUES,
     INK,
     KNOWN_GREY,
@@ -35,8 +34,12 @@ from imapce.plotting.style import (
     PALETTE,
     axes_given,
     blank_figure,
-    new_figure,
+    draw_legend,
+    follow_known,
+    mark,
+    panel_on,
     quiet_axes,
+    root_figure,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +94,8 @@ def plot_step(
     <Figure size 1025x420 with 3 Axes>
     """
     step = step_at(exploration, index)
-    points, names = _flat(exploration.coordinates(step), exploration.explained_away)
+    points = flat_points(exploration.coordinates(step))
+    names = _axis_names(len(step.components), exploration.explained_away)
     known = known_before(exploration, index)
     n_rows = len(points)
     key = None if labels is None else Key.read(_checked(labels, n_rows), None, label_name, None, n_rows)
@@ -124,7 +128,7 @@ def plot_step(
             color=labels,
             known=known,
             title="What the labels say",
-            color_name=key.color_name or "labels",
+            color_name=(key.color.name if key.color else "") or "labels",
             axis_names=[names[0], ""],
             ax=panels[2],
         )
@@ -152,12 +156,12 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     if not is_whole(view) or not 0 <= view < len(step.views):
         raise InvalidValueError(f"view must be from 0 to {len(step.views) - 1} in this step; got {view!r}.")
     seen = step.views[view]
-    points, names = _flat(seen.embedding)
+    points, names = flat_points(seen.embedding), _axis_names(len(seen.components))
     known, clusters = ~seen.unexplored, seen.clusters
     outliers = ~known & (clusters < 0)
     none_shown = not len(seen.numbers)
     one_group = none_shown and step.structure is not None and not step.structure.is_taken
-    figure, ax = new_figure(8.4, 5.4)
+    ax = panel_on(None, 8.4, 5.4)
     cloud(ax, points, known, KNOWN_GREY, 1.5)
     entries: list[Entry] = []
     if one_group and best_split_in_words(step.structure):
@@ -182,9 +186,9 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     outside = _same_window([ax], points, outlines, known)
     if known.any():
         entries.append((f"known: {int(known.sum()):,} rows{_out(outside)}", KNOWN_GREY, "o"))
-    _legend(ax, entries, loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, labelspacing=0.8)
+    _legend(ax, entries, **BESIDE, labelspacing=0.8)
     _rasterise([ax], len(points))
-    return figure
+    return root_figure(ax)
 
 
 def _how_sure(step: AcceptedStep) -> str:
@@ -228,20 +232,22 @@ def known_before(exploration: Exploration, index: int) -> Mask:
 
 def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:
     """Refuse labels that do not fit by the name the caller used."""
-    DrawnLabels.read(labels, "labels", n_rows, most=len(PALETTE))
+    read_labels(labels, "labels", n_rows, most=len(PALETTE))
     return labels
 
 
-def _flat(coordinates: Points, known: Sequence[str] = ()) -> tuple[Points, tuple[str, str]]:
-    """Give two coordinates to draw and their names, given what is known; a view of one axis is drawn against the number
-    of the row.
-    """
-    n_rows, n_axes = coordinates.shape
+def flat_points(coordinates: Points) -> Points:
+    """Give two coordinates to draw: the first two, of a view of one axis this one and the number of the row."""
+    if coordinates.shape[1] == 1:
+        return np.column_stack([coordinates[:, 0], np.arange(len(coordinates))])
+    return coordinates[:, :2]
+
+
+def _axis_names(n_axes: int, known: Sequence[str] = ()) -> tuple[str, str]:
+    """Name the two axes that are drawn, given what is known."""
     names = axes_given(axis_names(n_axes), known, longest=14)
-    if n_axes == 1:
-        return np.column_stack([coordinates[:, 0], np.arange(n_rows)]), (names[0], "row")
     more = f" (of {n_axes})" if n_axes > 2 else ""
-    return coordinates[:, :2], (f"{names[0]}{more}", f"{names[1]}{more}")
+    return f"{names[0]}{more}", "row" if n_axes == 1 else f"{names[1]}{more}"
 
 
 def cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: str = "o") -> None:
@@ -308,14 +314,12 @@ def encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> P
 def _same_window(panels: list[Any], points: Points, outlines: list[Points], known: Mask) -> int:
     """Give all panels the same limits, and say how many known rows lie outside of them.
 
-    The unexplored rows and the ellipses always fit. Known rows can lie so far away that the others would shrink to
-    a spot; they are followed for half the width of the others.
+    The unexplored rows and the ellipses always fit.
     """
     shown = np.vstack([points[~known], *outlines])
     low, high = shown.min(axis=0), shown.max(axis=0)
     room = np.where(high > low, high - low, 1.0)
-    low = np.maximum(low - 0.5 * room, np.minimum(low, points.min(axis=0)))
-    high = np.minimum(high + 0.5 * room, np.maximum(high, points.max(axis=0)))
+    low, high = follow_known(low, high, points.min(axis=0), points.max(axis=0))
     # A little more at the top, for the number above an ellipse.
     low, high = low - 0.05 * room, high + np.array([0.05, 0.1]) * room
     for ax in panels:
@@ -347,17 +351,5 @@ def _legend_below(ax: Any, entries: list[Entry], columns: int = 2) -> None:
 
 
 def _legend(ax: Any, entries: list[Entry], **place: Any) -> None:
-    handles = [
-        Line2D([], [], linestyle="", marker=marker, markersize=6.5, color=hue, markeredgewidth=1.2 * (marker == "x"))
-        for _, hue, marker in entries
-    ]
-    ax.legend(
-        handles,
-        [name for name, _, _ in entries],
-        frameon=False,
-        fontsize=LABEL_SIZE,
-        labelcolor=INK,
-        handletextpad=0.2,
-        columnspacing=1.0,
-        **place,
-    )
+    marks = [(name, mark(shape, hue, 6.5, markeredgewidth=1.2 * (shape == "x"))) for name, hue, shape in entries]
+    draw_legend(ax, marks, handletextpad=0.2, columnspacing=1.0, **place)

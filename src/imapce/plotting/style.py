@@ -1,6 +1,6 @@
 """The quiet look that all figures share, set on each artist and never through global rcParams.
 
->>> figure, ax = new_figure(7.2, 5.2)
+>>> ax = panel_on(None, 7.2, 5.2)
 >>> quiet_axes(ax, "imapce0", "imapce1", title="iris")
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from imapce.common.words import given
 from imapce.errors import InvalidTypeError, InvalidValueError
@@ -78,12 +79,6 @@ def continuous_colormap() -> ListedColormap:
     return ListedColormap(full(np.linspace(0.0, 0.93, 256)), name="imapce-viridis")
 
 
-def new_figure(width: float, height: float, *, three_d: bool = False) -> tuple[Figure, Any]:
-    """Give an empty white figure of so many inches and one axes; the layout makes room for legends."""
-    figure = blank_figure(width, height)
-    return figure, figure.add_subplot(projection="3d" if three_d else None)
-
-
 def blank_figure(width: float, height: float) -> Figure:
     """Give an empty white figure of so many inches."""
     figure = new_page(figsize=(width, height), layout="constrained", facecolor="white")
@@ -99,8 +94,12 @@ def root_figure(ax: Axes) -> Figure:
     return figure
 
 
-def check_axes(ax: Any, *, three_d: bool = False) -> None:
-    """Refuse an `ax` that is no axes, or one of the wrong number of dimensions."""
+def panel_on(ax: Any, width: float, height: float, *, three_d: bool = False) -> Any:
+    """Give the axes to draw on: `ax`, refused where it is none or has another number of dimensions, or that of a new
+    figure of so many inches; the layout makes room for legends.
+    """
+    if ax is None:
+        return blank_figure(width, height).add_subplot(projection="3d" if three_d else None)
     if not isinstance(ax, Axes):
         raise InvalidTypeError(
             f"ax must be a matplotlib Axes, got {type(ax).__name__}; leave it out to have a figure made."
@@ -108,17 +107,27 @@ def check_axes(ax: Any, *, three_d: bool = False) -> None:
     if (ax.name == "3d") != three_d:
         wanted = 'a 3-D axes, made with projection="3d"' if three_d else "a flat 2-D axes"
         raise InvalidValueError(f"ax must be {wanted}, got a {ax.name} one; leave it out to have the right one made.")
+    return ax
 
 
 # A legend to the right of its axes.
-BESIDE: dict[str, Any] = {
-    "loc": "upper left",
-    "bbox_to_anchor": (1.02, 1.0),
-    "borderaxespad": 0.0,
-    "frameon": False,
-    "fontsize": LABEL_SIZE,
-    "labelcolor": INK,
-}
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
+
+
+def draw_legend(ax: Any, entries: Sequence[tuple[str, Any]], **place: Any) -> Any:
+    """Draw a quiet legend of names and their marks, and give it."""
+    names, handles = [name for name, _ in entries], [handle for _, handle in entries]
+    return ax.legend(handles, names, frameon=False, fontsize=LABEL_SIZE, labelcolor=INK, **place)
+
+
+def mark(shape: str, hue: str, size: float = 7.0, **line: Any) -> Line2D:
+    """A mark for a legend; with a linestyle, on a line."""
+    return Line2D([], [], marker=shape, color=hue, markersize=size, **{"linestyle": "", "markeredgewidth": 0, **line})
+
+
+def write_title(ax: Any, text: str, *, size: float = TITLE_SIZE, pad: float | None = 10) -> None:
+    """Write a bold title at the left, shown as written."""
+    ax.set_title(text, fontsize=size, color=INK, fontweight="bold", loc="left", pad=pad, parse_math=False)
 
 
 def quiet_axes(ax: Any, x_name: str, y_name: str, *, title: str | None = None) -> None:
@@ -134,7 +143,7 @@ def quiet_axes(ax: Any, x_name: str, y_name: str, *, title: str | None = None) -
     ax.set_xlabel(x_name, fontsize=LABEL_SIZE, color=INK, parse_math=False)
     ax.set_ylabel(y_name, fontsize=LABEL_SIZE, color=INK, parse_math=False)
     if title is not None:
-        ax.set_title(title, fontsize=TITLE_SIZE, color=INK, fontweight="bold", loc="left", pad=10, parse_math=False)
+        write_title(ax, title)
 
 
 def axes_given(axes: Sequence[str], known: Sequence[str], longest: int = 28) -> list[str]:
@@ -159,3 +168,18 @@ def shorten(name: object, longest: int = 24) -> str:
         return text
     tail = (longest - 1) // 3
     return text[: longest - 1 - tail] + "…" + text[len(text) - tail :]
+
+
+def follow_known(low: Any, high: Any, least: Any, most: Any) -> tuple[Any, Any]:
+    """Widen a window, axis by axis, towards known rows between `least` and `most`, by half its width and no farther.
+
+    Known rows can lie so far away that the others would shrink to a spot.
+
+    >>> follow_known(np.zeros(2), np.ones(2), np.array([-0.25, -9.0]), np.ones(2))[0]
+    array([-0.25, -0.5 ])
+    """
+    room = np.where(high > low, high - low, 1.0)
+    return (
+        np.maximum(low - 0.5 * room, np.minimum(low, least)),
+        np.minimum(high + 0.5 * room, np.maximum(high, most)),
+    )

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.plotting.style import BESIDE, LABEL_SIZE, PALETTE, check_axes, new_figure, quiet_axes, root_figure
+from imapce.plotting.style import BESIDE, LABEL_SIZE, PALETTE, draw_legend, mark, panel_on, quiet_axes, root_figure
 
 # The winner keeps the first colour for itself; outcomes differ in dash and end mark too, not in hue alone.
 _OUTCOME_LOOKS = (
@@ -43,11 +42,7 @@ def plot_trace(model: Any, *, ax: Axes | None = None) -> Figure:
     'log'
     """
     evaluations, objectives, outcomes = _read_trace(model)
-    if ax is None:
-        _, panel = new_figure(7.6, 4.8)
-    else:
-        check_axes(ax)
-        panel = ax
+    panel = panel_on(ax, 7.6, 4.8)
     last_round = _last_finite(objectives)
     finals = objectives[last_round, np.arange(len(outcomes))]
     best = _best_objective(objectives, finals, float(getattr(model, "objective_", np.nan)))
@@ -55,7 +50,7 @@ def plot_trace(model: Any, *, ax: Axes | None = None) -> Figure:
     gaps, floor = _log_gaps(objectives, best)
     looks = _outcome_looks(outcomes)
     for start, outcome in enumerate(outcomes):
-        hue, dash, mark = looks[outcome]
+        hue, dash, shape = looks[outcome]
         won = start == winner
         length = int(last_round[start]) + 1
         panel.plot(
@@ -66,7 +61,7 @@ def plot_trace(model: Any, *, ax: Axes | None = None) -> Figure:
             linewidth=2.8 if won else 1.3,
             alpha=1.0 if won else 0.8,
             zorder=4.0 if won else 3.0,
-            marker="*" if won else mark,
+            marker="*" if won else shape,
             markersize=12 if won else 6,
             markeredgewidth=0,
             markevery=[length - 1],
@@ -147,20 +142,10 @@ def _draw_outcomes(
     ax: Axes, outcomes: list[str], winner: int, looks: dict[str, tuple[str, Any, str]], best: float
 ) -> None:
     others = Counter(outcome for start, outcome in enumerate(outcomes) if start != winner)
-    handles = [Line2D([], [], color=PALETTE[0], linewidth=2.8, marker="*", markersize=12, markeredgewidth=0)]
-    names = [f"best start ({outcomes[winner]})"]
+    entries = [(f"best start ({outcomes[winner]})", mark("*", PALETTE[0], 12, linestyle="-", linewidth=2.8))]
     for outcome in (word for word in looks if word in others):
-        hue, dash, mark = looks[outcome]
-        handles.append(
-            Line2D([], [], color=hue, linestyle=dash, marker=mark, markersize=6, linewidth=1.3, markeredgewidth=0)
-        )
-        names.append(f"{outcome} ({others[outcome]})")
-    ax.legend(
-        handles,
-        names,
-        **BESIDE,
-        handlelength=3.0,
-        title=f"best objective {best:.6g}",
-        title_fontproperties={"size": LABEL_SIZE, "weight": "bold"},
-        alignment="left",
-    )
+        hue, dash, shape = looks[outcome]
+        entries.append((f"{outcome} ({others[outcome]})", mark(shape, hue, 6, linestyle=dash, linewidth=1.3)))
+    weight = {"size": LABEL_SIZE, "weight": "bold"}
+    title = {"title": f"best objective {best:.6g}", "title_fontproperties": weight, "alignment": "left"}
+    draw_legend(ax, entries, **BESIDE, handlelength=3.0, **title)

@@ -18,7 +18,7 @@ import numpy as np
 
 from imapce.common.arrays import Array, Mask
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
-from imapce.search.stiefel import transpose
+from imapce.search.descent import transpose
 
 # Up to this width the curvature of f is modelled by a d×d preconditioner. On Image Segmentation (d = 19, condition
 # 1e16) it halves the iterations; on 784 pixels the same model drives starts into noise directions (73 -> 1,165).

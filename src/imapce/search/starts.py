@@ -19,8 +19,8 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from imapce.common.arrays import Array
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.search.descent import random_frames
 from imapce.search.objective import kurtosis_matrix
-from imapce.search.stiefel import random_frames
 
 DENSE_EIGEN_LIMIT = 1024
 COMMONLY_ASKED = 64

@@ -23,6 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imapce.common.arrays import Array, Codes
+from imapce.common.checks import require_choice
 from imapce.common.streams import Portion, Stream, in_order
 from imapce.common.words import counted, listing
 from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
@@ -180,15 +181,9 @@ def encode(
     >>> encode(pa.table({"on": [True, False]})).matrix.ravel().tolist()
     [1.0, 0.0]
     """
-    for argument, value, choices in (
-        ("missing", missing, ("error", "mean")),
-        ("extra", extra, ("error", "ignore")),
-        ("unknown", unknown, ("error", "ignore")),
-    ):
-        if value not in choices:
-            raise InvalidValueError(
-                argument, f"must be {choices[0]!r} or {choices[1]!r}, got {value!r}: pass one of the two."
-            )
+    require_choice("missing", missing, ("error", "mean"))
+    require_choice("extra", extra, ("error", "ignore"))
+    require_choice("unknown", unknown, ("error", "ignore"))
     names, rows = column_names(X, name), len(X)
     if not names or rows == 0:
         raise InvalidValueError(

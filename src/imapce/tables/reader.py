@@ -51,9 +51,9 @@ class Reader:
             encoding, stream = learn_scan(X, missing=missing)
             return cls(stream.shape[1], encoding), stream
         if is_dask(X):
-            from imapce.tables.distributed import learned_on_cluster
+            from imapce.tables.distributed import learn_on_cluster
 
-            of_table, chunks = learned_on_cluster(X, missing=missing)
+            of_table, chunks = learn_on_cluster(X, missing=missing)
             return cls(chunks.n_features, of_table), chunks
         if is_table(X):
             encoded = encode(X, missing=missing)
@@ -62,7 +62,7 @@ class Reader:
         matrix = _as_matrix(X if named is None else named.matrix, "X", fewest_rows=2)
         reader = cls(matrix.shape[1])
         if missing == "mean":
-            before, matrix = matrix, filled(matrix, None)
+            before, matrix = matrix, fill_gaps(matrix, None)
             if matrix is not before:
                 holes = np.isnan(before)
                 first = matrix[holes.argmax(axis=0), np.arange(matrix.shape[1])]
@@ -108,9 +108,9 @@ class Reader:
         if is_scan(X):
             matrix: Any = self._scanned(X, missing, unknown)
         elif is_dask(X):
-            from imapce.tables.distributed import encoded_on_cluster
+            from imapce.tables.distributed import encode_on_cluster
 
-            matrix = encoded_on_cluster(
+            matrix = encode_on_cluster(
                 X, self.encoding, missing=missing, unknown=unknown, extra=extra, means=means, name=name
             )
         elif is_table(X):
@@ -125,7 +125,7 @@ class Reader:
                 name, f"must have the {self.n_features} columns of {learned}; got {matrix.shape[1]}."
             )
         if not is_in_columns(X):
-            matrix = filled(matrix, means) if missing == "mean" else matrix
+            matrix = fill_gaps(matrix, means) if missing == "mean" else matrix
             require_finite(matrix, name, self.names)
         return matrix
 
@@ -247,7 +247,7 @@ def require_numbers_in_rows(X: Any, name: str = "X") -> None:
     _require_numbers(X, name)
 
 
-def filled(matrix: Any, means: NDArray[np.float64] | None) -> Any:
+def fill_gaps(matrix: Any, means: NDArray[np.float64] | None) -> Any:
     """A copy with `means`, or else each column's own mean, in place of NaN; what has no NaN, or is sparse, as it is."""
     if sparse.issparse(matrix) or matrix.dtype.kind != "f":
         return matrix

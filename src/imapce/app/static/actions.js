@@ -1,6 +1,7 @@
 // The loop: look, take, go on; how much is left, and whether it is anything.
 
-import { button, count, h, percent, rowsOf } from "./dom.js";
+import { count, h, percent, rowsOf } from "./dom.js";
+import { button } from "./icons.js";
 
 export function actionsPanel(app) {
   const bar = ["known", "taken", "left"].map((name) => h("span", { class: name }));

@@ -1,7 +1,8 @@
 // The instrument: plot, loop, colours, why, timeline. It draws, asks and shows; Python decides.
 
 import { actionsPanel } from "./actions.js";
-import { button, count, h, rowsOf } from "./dom.js";
+import { count, h, rowsOf } from "./dom.js";
+import { button } from "./icons.js";
 import { exportMenu } from "./exporting.js";
 import { keyboard, keysDialog } from "./keys.js";
 import { legendPanel } from "./legend.js";

@@ -1,6 +1,7 @@
 // What can be carried away.
 
-import { button, h } from "./dom.js";
+import { h } from "./dom.js";
+import { button } from "./icons.js";
 
 const KINDS = [
   ["csv", "Clusters and coordinates (CSV)"],

@@ -1,6 +1,7 @@
 // Everything by keyboard.
 
-import { button, h } from "./dom.js";
+import { h } from "./dom.js";
+import { button } from "./icons.js";
 
 const KEYS = [
   ["N", "Next view"],

@@ -1,6 +1,8 @@
 // Points on a 2-D canvas, drawn by the CPU: pixels with counts for many rows, smooth discs for few.
 // A pixel is 16 bits: count << 7 | dimmed << 6 | colour; a table of 65,536 entries turns it into what is seen.
 
+import { nearestPoint } from "./hover.js";
+
 const DISCS_BELOW = 10000;
 const DIMMED = 64;
 
@@ -164,17 +166,7 @@ export class Raster {
   // The point nearest to a place, within a few pixels; -1 where there is none.
   nearest(x, y, within = 7) {
     const r = this.ratio;
-    if (this.sx) {
-      let best = within * within * r * r;
-      let found = -1;
-      for (let i = 0; i < this.drawn; i++) {
-        const dx = this.sx[i] - x * r;
-        const dy = this.sy[i] - y * r;
-        const d = dx * dx + dy * dy;
-        if (d <= best) [best, found] = [d, i];
-      }
-      return found;
-    }
+    if (this.sx) return nearestPoint(this.drawn, within * r, (i) => (this.sx[i] - x * r) ** 2 + (this.sy[i] - y * r) ** 2);
     const { W, H } = this;
     if (!this.index) {
       this.index = new Int32Array(W * H);

@@ -1,6 +1,7 @@
 // How views are found: the weights, what is known, and how much of it is left in sight.
 
-import { button, empty, h, niceNumber, renew, short } from "./dom.js";
+import { empty, h, niceNumber, renew, short } from "./dom.js";
+import { button } from "./icons.js";
 
 export function settingsPanel(app) {
   const weights = { alpha: weight("α", "How strongly what is known is given up"), mu: weight("μ", "How strongly clusters are pulled apart") };

@@ -1,6 +1,7 @@
 // The first page: data sets at hand, or a file of one's own and what its columns are.
 
-import { button, count, empty, h, icon, short } from "./dom.js";
+import { count, empty, h, short } from "./dom.js";
+import { button, icon } from "./icons.js";
 
 const ROLES = [["feature", "Feature"], ["known", "Known"], ["label", "Label"], ["ignored", "Ignored"]];
 

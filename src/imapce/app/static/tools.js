@@ -1,6 +1,7 @@
 // The strip over the plot: how the hand draws, and what is drawn over the points.
 
-import { button, h } from "./dom.js";
+import { h } from "./dom.js";
+import { button } from "./icons.js";
 
 export function toolbar(app) {
   const { plot } = app;

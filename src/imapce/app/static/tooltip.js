@@ -1,6 +1,7 @@
 // What a row is, beside the pointer.
 
 import { h, niceNumber, short } from "./dom.js";
+import { fillCard, placeCard } from "./hover.js";
 import { typed } from "./link.js";
 
 export function tooltip(app) {
@@ -17,13 +18,12 @@ export function tooltip(app) {
       const columns = app.hovered ?? (app.data?.columns ?? []).slice(0, 4);
       const [told, buffers] = await app.link.ask("hover", { point, columns }).catch(() => [null, []]);
       if (!told || wanted !== point) return;
-      const lines = Object.entries(told.values).map(([name, value]) => h("div", null, h("span", null, short(name, 22)), h("b", null, value === null ? "–" : typeof value === "number" ? niceNumber(value) : short(value, 26))));
-      el.replaceChildren(h("p", null, `Row ${told.row}`, told.taken ? h("em", null, told.taken) : null), ...lines);
+      const text = (value) => (typeof value === "string" ? short(value, 26) : niceNumber(value));
+      fillCard(el, `Row ${told.row}`, Object.entries(told.values).map(([name, value]) => [short(name, 22), text(value)]));
+      if (told.taken) el.firstChild.append(h("em", null, told.taken));
       if (told.picture) el.prepend(picture(typed(Uint8Array, buffers[0]), ...told.picture));
       el.hidden = false;
-      const { clientWidth: width, clientHeight: height } = app.plot.el;
-      el.style.left = `${Math.min(x + 16, width - el.offsetWidth - 8)}px`;
-      el.style.top = `${Math.max(8, Math.min(y + 16, height - el.offsetHeight - 8))}px`;
+      placeCard(el, x, y, app.plot.el.clientWidth, app.plot.el.clientHeight);
     },
   };
 }

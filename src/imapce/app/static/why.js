@@ -1,6 +1,7 @@
 // Why rows stand apart: what they are against all others, and the rows themselves.
 
-import { button, count, empty, h, niceNumber, percent, rowsOf, short } from "./dom.js";
+import { count, empty, h, niceNumber, percent, rowsOf, short } from "./dom.js";
+import { button } from "./icons.js";
 
 const NOTHING = "Select rows, or click a cluster, to see what sets them apart.";
 
@@ -37,34 +38,22 @@ function strength(one) {
 }
 
 function number(one) {
-  const most = Math.max(...one.bins_inside, ...one.bins_outside, 1e-9);
   return h("div", { class: "trait" },
     h("div", { class: "line" }, h("b", { title: one.column }, short(one.column, 26)), h("span", null, `${niceNumber(one.inside)} against ${niceNumber(one.outside)}`), strength(one)),
-    histogram(one, most),
-    h("div", { class: "ends" }, h("span", null, niceNumber(one.edges[0])), h("span", null, niceNumber(one.edges[1]))));
+    histogram(one.histogram, `${one.column}: mean ${niceNumber(one.inside)} in these rows, ${niceNumber(one.outside)} in all others`),
+    h("div", { class: "ends" }, h("span", null, one.histogram.low), h("span", null, one.histogram.high)));
 }
 
-function histogram(one, most) {
-  const NS = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(NS, "svg");
-  const n = one.bins_inside.length;
-  svg.setAttribute("viewBox", `0 0 ${n} 20`);
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("class", "histogram");
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `${one.column}: mean ${niceNumber(one.inside)} in these rows, ${niceNumber(one.outside)} in all others`);
-  const steps = (bins) => {
-    let d = "M0 20";
-    bins.forEach((share, i) => (d += `L${i} ${20 - (19 * share) / most}L${i + 1} ${20 - (19 * share) / most}`));
-    return `${d}L${n} 20Z`;
+// As in the reports: Python makes both paths.
+function histogram({ box, bars, line }, words) {
+  const make = (tag, attributes, ...children) => {
+    const el = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(attributes)) el.setAttribute(key, value);
+    el.append(...children);
+    return el;
   };
-  for (const [kind, bins] of [["out", one.bins_outside], ["in", one.bins_inside]]) {
-    const path = document.createElementNS(NS, "path");
-    path.setAttribute("class", kind);
-    path.setAttribute("d", steps(bins));
-    svg.append(path);
-  }
-  return svg;
+  const paths = [make("path", { class: "in", d: bars }), make("path", { class: "rest", d: line })];
+  return make("svg", { viewBox: box, preserveAspectRatio: "none", class: "histogram", role: "img", "aria-label": words }, ...paths);
 }
 
 function category(one) {

@@ -8,10 +8,8 @@ import numpy as np
 
 from imapce.exploration.description import Profile
 from imapce.exploration.traits import LevelTrait, NumberTrait, Trait, aligned, percent
-from imapce.plotting.reports.cells import Histogram, Lines, Share
-from imapce.plotting.reports.page import Grid
+from imapce.plotting.reports.page import Grid, Histogram, Lines, Share
 from imapce.plotting.style import shorten
-from imapce.tables.columns import number_text
 
 MOST_TRAITS_SHOWN = 8
 _LEVELS_SHOWN, _LABELS_SHOWN = 3, 8
@@ -82,12 +80,7 @@ def _row(trait: Trait, beside: str | None, *, levels: int = _LEVELS_SHOWN, count
         apart = [f"{_signed(trait.difference)} sd"]
         if beside and trait.difference_beside is not None:
             apart.append(f"{_signed(trait.difference_beside)} to {beside.split()[0]}")
-        ends = [number_text(value, 3) for value in (trait.edges[0], trait.edges[-1])]
-        if _are_whole(trait.edges):
-            ends = [number_text(trait.edges[0] + 0.5), number_text(trait.edges[-1] - 0.5)]
-        low, high = (end.replace("-", "−") for end in ends)
-        picture = Histogram(trait.inside.shares, trait.outside.shares, low, high)
-        return [name, Lines(("mean", "median")), *columns, Lines(apart), picture]
+        return [name, Lines(("mean", "median")), *columns, Lines(apart), Histogram.of(trait)]
     shown = trait.largest(levels)
     if trait.telling not in shown and trait.inside[trait.telling] != trait.outside[trait.telling]:
         shown = [*shown[: levels - 1], trait.telling]
@@ -107,10 +100,6 @@ def _row(trait: Trait, beside: str | None, *, levels: int = _LEVELS_SHOWN, count
         Lines([_points(trait.inside[place] - trait.outside[place]) for place in shown]),
         Lines([Share(trait.inside[place], trait.outside[place]) for place in shown]),
     ]
-
-
-def _are_whole(edges: Sequence[float]) -> bool:
-    return len(edges) > 1 and edges[1] - edges[0] == 1.0 and (edges[0] + 0.5).is_integer()
 
 
 def _signed(number: float) -> str:

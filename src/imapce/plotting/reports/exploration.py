@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from imapce.common.words import uncapitalized
+from imapce.common.words import counted, uncapitalized
 from imapce.errors import InvalidTypeError
 from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.traits import distinctness_in_words, p_value_in_words, percent
@@ -28,15 +29,12 @@ from imapce.exploration.verdict import (
     without_way_out,
 )
 from imapce.plotting.figure import for_a_file
-from imapce.plotting.heat_map import plot_profiles
-from imapce.plotting.key import column_name
-from imapce.plotting.labels import DrawnLabels
-from imapce.plotting.overview import plot_overview
-from imapce.plotting.reports.cells import Link
+from imapce.plotting.key import column_name, read_labels
+from imapce.plotting.overview import plot_overview, plot_profiles
 from imapce.plotting.reports.cluster import made_of, profile_grids
 from imapce.plotting.reports.hover import HoverRows
-from imapce.plotting.reports.page import Grid, Picture, Section, write_report
-from imapce.plotting.steps import RASTERISE_FROM, cluster_hue, known_before, plot_proposal, plot_step
+from imapce.plotting.reports.page import Grid, Link, Picture, Section, text_of, write_report
+from imapce.plotting.steps import RASTERISE_FROM, cluster_hue, flat_points, known_before, plot_proposal, plot_step
 from imapce.plotting.style import shorten
 from imapce.tables.columns import Column, number_text
 
@@ -47,24 +45,11 @@ if TYPE_CHECKING:
 _COLUMNS_HOVERED = 5
 _SOME_STEPS, _MANY_STEPS = 10, 20
 _NAME_ON_CARD = 44
-
-HOW_TO_READ = """\
-A cluster is described against all other rows and, beside it, against the rows that were left when it was taken: a \
-cluster that is taken late can be plain among all rows and special among those left. Numbers are in the units of the \
-table; a difference in sd is that of the means in standard deviations of all rows, and a difference in points is that \
-of two shares in points of a hundred. The most typical rows are nearest to the mean of their cluster in all columns. \
-The small histograms show the rows of the cluster filled and all others as a line; their heights are square roots, so \
-that a small share is still seen.
-
-Distinctness tells how far a cluster stands from its nearest neighbour in the view it was taken in, by how much the \
-two overlap. Very distinct: up to 1 %. Distinct: up to 10 %. Touching: up to half. Overlapping: more than half; \
-such a cluster is separate in more directions than the view can show, or not at all.
-
-Stability tells in how many of ten draws of 80 % of the rows the same cluster was found again. One that came back in \
-all of them does not depend on a few rows; one that seldom did may be a matter of chance or of how finely one cuts.
-
-A test of a step, where one was asked for, compares the rows left with rows of a single group. Hardly by chance: such \
-rows would look as split in at most 1 of 100 tables. Unlikely: in at most 5. Perhaps: in at most 20."""
+ANSWERS = {
+    "clear": "Yes, clearly",
+    "perhaps": "Perhaps",
+    "none": "None beyond chance, and the best split was taken all the same",
+}
 
 
 @for_a_file()
@@ -94,23 +79,21 @@ def write_exploration_report(
     """
     n_rows = len(exploration.row_ids)
     label_name = label_name or column_name(labels) or "label"
-    read = None if labels is None else DrawnLabels.read(labels, "labels", n_rows, most=n_rows + 1)
-    if read is not None and read.values is None and not read.names:
+    named = None if labels is None else read_labels(labels, "labels", n_rows, most=n_rows + 1, name=label_name)
+    if named is not None and not named.is_number and not named.levels:
         # Every label is missing: there is nothing to colour by and nothing to describe.
-        labels = read = None
-    named = None if read is None else read.column(label_name)
+        labels = named = None
     description = exploration.description(labels=named)
     rows = _hovered(exploration, description, named, hover)
-    sections = [_overview(exploration, labels, label_name)]
+    report = _Report(exploration, labels, label_name)
+    sections = [report.overview()]
     if description.clusters:
-        sections.append(_side_by_side(exploration, description, label_name))
-    sections += [
-        _cluster(exploration, place, profile, labels, label_name) for place, profile in enumerate(description.clusters)
-    ]
+        sections.append(report.side_by_side(description))
+    sections += [report.cluster(place, profile) for place, profile in enumerate(description.clusters)]
     if description.left is not None and exploration.steps:
-        sections.append(_left(exploration, description.left, label_name))
+        sections.append(report.rows_left(description.left))
     if description.clusters:
-        sections.append(Section("How to read this page", HOW_TO_READ, short="How to read"))
+        sections.append(Section("How to read this page", text_of("how_to_read_clusters"), short="How to read"))
     # Clouds of many points hardly compress: at a lower resolution, not below that of the page, many figures stay small.
     many = len(exploration.steps)
     dpi = 80.0 if many > _MANY_STEPS else 105.0 if many > _SOME_STEPS or n_rows > RASTERISE_FROM else 130.0
@@ -158,210 +141,152 @@ def _summary(exploration: Exploration) -> dict[str, object]:
     return facts
 
 
-def _overview(exploration: Exploration, labels: ArrayLike | None, label_name: str) -> Section:
-    left = int((~exploration.known).sum())
-    end = without_way_out(exploration.stop_reason or f"The exploration is not finished: {_rows(left)} are unexplored.")
-    tested = _unbroken(evidence_in_words(exploration.structure))
-    known = "\n\n".join(
-        filter(None, [tested, " ".join(exploration.known_in_words) or "Nothing was known at the start."])
-    )
-    if exploration.steps and exploration.steps[0].read_back is not None:
-        told = read_back_in_words(exploration.steps[0].read_back, exploration.known_names)
-        known += f" At step 0 {uncapitalized(told)}"
-    if not exploration.steps:
-        text = f"No step was accepted, so there is no cluster to show.\n\n{end}\n\n{known}"
-        return Section("Overview", text, parts=_not_taken(exploration))
-    # The sentence of an exploration that found nothing says so itself.
-    why = _is_there_structure(exploration)
-    text = (
-        f"{end}{why}\n\n{known}\n\nA cluster has one number and one colour from the first view on, in all figures, in "
-        "labels_ and in the table of results; steps are numbered from 0."
-    )
-    if exploration.regroupings:
-        done = " ".join(regrouping.words for regrouping in exploration.regroupings)
-        text = (
-            f"{end}{why}\n\n{known}\n\nRegrouped since: {done}\n\nClusters are shown as they are now, with their "
-            "numbers in labels_; the figure of a step shows those it took, as they were then."
+@dataclass(frozen=True, eq=False)
+class _Report:
+    """The sections of one report; the labels are called `label_name`."""
+
+    exploration: Exploration
+    labels: ArrayLike | None
+    label_name: str
+
+    @property
+    def _use(self) -> str:
+        """What came of the labels: "explained away" or "erased" where they are known by this name."""
+        return self.exploration.came_of(self.label_name) or "not used"
+
+    def overview(self) -> Section:
+        exploration, found = self.exploration, self.exploration.structure
+        left = counted(int((~exploration.known).sum()), "row")
+        end = exploration.stop_reason or f"The exploration is not finished: {left} are unexplored."
+        # Nobody knows the answer, or all was taken by hand; the sentence of one that found nothing says so itself.
+        answer = ANSWERS[found.verdict] if found and (found.verdict == "clear" or exploration.caveat) else ""
+        facts: dict[str, Any] = {"answer": answer, "tested": evidence_in_words(found), "read_back": ""}
+        if exploration.steps and exploration.steps[0].read_back is not None:
+            told = read_back_in_words(exploration.steps[0].read_back, exploration.known_names)
+            facts["read_back"] = uncapitalized(told)
+        text = text_of("exploration_overview", exploration=exploration, end=without_way_out(end), **facts)
+        if not exploration.steps:
+            return Section("Overview", text, parts=self._not_taken())
+        caption = "Rows of every cluster, in the order of their numbers."
+        if self.labels is not None:
+            caption += " On the right the number of rows of each label; darker is a larger share of the cluster."
+        figure = plot_overview(exploration, labels=self.labels, label_name=self.label_name)
+        return Section("Overview", text, [(caption, figure)])
+
+    def _not_taken(self) -> list[Picture | Grid]:
+        """The view that was in sight when nothing was taken, with the best split where that is no more than chance."""
+        step = self.exploration.proposal
+        if step is None or not step.views[0].looked_at:
+            return []
+        caption = f"The view of step {step.number}, in which nothing was taken."
+        if (best := best_split_in_words(step.structure)) and not len(step.numbers):
+            caption = f"{best}, each group in a colour of its own; it is no more than chance, and none of it was taken."
+        return [Picture(caption, plot_proposal(step), flat_points(step.embedding))]
+
+    def side_by_side(self, description: Description) -> Section:
+        clusters, profiles = self.exploration.clusters_, description.clusters
+        names = [taken.name or "" for taken in clusters]
+        apart = [self._distinctness(taken.distinctness).partition(":")[0] for taken in clusters]
+        stable = [
+            "" if taken.stability is None else f"{round(DRAWS * taken.stability)} of {DRAWS}" for taken in clusters
+        ]
+        n_rows = len(self.exploration.row_ids)
+        columns: dict[object, Sequence[object]] = {
+            "cluster": [_link(number) for number in description.numbers],
+            "name": names,
+            "what it is": [profile.name for profile in profiles],
+            "rows": [profile.size for profile in profiles],
+            "share": [percent(profile.size / n_rows) for profile in profiles],
+            "distinctness": apart,
+            "stability": stable,
+            f"{shorten(self.label_name)} ({self._use})": [
+                "" if profile.labels is None else made_of(profile.labels) for profile in profiles
+            ],
+        }
+        told = {name: cells for name, cells in columns.items() if any(cells)}
+        parts: list[Picture | Grid] = [Grid((list(told), list(zip(*told.values(), strict=True))))]
+        if description.features:
+            caption = (
+                "How every cluster differs from all other rows, in standard deviations of all rows; of a category's "
+                "level it is the share that differs. Blue is less and orange is more."
+            )
+            parts += [Picture(caption, plot_profiles(description)), _values(description)]
+        return Section("Clusters side by side", parts=parts, anchor="side-by-side", short="Side by side")
+
+    def cluster(self, place: int, profile: Profile) -> Section:
+        exploration = self.exploration
+        index, taken = exploration.origins_[place], exploration.clusters_[place]
+        parts: list[Picture | Grid] = []
+        step, first, left, sentences = None, None, None, []
+        if index is not None:
+            step, first = exploration.steps[index], exploration.clusters_[exploration.origins_.index(index)].number
+            stable = stability_in_words(taken.stability)
+            chance = "" if step.p_value is None else p_value_in_words(step.p_value)
+            sentences = [self._distinctness(taken.distinctness), f"It {stable}" if stable else "", chance]
+            if taken.number == first:
+                parts.append(self._step(index))
+            if not exploration.regroupings:
+                left = f"left at step\N{NO-BREAK SPACE}{index}"
+        share = percent(taken.size / len(exploration.row_ids))
+        facts = {"index": index, "step": step, "first": first, "sentences": list(filter(None, sentences))}
+        what = f"cluster\N{NO-BREAK SPACE}{taken.number}"
+        parts += profile_grids(profile, what=what, left=left, label_name=self.label_name, use=self._use)
+        return Section(
+            f"Cluster {taken.number}{f', {taken.name}' if taken.name else ''}: {counted(taken.size, 'row')}",
+            text_of("exploration_cluster", taken=taken, share=share, known=profile.known, **facts),
+            parts=parts,
+            lead=profile.name,
+            anchor=f"cluster-{taken.number}",
+            short=str(taken.number) if place else f"Cluster {taken.number}",
+            hue=cluster_hue(taken.number),
         )
-    caption = "Rows of every cluster, in the order of their numbers."
-    if labels is not None:
-        caption += " On the right the number of rows of each label; darker is a larger share of the cluster."
-    return Section("Overview", text, [(caption, plot_overview(exploration, labels=labels, label_name=label_name))])
 
-
-def _is_there_structure(exploration: Exploration) -> str:
-    """The question and its answer, after a blank; empty where nobody knows, or all was taken by hand."""
-    found = exploration.structure
-    if found is None or not (found.verdict == "clear" or exploration.caveat):
-        return ""
-    answers = {
-        "clear": "Yes, clearly",
-        "perhaps": "Perhaps",
-        "none": "None beyond chance, and the best split was taken all the same",
-    }
-    return f" Is there structure at all? {answers[found.verdict]}: {_unbroken(found.words)}."
-
-
-def _unbroken(words: str) -> str:
-    """The same words, in which a number and what it is the value of stay on one line."""
-    for sign in "=<":
-        words = words.replace(f" {sign} ", f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}")
-    return words
-
-
-def _not_taken(exploration: Exploration) -> list[Picture | Grid]:
-    """The view that was in sight when nothing was taken, with the best split where that is no more than chance."""
-    step = exploration.proposal
-    if step is None or not step.views[0].looked_at:
-        return []
-    caption = f"The view of step {step.number}, in which nothing was taken."
-    if (best := best_split_in_words(step.structure)) and not len(step.numbers):
-        caption = f"{best}, each group in a colour of its own; it is no more than chance, and none of it was taken."
-    coordinates = step.embedding
-    flat = coordinates[:, :2]
-    if coordinates.shape[1] == 1:
-        flat = np.column_stack([coordinates[:, 0], np.arange(len(coordinates))])
-    return [Picture(caption, plot_proposal(step), flat)]
-
-
-def _side_by_side(exploration: Exploration, description: Description, label_name: str) -> Section:
-    n_rows = len(exploration.row_ids)
-    links = [_link(number) for number in description.numbers]
-    apart = [_distinctness(exploration, taken.distinctness).partition(":")[0] for taken in exploration.clusters_]
-    made = [made_of(one.labels) for one in description.clusters if one.labels is not None]
-    names = [taken.name or "" for taken in exploration.clusters_]
-    columns: dict[object, Sequence[object]] = {
-        "cluster": links,
-        **({"name": names} if any(names) else {}),
-        "what it is": [one.name for one in description.clusters],
-        "rows": [one.size for one in description.clusters],
-        "share": [percent(one.size / n_rows) for one in description.clusters],
-    }
-    columns |= {"distinctness": apart} if any(apart) else {}
-    stable = [
-        "" if one.stability is None else f"{round(DRAWS * one.stability)} of {DRAWS}" for one in exploration.clusters_
-    ]
-    columns |= {"stability": stable} if any(stable) else {}
-    columns |= {f"{shorten(label_name)} ({_use(exploration, label_name)})": made} if made else {}
-    parts: list[Picture | Grid] = [Grid((list(columns), list(zip(*columns.values(), strict=True))))]
-    if description.features:
-        caption = (
-            "How every cluster differs from all other rows, in standard deviations of all rows; of a category's level "
-            "it is the share that differs. Blue is less and orange is more."
+    def _step(self, index: int) -> Picture:
+        step = self.exploration.steps[index]
+        caption = text_of(
+            "exploration_step",
+            index=index,
+            n_known=int(known_before(self.exploration, index).sum()),
+            label_name="" if self.labels is None else shorten(self.label_name),
+            use=self._use,
+            n_axes=len(step.components),
         )
-        parts.append(Picture(caption, plot_profiles(description)))
-        parts.append(_values(description, links))
-    return Section("Clusters side by side", parts=parts, anchor="side-by-side", short="Side by side")
+        figure = plot_step(self.exploration, index, labels=self.labels, label_name=self.label_name)
+        points = flat_points(self.exploration.coordinates(step))
+        return Picture(caption, figure, points, panels=range(2 if self.labels is None else 3))
+
+    def rows_left(self, profile: Profile) -> Section:
+        exploration = self.exploration
+        title = "Rows left as outliers" if exploration.done else "Rows not taken yet"
+        end = without_way_out(exploration.stop_reason or "")
+        return Section(
+            f"{title}: {counted(profile.size, 'row')}",
+            text_of("exploration_left", size=profile.size, end=end, least=exploration.min_cluster_size),
+            parts=profile_grids(profile, what="rows left", left=None, label_name=self.label_name, use=self._use),
+            lead=profile.name,
+            anchor="rows-left",
+            short="Rows left",
+        )
+
+    def _distinctness(self, distinctness: float | None) -> str:
+        # A cluster alone in its view has nothing to be distinct from, and one drawn by hand was never measured.
+        if not distinctness:
+            return ""
+        if self.exploration.is_joint or self.exploration.refine:
+            return f"{distinctness_in_words(distinctness)} (distinctness {distinctness:.3g})"
+        return f"distinctness {distinctness:.3g}: the sum of its distances to all other clusters of the view"
 
 
-def _values(description: Description, links: Sequence[Link]) -> Grid:
+def _values(description: Description) -> Grid:
     """The same features in their own units: means of numbers, shares of levels."""
     rows: list[list[object]] = []
     for place, (name, overall) in enumerate(zip(description.features, description.overall, strict=True)):
-        values = [overall, *(one[place] for one in description.values)]
+        values = [overall, *(cluster[place] for cluster in description.values)]
         share = description.is_share[place]
         texts = [_short_percent(value) if share else number_text(value, 4) for value in values]
         rows.append([shorten(name, 40), *texts])
-    header: list[object] = [
-        "mean or share",
-        "all rows",
-        *(Link(str(n), link.anchor, link.hue) for n, link in zip(description.numbers, links, strict=True)),
-    ]
-    return Grid((header, rows), heading="The same in the units of the table", compact=True)
-
-
-def _cluster(
-    exploration: Exploration, place: int, profile: Profile, labels: ArrayLike | None, label_name: str
-) -> Section:
-    index, taken = exploration.origins_[place], exploration.clusters_[place]
-    number = taken.number
-    size = f"Cluster {number} has {_rows(taken.size)} ({percent(taken.size / len(exploration.row_ids))})"
-    called = f", {taken.name}" if taken.name else ""
-    parts: list[Picture | Grid] = []
-    left = None
-    if index is None:
-        text = f"{size}, as they were regrouped after they were taken."
-    else:
-        step, first = exploration.steps[index], exploration.clusters_[exploration.origins_.index(index)].number
-        who = "chosen automatically" if taken.chosen == "automatic" else "chosen by hand"
-        view = f" in view {step.view}" if step.view else ""
-        text = f"{size}, taken in step {index} and {who}{view}."
-        if apart := _distinctness(exploration, taken.distinctness):
-            text += f" {_sentence(apart)}."
-        if stable := stability_in_words(taken.stability):
-            text += f" It {stable}."
-        if step.p_value is not None:
-            text += f" {_sentence(p_value_in_words(step.p_value))}."
-        if number == first:
-            parts.append(_seen(exploration, index, labels, label_name))
-        else:
-            text += f" It was taken together with cluster {first}, whose figure shows both."
-        if not exploration.regroupings:
-            left = f"left at step\N{NO-BREAK SPACE}{index}"
-    for words in profile.known:
-        text += f" What was known tells it: {words}."
-    what = f"cluster\N{NO-BREAK SPACE}{number}"
-    parts += profile_grids(profile, what=what, left=left, label_name=label_name, use=_use(exploration, label_name))
-    return Section(
-        f"Cluster {number}{called}: {_rows(taken.size)}",
-        text,
-        parts=parts,
-        lead=profile.name,
-        anchor=f"cluster-{number}",
-        short=str(number) if place else f"Cluster {number}",
-        hue=cluster_hue(number),
-    )
-
-
-def _seen(exploration: Exploration, index: int, labels: ArrayLike | None, label_name: str) -> Picture:
-    step = exploration.steps[index]
-    coordinates = exploration.coordinates(step)
-    n_known = int(known_before(exploration, index).sum())
-    before = f"{_rows(n_known)} were known before (grey)" if n_known else "no row was known before"
-    caption = f"Step {index}: {before}; every taken cluster is encircled at two standard deviations."
-    if labels is not None:
-        caption += f" The labels ({shorten(label_name)}) were {_use(exploration, label_name)}."
-    if step.components.shape[0] > 2:
-        caption += f" The first two of {step.components.shape[0]} axes are drawn."
-    figure = plot_step(exploration, index, labels=labels, label_name=label_name)
-    flat = coordinates[:, :2]
-    if coordinates.shape[1] == 1:
-        flat = np.column_stack([coordinates[:, 0], np.arange(len(coordinates))])
-    return Picture(caption, figure, flat, panels=range(3 if labels is not None else 2))
-
-
-def _use(exploration: Exploration, label_name: str) -> str:
-    """What came of the labels: "explained away" or "erased" where they are known by this name."""
-    return exploration.came_of(label_name) or "not used"
-
-
-def _left(exploration: Exploration, profile: Profile, label_name: str) -> Section:
-    unfinished = "The exploration is not finished, so these rows were not looked at to the end."
-    why = without_way_out(exploration.stop_reason or unfinished)
-    title = "Rows left as outliers" if exploration.done else "Rows not taken yet"
-    text = (
-        f"{_rows(profile.size)} {'is' if profile.size == 1 else 'are'} in no cluster. {why} A cluster must have "
-        f"at least {_rows(exploration.min_cluster_size)}; smaller groups and rows between the clusters stay here."
-    )
-    return Section(
-        f"{title}: {_rows(profile.size)}",
-        text,
-        parts=profile_grids(
-            profile, what="rows left", left=None, label_name=label_name, use=_use(exploration, label_name)
-        ),
-        lead=profile.name,
-        anchor="rows-left",
-        short="Rows left",
-    )
-
-
-def _distinctness(exploration: Exploration, distinctness: float | None) -> str:
-    # A cluster alone in its view has nothing to be distinct from, and one drawn by hand was never measured.
-    if not distinctness:
-        return ""
-    if exploration.is_joint or exploration.refine:
-        return f"{distinctness_in_words(distinctness)} (distinctness {distinctness:.3g})"
-    return f"distinctness {distinctness:.3g}: the sum of its distances to all other clusters of the view"
+    links = [replace(_link(number), text=str(number)) for number in description.numbers]
+    return Grid((["mean or share", "all rows", *links], rows), "The same in the units of the table", compact=True)
 
 
 def _short_percent(share: float) -> str:
@@ -371,11 +296,3 @@ def _short_percent(share: float) -> str:
 
 def _link(number: int) -> Link:
     return Link(f"Cluster {number}", f"cluster-{number}", cluster_hue(number))
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""Points of a picture that answer: the rows behind them, packed for a small script that the page carries itself.
+"""Points of a picture that answer to the pointer: the rows behind them, packed for static/report.js.
 
 Without script the picture is as it was. Coordinates are kept as fractions of a panel, so the picture may be scaled.
 """
@@ -6,8 +6,6 @@ Without script the picture is as it was. Coordinates are kept as fractions of a 
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -62,7 +60,7 @@ class HoverRows:
     where there are many points in many pictures.
 
     >>> rows = HoverRows(np.arange(30_000), []).fitting(n_pictures=1, page_letters=0)
-    >>> rows.caption
+    >>> rows.words
     'Hover a point to read its row: 20,000 of 30,000 rows answer, a sample with a fixed seed.'
     """
 
@@ -85,26 +83,23 @@ class HoverRows:
         return replace(self, chosen=np.flatnonzero(seeded_sample(len(ids), most)), fine=fine)
 
     @property
-    def caption(self) -> str:
+    def words(self) -> str:
         """What a caption says of it."""
         words = "Hover a point to read its row"
         if len(self.chosen) == len(self.ids):
             return f"{words}."
         return f"{words}: {len(self.chosen):,} of {len(self.ids):,} rows answer, a sample with a fixed seed."
 
-    def html(self, pictures: Sequence[Places]) -> str:
-        """The data and the script, to stand at the end of a page."""
+    def data(self, pictures: Sequence[Places]) -> dict[str, Any]:
+        """What static/report.js reads: plain numbers and texts, arrays as base64."""
         ids = np.asarray(self.ids)[self.chosen]
         plain = ids.dtype.kind in "iu" and len(ids) and ids.min() >= -(2**31) and ids.max() < 2**31
-        data = {
+        return {
             "fine": self.fine,
-            "ids": _packed(ids, "<i4") if plain else [str(one) for one in ids],
+            "ids": _packed(ids, "<i4") if plain else [str(name) for name in ids],
             "columns": [self._column(column) for column in self.columns],
-            "pictures": [self._picture(one) for one in pictures],
+            "pictures": [self._picture(places) for places in pictures],
         }
-        # ASCII without "<" and ">" can neither end the element nor break the coding of the page.
-        text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e")
-        return f'<script type="application/json" id="rows">{text}</script>\n<script>{SCRIPT}</script>\n'
 
     def _picture(self, places: Places) -> dict[str, Any]:
         shown = places.rows[self.chosen]
@@ -127,92 +122,3 @@ class HoverRows:
 
 def _packed(values: NDArray[Any], kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values.astype(kind)).tobytes()).decode("ascii")
-
-
-SCRIPT = """
-(() => {
-  const page = JSON.parse(document.getElementById("rows").textContent);
-  const buffer = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0)).buffer;
-  const unpack = (text, wide) => wide ? new Uint16Array(buffer(text)) : new Uint8Array(buffer(text));
-  const ids = typeof page.ids === "string" ? new Int32Array(buffer(page.ids)) : page.ids;
-  const columns = page.columns.map(column => {
-    if (column.values !== undefined) {
-      const values = new Float32Array(buffer(column.values));
-      const told = row => isNaN(values[row]) ? "" : Number(values[row].toPrecision(6)).toLocaleString("en");
-      return { name: column.name, told };
-    }
-    const codes = unpack(column.codes, column.wide);
-    return { name: column.name, told: row => codes[row] ? column.levels[codes[row] - 1] : "" };
-  });
-  const top = page.fine ? 65535 : 255, reach = 14;
-  const card = document.createElement("div");
-  card.className = "card";
-  card.setAttribute("role", "status");
-  document.body.append(card);
-
-  const element = (name, text) => Object.assign(document.createElement(name), { textContent: text });
-  const tell = (row, event) => {
-    card.replaceChildren(element("strong", "row " + ids[row]));
-    for (const column of columns) {
-      const text = column.told(row);
-      if (text === "") continue;
-      const line = document.createElement("div");
-      line.append(element("span", column.name), " ", element("b", text));
-      card.append(line);
-    }
-    card.style.display = "block";
-    const left = event.clientX + 16 + card.offsetWidth > window.innerWidth
-      ? event.clientX - 16 - card.offsetWidth : event.clientX + 16;
-    const below = Math.min(event.clientY + 16, window.innerHeight - card.offsetHeight - 8);
-    card.style.left = Math.max(4, left) + "px";
-    card.style.top = Math.max(4, below) + "px";
-  };
-
-  document.querySelectorAll("[data-picture]").forEach(plot => {
-    const picture = page.pictures[Number(plot.dataset.picture)];
-    const x = unpack(picture.x, page.fine), y = unpack(picture.y, page.fine);
-    const image = plot.querySelector("img");
-    const rings = picture.boxes.map(() => {
-      const ring = document.createElement("i");
-      ring.className = "ring";
-      plot.append(ring);
-      return ring;
-    });
-    const hide = () => {
-      card.style.display = "none";
-      rings.forEach(ring => { ring.style.display = "none"; });
-    };
-    const look = event => {
-      const frame = image.getBoundingClientRect();
-      const across = (event.clientX - frame.left) / frame.width, down = (event.clientY - frame.top) / frame.height;
-      const box = picture.boxes.find(([left, above, wide, tall]) =>
-        across >= left && across <= left + wide && down >= above && down <= above + tall);
-      if (!box) return hide();
-      const wide = box[2] * frame.width, tall = box[3] * frame.height;
-      const atX = (across - box[0]) / box[2], atY = 1 - (down - box[1]) / box[3];
-      let nearest = -1, least = reach * reach;
-      for (let row = 0; row < x.length; row++) {
-        if (!x[row]) continue;
-        const dx = ((x[row] - 1) / (top - 1) - atX) * wide, dy = ((y[row] - 1) / (top - 1) - atY) * tall;
-        const distance = dx * dx + dy * dy;
-        if (distance < least) { least = distance; nearest = row; }
-      }
-      if (nearest < 0) return hide();
-      picture.boxes.forEach((one, panel) => {
-        const right = (x[nearest] - 1) / (top - 1), up = (y[nearest] - 1) / (top - 1);
-        const ring = rings[panel];
-        ring.style.display = "block";
-        ring.style.left = image.offsetLeft + (one[0] + right * one[2]) * image.clientWidth + "px";
-        ring.style.top = image.offsetTop + (one[1] + (1 - up) * one[3]) * image.clientHeight + "px";
-      });
-      tell(nearest, event);
-    };
-    plot.addEventListener("pointermove", look);
-    plot.addEventListener("pointerdown", look);
-    plot.addEventListener("pointerleave", hide);
-  });
-  window.addEventListener("scroll", () => { card.style.display = "none"; }, { passive: true });
-})();
-"""
-# The only script that the browser may run on a page.
-SCRIPT_HASH = "sha256-" + base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode("ascii")

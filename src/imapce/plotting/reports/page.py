@@ -1,5 +1,8 @@
 """One HTML page with figures and tables that needs nothing else: no server, no network, no other file.
 
+What stands on a page are records; templates/ makes HTML of them and escapes every text. Points of pictures answer to
+the mouse by a script that the page carries itself, joined from the files that the app uses too.
+
 >>> write_report("report.html", title="Penguins", sections=[Section("View", "Two groups.")]).name
 'report.html'
 """
@@ -7,41 +10,121 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
+import numbers
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
 from imapce.common.whole_files import as_path, whole_file, writable_target
+from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.plotting.files import drawn_bytes
-from imapce.plotting.reports.cells import cell_html, text_html
-from imapce.plotting.reports.hover import SCRIPT_HASH, HoverRows, Places
-from imapce.plotting.reports.look import STYLE
+from imapce.exploration.traits import NumberTrait
+from imapce.plotting.figure import drawn_bytes
+from imapce.plotting.reports.hover import HoverRows, Places
+from imapce.tables.columns import number_text
 
 Table = tuple[Sequence[object], Sequence[Sequence[object]]]
+
+TEMPLATES = Path(__file__).parent / "templates"
+SCRIPTS = Path(__file__).parents[1] / "static"
+# The modules that the app uses too.
+SHARED = ("dom", "hover")
 _CONTENTS_FROM = 4
 _REPORT_DPI = 150
 # A palette makes a cloud of points a third as large. "Maximum coverage" keeps every colour within 10 of 255; the usual
 # median cut moved that of small patches by 70.
 _COLORS = 256
-# Where a caption says which points answer, which is known last; no text on a page can hold it.
-_TOLD = "<!--told-->"
+_HISTOGRAM_WIDTH, _HISTOGRAM_HEIGHT = 132, 34
+
+
+@dataclass(frozen=True)
+class Share:
+    """Two shares from 0 to 1 as bars below each other: of the rows inside and of the rows outside."""
+
+    inside: float
+    outside: float
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The shares of the rows in equal bins: filled for the rows inside, a line for those outside.
+
+    Both are on one scale; the heights are roots, so that a small share is still seen beside a large one.
+
+    >>> Histogram((0.5, 0.5), (1.0, 0.0), "1", "7").line
+    'M0 0V0H66V34H132'
+    """
+
+    inside: Sequence[float]
+    outside: Sequence[float]
+    low: str
+    high: str
+    box = f"0 -1 {_HISTOGRAM_WIDTH} {_HISTOGRAM_HEIGHT + 2}"
+
+    @classmethod
+    def of(cls, trait: NumberTrait) -> Histogram:
+        """The histogram of a number that sets rows apart; bins of whole numbers end at whole numbers."""
+        low, high = trait.edges[0], trait.edges[-1]
+        if len(trait.edges) > 1 and trait.edges[1] - low == 1.0 and (low + 0.5).is_integer():
+            ends = number_text(low + 0.5), number_text(high - 0.5)
+        else:
+            ends = number_text(low, 3), number_text(high, 3)
+        return cls(trait.inside.shares, trait.outside.shares, *(end.replace("-", "−") for end in ends))
+
+    @property
+    def bars(self) -> str:
+        """The path of the rows inside."""
+        step = _HISTOGRAM_WIDTH / len(self.inside)
+        return "".join(
+            f"M{place * step:.0f} {_HISTOGRAM_HEIGHT}V{self._level(share):.0f}h{step - 0.8:.1f}V{_HISTOGRAM_HEIGHT}"
+            for place, share in enumerate(self.inside)
+            if share > 0
+        )
+
+    @property
+    def line(self) -> str:
+        """The path of the rows outside."""
+        step = _HISTOGRAM_WIDTH / len(self.outside)
+        return f"M0 {self._level(self.outside[0]):.0f}" + "".join(
+            f"V{self._level(share):.0f}H{(place + 1) * step:.0f}" for place, share in enumerate(self.outside)
+        )
+
+    def _level(self, share: float) -> float:
+        most = max([*self.inside, *self.outside, 1e-12])
+        return _HISTOGRAM_HEIGHT * (1 - (share / most) ** 0.5)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Several cells below each other, so that neighbours in a row stay side by side."""
+
+    cells: Sequence[object]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A text that leads to another place on the page, with a dot of a colour before it where one is given."""
+
+    text: str
+    anchor: str
+    hue: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A captioned figure; with `points`, one per row of the page's `HoverRows`, its `panels` answer to the mouse.
-
-    >>> Picture("Every point is a row.", Figure()).points is None
-    True
-    """
+    """A captioned figure; with `points`, one per row of the page's `HoverRows`, its `panels` answer to the mouse."""
 
     caption: str
     figure: Figure
@@ -54,9 +137,6 @@ class Grid:
     """A table with a heading and a remark; `key` tells the colours of its bars, of the rows inside and outside.
 
     A `compact` one has many columns: small letters, no line breaks, and the first column stays while it is scrolled.
-
-    >>> Grid((["alpha"], [[1.0]]), heading="Fit").remark
-    ''
     """
 
     table: Table
@@ -112,26 +192,24 @@ def write_report(
     target = Path(path)
     if isinstance(sections, Section) or not all(isinstance(section, Section) for section in sections):
         raise InvalidTypeError("sections must be a list of Section, got another kind; wrap each part in Section().")
-    page = _Page(dpi)
-    parts = "".join(page.section(number, section) for number, section in enumerate(sections, start=1))
-    contents = _contents(sections) if len(sections) >= _CONTENTS_FROM else ""
-    script, policy = "", ""
-    if hover is not None and page.places:
+    places: list[Places] = []
+    content = {
+        "title": title,
+        "summary": summary,
+        "sections": [_section(number, section, dpi, places) for number, section in enumerate(sections, start=1)],
+        "contents_from": _CONTENTS_FROM,
+        "hover": None,
+    }
+    template = _templates().get_template("report.html")
+    text = template.render(content)
+    if hover is not None and places:
         # Pictures and tables come first; the points get what they leave of the page.
-        hover = hover.fitting(n_pictures=len(page.places), page_letters=len(parts) + len(STYLE))
-        parts = parts.replace(_TOLD, f" {text_html(hover.caption)}")
-        script, policy = hover.html(page.places), f" script-src '{SCRIPT_HASH}';"
-    text = (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        # Even if some text got past the escaping, the browser would neither fetch anything nor run any other script.
-        '<meta http-equiv="Content-Security-Policy" '
-        f"content=\"default-src 'none'; img-src data:;{policy} style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<link rel="icon" href="data:,">\n<title>{text_html(title)}</title>\n<style>{STYLE}</style>\n</head>\n'
-        f"<body>\n<main>\n<header>\n<h1>{text_html(title)}</h1>\n{_summary(summary)}</header>\n{contents}"
-        f"{parts.replace(_TOLD, '')}</main>\n{script}</body>\n</html>\n"
-    )
+        fitting = hover.fitting(n_pictures=len(places), page_letters=len(text))
+        script = report_script()
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+        content |= {"script": script, "script_hash": f"sha256-{digest}"}
+        content["hover"] = {"words": fitting.words, "data": fitting.data(places)}
+        text = template.render(content)
     # Text from a broken file can hold half characters, which UTF-8 cannot write.
     with whole_file(target) as stream:
         stream.write(text.encode("utf-8", "xmlcharrefreplace"))
@@ -150,77 +228,82 @@ def report_target(path: str | os.PathLike[str]) -> Path:
     return writable_target(target)
 
 
-class _Page:
-    """The sections of a page in the making, which number the pictures that can be hovered."""
+def text_of(name: str, **facts: Any) -> str:
+    """A text of templates/ with these facts, as sections and captions take it: a blank line begins a paragraph."""
+    blocks = _blocks(_templates().get_template(f"{name}.txt").render(facts))
+    # Not any white space: a no-break space stays.
+    return "\n\n".join(re.sub("[ \n]+", " ", block) for block in blocks)
 
-    def __init__(self, dpi: float):
-        self._dpi = dpi
-        self.places: list[Places] = []
 
-    def section(self, number: int, section: Section) -> str:
-        parts: list[Picture | Grid] = [Picture(caption, figure) for caption, figure in section.figures]
-        parts += [] if section.table is None else [Grid(section.table)]
-        inner = "".join(
-            self._picture(part) if isinstance(part, Picture) else _grid(section.title, part)
+def join_modules(paths: Iterable[Path]) -> str:
+    """ES modules as one, without the imports between them: in a text, relative imports do not resolve.
+
+    Each stands after those it imports from.
+    """
+    parts = []
+    for path in paths:
+        text = re.sub(r"^import .*;\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        parts.append(re.sub(r"^export (?!default)", "", text, flags=re.MULTILINE))
+    return "\n".join(parts)
+
+
+@cache
+def report_script() -> str:
+    """The script of a page, the only one that its browser may run."""
+    return join_modules([SCRIPTS / f"{name}.js" for name in (*SHARED, "report")])
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        # Texts become part of a page, which escapes them.
+        autoescape=lambda name: name is None or not name.endswith(".txt"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    for kind in (Share, Histogram, Lines, Link):
+        made.tests[kind.__name__.lower()] = lambda value, kind=kind: isinstance(value, kind)
+    made.filters |= {"text": _cell_text, "width": _width, "blocks": _blocks, "unbroken": _unbroken}
+    made.filters["rows"] = lambda count: counted(count, "row")
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    return made
+
+
+def _section(number: int, section: Section, dpi: float, places: list[Places]) -> dict[str, Any]:
+    """What the template shows of a section; pictures that can be hovered are numbered by their place in `places`."""
+    parts: list[Picture | Grid] = [Picture(caption, figure) for caption, figure in section.figures]
+    parts += [] if section.table is None else [Grid(section.table)]
+    return {
+        "anchor": section.anchor or f"section-{number}",
+        "title": section.title,
+        "short": section.short or section.title,
+        "hue": section.hue,
+        "lead": section.lead,
+        "text": section.text,
+        "parts": [
+            _picture(part, dpi, places) if isinstance(part, Picture) else _grid(section.title, part)
             for part in [*parts, *section.parts]
-        )
-        lead = f'<p class="lead">{text_html(section.lead)}</p>\n' if section.lead else ""
-        dot = "" if section.hue is None else f'<b class="dot" style="background:{text_html(section.hue)}"></b>'
-        return (
-            f'<section id="{_anchor(number, section)}">\n<h2>{dot}{text_html(section.title)}</h2>\n'
-            f"{lead}{_paragraphs(section.text)}{inner}</section>\n"
-        )
-
-    def _picture(self, picture: Picture) -> str:
-        content, drawn = drawn_bytes(picture.figure, ".png", self._dpi)
-        image = base64.b64encode(_with_palette(content)).decode("ascii")
-        which, told, caption = "", "", text_html(picture.caption)
-        if picture.points is not None:
-            which, told = f' data-picture="{len(self.places)}"', _TOLD
-            self.places.append(Places.on(drawn, picture.points, picture.panels))
-        return (
-            f'<figure><div class="plot"{which}><img src="data:image/png;base64,{image}" alt="{caption}"></div>'
-            f"<figcaption>{caption}{told}</figcaption></figure>\n"
-        )
+        ],
+    }
 
 
-def _with_palette(png: bytes) -> bytes:
-    """The same picture as PNG with a palette, where that is smaller."""
+def _picture(picture: Picture, dpi: float, places: list[Places]) -> dict[str, Any]:
+    png, drawn = drawn_bytes(picture.figure, ".png", dpi)
     image = Image.open(io.BytesIO(png)).convert("RGB")
     buffer = io.BytesIO()
     image.quantize(_COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
-    return min(buffer.getvalue(), png, key=len)
+    place = None
+    if picture.points is not None:
+        place = len(places)
+        places.append(Places.on(drawn, picture.points, picture.panels))
+    smaller = min(buffer.getvalue(), png, key=len)
+    return {"caption": picture.caption, "image": base64.b64encode(smaller).decode("ascii"), "place": place}
 
 
-def _paragraphs(text: str) -> str:
-    blocks = [block for block in text.replace("\r\n", "\n").split("\n\n") if block.strip()]
-    return "".join(f"<p>{text_html(block.strip())}</p>\n" for block in blocks)
-
-
-def _summary(summary: str | Mapping[str, object] | None) -> str:
-    if summary is None:
-        return ""
-    if isinstance(summary, Mapping):
-        facts = "".join(
-            f"<div><dt>{text_html(name)}</dt><dd>{cell_html(value)[0]}</dd></div>" for name, value in summary.items()
-        )
-        return f'<dl class="facts">{facts}</dl>\n'
-    return f'<div class="summary">{_paragraphs(summary)}</div>\n'
-
-
-def _anchor(number: int, section: Section) -> str:
-    return text_html(section.anchor or f"section-{number}")
-
-
-def _contents(sections: Sequence[Section]) -> str:
-    links = "".join(
-        f'<li><a href="#{_anchor(number, section)}">{text_html(section.short or section.title)}</a></li>'
-        for number, section in enumerate(sections, start=1)
-    )
-    return f'<nav aria-label="Contents"><ol>{links}</ol></nav>\n'
-
-
-def _grid(title: str, grid: Grid) -> str:
+def _grid(title: str, grid: Grid) -> dict[str, Any]:
     header, rows = grid.table
     uneven = [number for number, row in enumerate(rows, start=1) if len(row) != len(header)]
     if uneven:
@@ -228,24 +311,33 @@ def _grid(title: str, grid: Grid) -> str:
             f"the table of section {title!r} must have {len(header)} cells in every row, as its header has, "
             f"got another number in row {uneven[0]}; fill missing cells with an empty text."
         )
-    cells = [[cell_html(value) for value in row] for row in rows]
     # A column of numbers is read from the right, header included.
-    right = [bool(cells) and all(row[column][1] for row in cells) for column in range(len(header))]
-    sides = [' class="number"' if numeric else "" for numeric in right]
-    head = "".join(f'<th scope="col"{side}>{cell_html(name)[0]}</th>' for side, name in zip(sides, header, strict=True))
-    body = "".join(
-        "<tr>" + "".join(f"<td{side}>{text}</td>" for side, (text, _) in zip(sides, row, strict=True)) + "</tr>\n"
-        for row in cells
-    )
-    heading = f"<h3>{text_html(grid.heading)}</h3>\n" if grid.heading else ""
-    key = ""
-    if grid.key is not None:
-        inside, outside = map(text_html, grid.key)
-        key = f'<p class="key"><i></i>{inside}<i class="other"></i>{outside}</p>\n'
-    name = text_html(f"{title}: {grid.heading}" if grid.heading else title)
-    kind = "table compact" if grid.compact else "table"
-    return (
-        f"{heading}{_paragraphs(grid.remark)}{key}"
-        f'<div class="{kind}" tabindex="0" role="region" aria-label="{name}"><table>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>\n</table></div>\n"
-    )
+    right = [bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(header))]
+    return {"grid": grid, "header": header, "rows": rows, "right": right}
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, Lines):
+        return all(map(_is_number, value.cells))
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+
+
+def _cell_text(value: Any) -> str:
+    if not _is_number(value):
+        return str(value)
+    return f"{int(value):,}" if isinstance(value, numbers.Integral) else f"{float(value):.4g}"
+
+
+def _width(share: float) -> str:
+    return f"{100 * min(share, 1.0):.0f}%"
+
+
+def _unbroken(words: str) -> str:
+    """The same words, in which a number and what it is the value of stay on one line."""
+    for sign in "=<":
+        words = words.replace(f" {sign} ", f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}")
+    return words
+
+
+def _blocks(text: str) -> list[str]:
+    return [block.strip() for block in text.replace("\r\n", "\n").split("\n\n") if block.strip()]

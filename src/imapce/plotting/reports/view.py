@@ -18,16 +18,14 @@ from imapce.common.words import axis_names, close_matches, given, listing
 from imapce.errors import InvalidValueError
 from imapce.plotting.biplot import plot_loadings
 from imapce.plotting.figure import for_a_file
-from imapce.plotting.key import column_name
-from imapce.plotting.labels import DrawnLabels
-from imapce.plotting.path import most_compared, plot_path
+from imapce.plotting.key import column_name, read_labels
+from imapce.plotting.path import most_compared, path_caption, plot_path, read_path
 from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Picture, Section, Table, write_report
 from imapce.plotting.scatter import plot_embedding
 from imapce.plotting.steps import RASTERISE_FROM
 from imapce.plotting.style import axes_given
 from imapce.plotting.trace import plot_trace
-from imapce.plotting.why import path_caption, read_path
 from imapce.priors.effect import explained_away, strongest
 from imapce.tables.encode import is_table
 from imapce.tables.named import NamedMatrix
@@ -128,7 +126,7 @@ def _hovered(
     if color is not None:
         named = color if isinstance(color, Mapping) else {color_name or column_name(color) or "colour": color}
         columns[:0] = [
-            DrawnLabels.read(one, "color", n_rows, most=n_rows + 1).column(name) for name, one in named.items()
+            read_labels(labels, "color", n_rows, most=n_rows + 1, name=name) for name, labels in named.items()
         ]
     index = getattr(X, "index", None) if is_table(X) else None
     return HoverRows(np.arange(n_rows) if index is None else np.asarray(index), columns)

@@ -1,4 +1,4 @@
-"""Messages with numbers as bytes: a JSON header and binary buffers in one frame.
+"""Messages between a page and Python, and the frames they travel in: a JSON header and numbers as bytes.
 
     u32 length of the header | header, JSON, padded to 8 | buffers, each padded to 8
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from imapce.errors import FileFormatError
 
 Content = dict[str, Any]
 Buffer = bytes | memoryview | np.ndarray
+Reply = tuple[Content, Sequence[Buffer]]
+Send = Callable[[Content, Sequence[Buffer]], None]
 
 PAD = 8
 MOST_BUFFERS = 64
@@ -29,8 +31,10 @@ def pack(content: Content, buffers: Sequence[Buffer] = ()) -> bytes:
     >>> pack({"type": "hello"})[4:].decode().split("}")[0]
     '{"type":"hello","_b":[]'
     """
-    parts = [_bytes_of(one) for one in buffers]
-    header = json.dumps({**content, "_b": [len(one) for one in parts]}, separators=(",", ":"), allow_nan=False).encode()
+    parts = [_bytes_of(buffer) for buffer in buffers]
+    header = json.dumps(
+        {**content, "_b": [len(part) for part in parts]}, separators=(",", ":"), allow_nan=False
+    ).encode()
     header += b" " * (-(len(header) + 4) % PAD)
     frame: list[bytes | memoryview] = [struct.pack("<I", len(header)), header]
     for part in parts:
@@ -61,7 +65,7 @@ def unpack(frame: bytes) -> tuple[Content, list[bytes]]:
     except (struct.error, ValueError, TypeError, AttributeError, RecursionError) as problem:
         raise FileFormatError(
             f"a message must be a whole frame, and this one is not ({problem}): reload the page."
-        ) from (problem)
+        ) from problem
     return content, buffers
 
 
