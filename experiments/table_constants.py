@@ -25,7 +25,7 @@ from imapce.priors.problem import pose
 from imapce.rows.open import open_rows
 from imapce.tables.reader import Reader
 
-CODE = "imapce.clusters.partition"
+CODE = "imapce.clusters.given"
 # {field: values to try beside the default}. A new number to judge is a line more; each value takes minutes.
 CONSTANTS: dict[str, tuple[float, ...]] = {
     "share": (0.9, 0.95, 0.98),

@@ -6,6 +6,7 @@ A view is a shadow: what it separates is apart, what it does not may be too. So 
 that are free of the known are seen at once, from a sample of the rows, and a step takes them in the order in which its
 views show them. What is accepted by hand restricts them.
 
+>>> from imapce.clusters.given import candidate_of
 >>> from imapce.priors.problem import pose
 >>> from imapce.rows.open import open_rows
 >>> from imapce.tables.reader import Reader

@@ -63,11 +63,7 @@ Store = PlainStore | HalvesStore
 
 
 def plain_quartic(xp: Any, chunks: Iterator[Any], frames: Array, offset: Array) -> tuple[Array, Array]:
-    """The reduction by float32 products of some 65,000 rows, whose sums are added in float64; any k.
-
-    >>> plain_quartic(np, iter([np.eye(2, dtype=np.float32)]), np.ones((1, 2, 1)), np.zeros((1, 1)))[1]
-    array([[2.]])
-    """
+    """The reduction by float32 products of some 65,000 rows, whose sums are added in float64; any k."""
     n_frames, d, k = frames.shape
     lift = frame_lift(frames)
     # u = (z, 1)·(W; −offset), frame by frame and axis by axis: then s of a frame is a sum of k rows of a matrix.
@@ -242,11 +238,7 @@ class CudaRows(Rows):
 
 
 def project_on_card(matrix: Any, W: Array, mean: Array, *, xp: Any = None) -> Any:
-    """(x − mean)ᵀW of every row, in float64 and left on the card.
-
-    >>> project_on_card(np.eye(2), np.array([[2.0], [0.0]]), np.zeros(2), xp=np).ravel().tolist()
-    [2.0, 0.0]
-    """
+    """(x − mean)ᵀW of every row, in float64 and left on the card."""
     return _project_source(ArraySource(cupy_module() if xp is None else xp, matrix), W, mean)
 
 

@@ -45,20 +45,12 @@ def padded(n_columns: int) -> int:
 
 
 def column_scale(largest: Array) -> Array:
-    """c of columns whose largest |z| is given; 1 where there is nothing but zeros.
-
-    >>> column_scale(np.array([1.0, 3.0, 0.0])).tolist()
-    [16384.0, 4096.0, 1.0]
-    """
+    """c of columns whose largest |z| is given; 1 where there is nothing but zeros."""
     return _power_of_two(COLUMN_TOP, largest)
 
 
 def frame_lift(frames: Array) -> Array:
-    """The power of two that brings the largest entry of each frame (R, d, k) below 2^10: hi and lo keep all its bits.
-
-    >>> frame_lift(np.array([[[3.0]], [[0.0]]]))
-    array([256.,   1.])
-    """
+    """The power of two that brings the largest entry of each frame (R, d, k) below 2^10; hi and lo keep its bits."""
     return _power_of_two(FRAME_TOP, np.abs(frames).max(axis=(1, 2), initial=0.0))
 
 

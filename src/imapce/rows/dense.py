@@ -46,11 +46,7 @@ class BlockRows(Rows):
         return reduce(self.blocks())
 
     def centre_if_far(self) -> Self:
-        """The rows with their mean as origin where a column lies far from zero, else unchanged.
-
-        >>> DenseRows(np.array([[2000.0, 0.0], [2000.5, 1.0]])).centre_if_far().origin
-        array([2.00025e+03, 5.00000e-01])
-        """
+        """The rows with their mean as origin where a column lies far from zero, else unchanged."""
         moments = self.moments()
         if not moments.is_far_from_zero:
             return self

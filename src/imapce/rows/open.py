@@ -30,9 +30,6 @@ def open_rows(matrix: Any, *, engine: str = "auto", n_components: int = 2) -> Ro
 
     "auto" goes by what the matrix is: sparse, on a card, on a cluster, on disk or in memory; of the last two it takes a
     card where one answers and the matrix is large. Where columns are few, the rows are folded into fourth moments.
-
-    >>> open_rows(np.eye(3), engine="dense").n_features
-    3
     """
     require_choice("engine", engine, ENGINES)
     rows = _opened(matrix, engine, n_components)
@@ -101,11 +98,7 @@ def _on_card(matrix: Any, engine: str) -> CudaRows:
 
 
 def project_matrix(matrix: Any, W: Array, mean: NDArray) -> Array:
-    """(x − mean)ᵀW for every row of `matrix`, read once: a row's place depends on no other row.
-
-    >>> project_matrix(np.eye(2), np.array([[2.0], [0.0]]), np.zeros(2)).ravel().tolist()
-    [2.0, 0.0]
-    """
+    """(x − mean)ᵀW for every row of `matrix`, read once: a row's place depends on no other row."""
     if issparse(matrix):
         return SparseRows(matrix).project(W, mean @ W)
     if is_on_card(matrix):

@@ -264,10 +264,6 @@ def minimize(
     `tol` bounds ‖tangent gradient‖ relative to the gradient's own terms; `max_iter` bounds the iterations of a start.
     `newton` says that a batch of (d−k)k evaluations is cheap, so that the last digits come from Newton's method.
     `polish` brings the best optimum well beyond `tol`; a caller that only compares optima need not pay for it.
-
-    >>> solution = minimize(objective, starts)                # doctest: +SKIP
-    >>> solution.stop_reason                                  # doctest: +SKIP
-    'Converged: 8 of 10 starts reached the best objective, 6387.39, ...'
     """
     precondition = None if preconditioner is None else (lambda G, _: np.matmul(preconditioner, G))
     descent = Descent(lambda V, _: objective.evaluate(V), precondition, objective.noise)
@@ -292,16 +288,6 @@ def sketch(
 ) -> tuple[list[list[Optimum]], Trace]:
     """The optima that the `starts` (R, d, k) end in, for each of the `objectives`, which differ in μ ≠ 0 alone; best
     objective first, and no further than to `tol`.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> from imapce.rows.standardized import StandardizedRows
-    >>> from imapce.search.descent import random_frames
-    >>> rng = np.random.default_rng(0)
-    >>> Z = StandardizedRows(DenseRows(rng.normal(size=(100, 4))))
-    >>> both = [Objective(Z.second_moment, Z, mu) for mu in (1.0, 100.0)]
-    >>> found, _ = sketch(both, random_frames(3, 4, 2, rng), tol=1e-3, max_iter=100)
-    >>> [optima[0].mu for optima in found], all(optima[0].converged for optima in found)
-    ([1.0, 100.0], True)
     """
     n_starts, _, k = starts.shape
     first, of = objectives[0], np.repeat(np.arange(len(objectives)), n_starts)
