@@ -21,7 +21,7 @@ from distributed import Client, LocalCluster
 from imapce.common.threads import one_thread
 from imapce.rows.dask import DaskRows
 from imapce.rows.dense import DenseRows
-from imapce.search.stiefel import random_frames
+from imapce.search.descent import random_frames
 from imapce.tables import distributed
 from imapce.tables.reader import Reader
 

@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.problems import median_seconds
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import StandardizedRows
+from imapce.search.descent import random_frames
 from imapce.search.objective import Objective
-from imapce.search.stiefel import random_frames
 
 MEMORY_SCRIPT = """
 import json, resource, sys, warnings

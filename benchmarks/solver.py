@@ -18,10 +18,10 @@ from pymanopt.optimizers import SteepestDescent
 
 from benchmarks.problems import Problem, image_segmentation, superimposed_digits, synthetic
 from imapce.common.threads import one_thread
+from imapce.search.descent import random_frames
 from imapce.search.objective import Objective
 from imapce.search.race import minimize
 from imapce.search.starts import contrastive_axes, starting_frames
-from imapce.search.stiefel import random_frames
 
 N_STARTS, K = 10, 2
 

@@ -17,10 +17,9 @@ from pymanopt.optimizers import SteepestDescent
 from imapce import IMAPCE
 from imapce.common.checks import random_generator
 from imapce.priors.problem import Problem
+from imapce.search.descent import random_frames
 from imapce.search.objective import Objective
-from imapce.search.race import minimize
-from imapce.search.solution import Solution
-from imapce.search.stiefel import random_frames
+from imapce.search.race import Solution, minimize
 
 
 class SteepestIMAPCE(IMAPCE):

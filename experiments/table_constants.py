@@ -19,13 +19,13 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from experiments import table_suite
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, leave_one_out, mean
-from imapce.clusters.partition import candidate_of
+from imapce.clusters.given import candidate_of
 from imapce.common.settings import SETTINGS
 from imapce.priors.problem import pose
 from imapce.rows.open import open_rows
 from imapce.tables.reader import Reader
 
-CODE = "imapce.clusters.partition"
+CODE = "imapce.clusters.given"
 # {field: values to try beside the default}. A new number to judge is a line more; each value takes minutes.
 CONSTANTS: dict[str, tuple[float, ...]] = {
     "share": (0.9, 0.95, 0.98),

@@ -10,7 +10,7 @@ import pytest
 
 from imapce.clusters.partition import Partition, partition_of
 from imapce.clusters.structure import Evidence
-from imapce.exploration import looking
+from imapce.exploration import look
 
 WORDS = "z = 3.9 against one peak"
 
@@ -27,4 +27,4 @@ def judged(monkeypatch: pytest.MonkeyPatch, verdict: Any) -> None:
         stability = {name: 0.3 if name == names[-1] else 0.9 for name in names}
         return replace(partition, structure=structure, stability=stability)
 
-    monkeypatch.setattr(looking, "partition_of", found)
+    monkeypatch.setattr(look, "partition_of", found)

@@ -11,7 +11,7 @@ import numpy as np
 from helpers import angle_between
 from imapce import IMAPCE
 from imapce.priors.effect import Effect
-from imapce.search.solution import Optimum
+from imapce.search.race import Optimum
 
 SAME = 1e-6
 # Rounding decides which of the last rounds of a search is its last.

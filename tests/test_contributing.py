@@ -24,6 +24,7 @@ FILES = sorted(set(re.findall(r"`((?:\w+/)*\w+\.py)`", TEXT)))
 TO_WRITE = sorted(set(re.findall(r"`((?:\w+/)+)<\w+>\.py`", TEXT)))
 FOLDERS = sorted(set(re.findall(r"`((?:\w+/)+)`", TEXT)))
 ADDITIONS = ("engine", "baseline", "prior kind", "score", "file format", "figure", "clustering method", "command")
+MOST_FILES_OF_A_FIT = 30
 
 
 def table_rows(heading: str) -> list[list[str]]:
@@ -54,6 +55,11 @@ def test_every_usual_addition_has_its_files(addition: str) -> None:
     assert re.search(r"`\w+/[\w<>]+\.py`", files), f"no file is named for a new {addition}"
 
 
+@pytest.mark.parametrize(("name", "file"), re.findall(r"`(\w+)` in `([\w/]+\.py)`", TEXT))
+def test_every_name_on_the_map_is_in_its_file(name: str, file: str) -> None:
+    assert re.search(rf"^(def|class) {name}\b", (HOUSE / file).read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def entered(X: np.ndarray) -> list[tuple[str, str]]:
     """File and name of every function of the package that a default fit enters, in the order of the first time."""
     seen: dict[tuple[str, str], None] = {}
@@ -79,6 +85,12 @@ def test_a_default_fit_takes_the_way_of_the_data() -> None:
     assert [step for step in entered(X) if step in way] == way
 
 
+def test_a_default_fit_walks_through_few_files() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4)) + 6 * np.eye(2, 4)[np.arange(60) % 2]
+    IMAPCE().fit(X)
+    assert len({file for file, _ in entered(X)}) <= MOST_FILES_OF_A_FIT
+
+
 def test_the_map_stays_short() -> None:
-    assert len(TEXT.splitlines()) < 120
+    assert len(TEXT.splitlines()) < 140
     assert len(FILES) > 10

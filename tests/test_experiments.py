@@ -61,12 +61,12 @@ def test_a_finished_cell_is_not_computed_again(tmp_path: Path) -> None:
         calls.append(1)
         return {"score": 0.25, "embedding": np.eye(3)}
 
-    first = Cells(tmp_path).recall({"data": "a"}, "imapce.search.stiefel", compute)
-    again = Cells(tmp_path).recall({"data": "a"}, "imapce.search.stiefel", compute)
+    first = Cells(tmp_path).recall({"data": "a"}, "imapce.search.descent", compute)
+    again = Cells(tmp_path).recall({"data": "a"}, "imapce.search.descent", compute)
     assert calls == [1]
     assert again["score"] == first["score"] == 0.25
     np.testing.assert_array_equal(again["embedding"], np.eye(3))
-    Cells(tmp_path).recall({"data": "b"}, "imapce.search.stiefel", compute)
+    Cells(tmp_path).recall({"data": "b"}, "imapce.search.descent", compute)
     assert calls == [1, 1]
 
 
@@ -75,16 +75,16 @@ def test_an_interrupted_cell_leaves_nothing_behind(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Cells(tmp_path).recall({"data": "a"}, "imapce.search.stiefel", interrupted)
+        Cells(tmp_path).recall({"data": "a"}, "imapce.search.descent", interrupted)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_fresh_computes_every_cell_once_more(tmp_path: Path) -> None:
-    Cells(tmp_path).recall({"data": "a"}, "imapce.search.stiefel", lambda: {"score": 1.0})
+    Cells(tmp_path).recall({"data": "a"}, "imapce.search.descent", lambda: {"score": 1.0})
     fresh = Cells(tmp_path, fresh=True)
-    assert fresh.recall({"data": "a"}, "imapce.search.stiefel", lambda: {"score": 2.0})["score"] == 2.0
+    assert fresh.recall({"data": "a"}, "imapce.search.descent", lambda: {"score": 2.0})["score"] == 2.0
     # What this run has made itself stands: two tables share cells.
-    assert fresh.recall({"data": "a"}, "imapce.search.stiefel", lambda: {"score": 3.0})["score"] == 2.0
+    assert fresh.recall({"data": "a"}, "imapce.search.descent", lambda: {"score": 3.0})["score"] == 2.0
 
 
 def test_changed_code_makes_cells_anew_and_changed_comments_do_not(
@@ -108,7 +108,7 @@ def test_changed_code_makes_cells_anew_and_changed_comments_do_not(
 
 def test_the_fingerprint_follows_imports() -> None:
     trees = {
-        name: fingerprint(name) for name in ("imapce.search.stiefel", "imapce.search.race", "imapce.estimators.imapce")
+        name: fingerprint(name) for name in ("imapce.search.descent", "imapce.search.race", "imapce.estimators.imapce")
     }
     assert len(set(trees.values())) == 3
 

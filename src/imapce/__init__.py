@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from imapce.estimators.model_file import load_model
     from imapce.exploration.session import Exploration
     from imapce.priors.kinds import Attributes, Labels, Samples, Subset
-    from imapce.search.solution import Optimum
+    from imapce.search.race import Optimum
     from imapce.tables.scan import scan
 
 __version__ = "0.1.0"
@@ -52,7 +52,7 @@ _HOME = {
     "Given": "imapce.estimators.given",
     "ImapceError": "imapce.errors",
     "Labels": "imapce.priors.kinds",
-    "Optimum": "imapce.search.solution",
+    "Optimum": "imapce.search.race",
     "Samples": "imapce.priors.kinds",
     "Subset": "imapce.priors.kinds",
     "load_model": "imapce.estimators.model_file",

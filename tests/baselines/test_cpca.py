@@ -150,7 +150,7 @@ def test_second_moments_that_are_not_formed_give_the_same_view(monkeypatch: pyte
     prior = Attributes([0, 1])
     formed = CPCA(alpha=2.0).fit(wide, prior=prior)
     monkeypatch.setattr("imapce.rows.dense.scatter_is_affordable", lambda *_: False)
-    monkeypatch.setattr("imapce.estimators.linear.open_rows", lambda matrix, **_: DenseRows(np.asarray(matrix)))
+    monkeypatch.setattr("imapce.estimators.base.open_rows", lambda matrix, **_: DenseRows(np.asarray(matrix)))
     streamed = CPCA(alpha=2.0).fit(wide, prior=prior)
     assert angle_between(formed.components_, streamed.components_) < 1e-7
     assert open_rows(X, engine="dense").moments().scatter is None

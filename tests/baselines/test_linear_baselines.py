@@ -15,7 +15,7 @@ from helpers import grouped
 from imapce import Attributes, Samples, Subset
 from imapce.baselines import CPCA, GCPCA, LEACE, PCA, KurtosisPursuit
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.linear import LinearView
+from imapce.estimators.base import LinearView
 
 DATA = grouped()
 X = DATA.X

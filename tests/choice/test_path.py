@@ -15,14 +15,14 @@ from scipy.linalg import subspace_angles
 from helpers import angle_between, literal_objective, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset, datasets, load_model, metrics
 from imapce.choice import path as search
-from imapce.clusters.partition import candidate_of
+from imapce.clusters.given import candidate_of
 from imapce.common import archive as storage
 from imapce.common.settings import SETTINGS
 from imapce.errors import InvalidValueError
 from imapce.estimators.model_file import MODEL_VERSION
 from imapce.priors.problem import pose
 from imapce.rows.open import open_rows
-from imapce.search.solution import Solution
+from imapce.search.race import Solution
 from imapce.tables.reader import Reader
 
 CHOICE = SETTINGS.choice

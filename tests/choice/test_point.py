@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from imapce.search.closed_form import contrastive_axes
 
 from helpers import angle_between, literal_objective, standardised
 from imapce import Attributes, Samples, Subset
@@ -16,6 +15,7 @@ from imapce.choice.point import Domain, optima_at, solve_at
 from imapce.common.settings import SETTINGS
 from imapce.priors.problem import Problem, pose
 from imapce.rows.open import open_rows
+from imapce.search.starts import contrastive_axes
 from imapce.tables.reader import Reader
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from imapce.choice.point import distinct
 from imapce.choice.score import ONE_GAUSSIAN, Cuts, Leakage, reached_by_chance, separation
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import StandardizedRows
-from imapce.search.solution import Optimum
+from imapce.search.race import Optimum
 
 RNG = np.random.default_rng(0)
 GAUSSIAN = RNG.standard_normal((4000, 2))

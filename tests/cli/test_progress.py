@@ -10,7 +10,7 @@ from rich.console import Console
 
 from imapce.cli import messages as module
 from imapce.cli.messages import PlainLines, of_a_fit, progress
-from imapce.search.solution import Progress
+from imapce.search.race import Progress
 
 
 class Clock:

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from helpers import grouped
 from imapce import Attributes, ImapceError, Samples, Subset, baselines
 from imapce.errors import MissingExtraError
-from imapce.estimators.linear import LinearView
+from imapce.estimators.base import LinearView
 
 DATA = grouped(90, 6)
 X = DATA.X

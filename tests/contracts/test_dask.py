@@ -17,7 +17,7 @@ from imapce.priors.effect import Effect
 from imapce.priors.labels import LabelCode
 from imapce.rows.dense import DenseRows
 from imapce.rows.open import open_rows
-from imapce.search.solution import Optimum, Trace
+from imapce.search.race import Optimum, Trace
 from imapce.tables.learn import Encoding
 from imapce.tables.reader import Reader
 
@@ -62,7 +62,7 @@ KINDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def assert_same_rows(rows: Any, X: np.ndarray) -> None:
     """Every reduction as the dense engine makes it, to 1e-10 of its size."""
     assert (rows.n_rows, rows.n_features) == X.shape
-    assert_allclose(rows.origin, DenseRows(X).centred_if_far().origin, rtol=1e-12)
+    assert_allclose(rows.origin, DenseRows(X).centre_if_far().origin, rtol=1e-12)
     alone = DenseRows(X, origin=rows.origin)
     mine, theirs = rows.moments(), alone.moments()
     assert_close(mine.mean + rows.origin, theirs.mean + alone.origin)

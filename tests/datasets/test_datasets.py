@@ -7,7 +7,7 @@ import pytest
 
 from imapce import datasets
 from imapce.datasets import downloads as data_files
-from imapce.datasets import formats as data_formats
+from imapce.datasets import fetchers as data_formats
 from imapce.datasets.dataset import Dataset
 from imapce.datasets.generators import make_superimposed, make_synthetic
 from imapce.errors import InvalidTypeError, InvalidValueError

@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import angle_between, grouped, literal_kurtosis, literal_objective, only_columns, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset
-from imapce.search.solution import Progress
+from imapce.search.race import Progress
 
 DATA = grouped()
 X = DATA.X

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 
 from commands import succeed
 from helpers import grouped
-from imapce import IMAPCE, Exploration
+from imapce import IMAPCE, Exploration, Labels
+from imapce.choice.read_back import KnownReader
 from imapce.errors import InvalidValueError
 from imapce.plotting import plot_path, write_view_report
+from imapce.search.objective import Objective
 from imapce.tables import reader
 from imapce.tables.files import write_table
 
@@ -91,3 +94,35 @@ def test_a_session_reads_its_table_once(encodings: list[int], tmp_path: Path) ->
     exploration.to_frame()
     exploration.report(tmp_path / "report.html")
     assert encodings == [200]
+
+
+def test_kurtosis_and_what_is_left_of_the_known_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: Counter[str] = Counter()
+
+    def count(owner: type, name: str) -> None:
+        original = getattr(owner, name)
+
+        def counting(self: Any, *args: Any, **kwargs: Any) -> Any:
+            counted[name] += 1
+            return original(self, *args, **kwargs)
+
+        monkeypatch.setattr(owner, name, counting)
+
+    evaluate = Objective.evaluate
+
+    def evaluated(self: Objective, *args: Any) -> Any:
+        # Without μ the kurtosis is no part of f, and an evaluation asks for it beside f: that is its one time.
+        before = counted["kurtosis"]
+        result = evaluate(self, *args)
+        counted["kurtosis"] = before
+        return result
+
+    count(Objective, "kurtosis")
+    for name in ("__init__", "from_view", "from_clusters"):
+        count(KnownReader, name)
+    monkeypatch.setattr(Objective, "evaluate", evaluated)
+    data = grouped(120)
+    model = IMAPCE().fit(data.X, prior=Labels(data.batch))
+    assert np.isfinite(model.kurtosis_)
+    assert counted["kurtosis"] == 0
+    assert (counted["__init__"], counted["from_view"], counted["from_clusters"]) == (1, 1, 1)

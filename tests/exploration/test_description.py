@@ -16,8 +16,7 @@ from imapce import Attributes, Exploration, Labels, Samples, Subset
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.description import Profile
-from imapce.exploration.naming import aligned, distinctness_in_words, p_value_in_words
-from imapce.exploration.traits import LevelTrait, NumberTrait, Trait
+from imapce.exploration.traits import LevelTrait, NumberTrait, Trait, aligned, distinctness_in_words, p_value_in_words
 
 RNG = np.random.default_rng(0)
 GROUP = np.repeat([0, 1, 2], 60)

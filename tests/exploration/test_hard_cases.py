@@ -88,7 +88,7 @@ def test_a_step_with_numbers_json_cannot_hold_is_saved(tmp_path: Path) -> None:
 def _with_step(session: Exploration, step: AcceptedStep) -> Any:
     from dataclasses import replace
 
-    return replace(session.record(), steps=(step,))
+    return replace(session.record(), moves=session.record().moves.then(step))
 
 
 def test_a_session_without_a_step_is_written_by_the_command(tmp_path: Path) -> None:

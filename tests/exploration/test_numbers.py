@@ -332,3 +332,15 @@ def test_the_paper_s_way_is_one_switch(tmp_path: Path) -> None:
             session(method="paper", **wrong)
     with pytest.raises(InvalidValueError, match="method must be"):
         session(method="papier")
+
+
+def test_numbers_given_while_a_move_could_be_redone_stay_once_it_is_forgotten() -> None:
+    exploration = session()
+    exploration.accept(mask=np.arange(12))
+    exploration.undo()
+    exploration.propose()
+    exploration.accept()
+    numbers, clusters = exploration.propose().numbers, exploration.propose().clusters
+    exploration.undo().redo()
+    np.testing.assert_array_equal(exploration.propose().numbers, numbers)
+    np.testing.assert_array_equal(exploration.propose().clusters, clusters)

@@ -12,7 +12,7 @@ import pytest
 
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset
 from imapce.errors import CancelledError, ImapceError, InvalidTypeError, InvalidValueError
-from imapce.exploration import steps
+from imapce.exploration import look
 from imapce.exploration.session_file import read_session
 
 RNG = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def test_whether_it_is_over_is_told_without_looking(monkeypatch: pytest.MonkeyPa
 
     exploration = session()
     exploration.propose(clusters=False)
-    monkeypatch.setattr(steps, "cluster_view", refused)
+    monkeypatch.setattr(look, "cluster_view", refused)
     monkeypatch.setattr(IMAPCE, "solve", refused)
     assert exploration.done is False
     assert exploration.stop_reason is None
@@ -153,7 +153,7 @@ def test_a_record_holds_the_whole_session(tmp_path: Path) -> None:
     exploration.accept()
     loaded = Exploration.load(tmp_path / "s.imapce", X)
     assert [type(one) for one in loaded.record().priors] == [Attributes, Samples]
-    for part in ("data", "steps", "known_at_start", "parameters", "random_state", "refine", "subset_weight"):
+    for part in ("data", "moves", "known_at_start", "parameters", "random_state", "refine", "subset_weight"):
         assert read_part(tmp_path / "s.imapce", part) == read(exploration, part) == read(loaded, part), part
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -11,12 +14,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+import imapce
 from imapce import IMAPCE, Exploration, Subset
 from imapce.errors import ImapceError, InvalidValueError
-from imapce.exploration.record import AcceptedStep
+from imapce.exploration import record
+from imapce.exploration.record import AcceptedStep, Move, TakenCluster, clusters_after
 from sessions import GROUP, X, consistent, planted, saved_bytes, session
 
 Array = NDArray[np.float64]
+# That a run goes through, of all modules.
+MOST_FILES = 40
 
 
 # --- the same answer however it is asked for --------------------------------------------------------------------------
@@ -299,3 +306,72 @@ def test_any_sequence_of_moves_keeps_every_row_once(moves: list[str | int], subs
         if subset:
             assert (exploration.labels_[1:4] == -1).all()
             assert exploration.known[1:4].all()
+
+
+# --- computed once ----------------------------------------------------------------------------------------------------
+
+
+def test_results_are_computed_once_for_every_move(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def counting(moves: Iterable[Move]) -> list[TakenCluster]:
+        asked.append(len(tuple(moves)))
+        return clusters_after(moves)
+
+    monkeypatch.setattr(record, "clusters_after", counting)
+    exploration = session(path=tmp_path / "session.imapce")
+    for n_moves in (1, 2):
+        exploration.propose()
+        exploration.accept()
+        for read in (lambda: exploration.labels_, lambda: exploration.clusters_, lambda: exploration.origins_):
+            assert len(read()) > 0
+        exploration.to_frame(), exploration.describe(exploration.labels_ >= 0), exploration.description()
+        exploration.report(tmp_path / "report.html")
+        assert exploration.stability_.shape == (len(exploration.clusters_),)
+        assert f"{n_moves} step" in repr(exploration)
+        assert (exploration.reasons_ == "").any()
+    exploration.merge([cluster.number for cluster in exploration.clusters_[:2]])
+    exploration.undo()
+    assert len(exploration.clusters_) == len(np.unique(exploration.labels_[exploration.labels_ >= 0]))
+    # Once for nothing, one, two and three moves, and once more for the two that undo goes back to.
+    assert asked == [0, 1, 2, 3, 2]
+
+
+def test_a_run_walks_through_few_files() -> None:
+    house, entered = str(Path(imapce.__file__).parent), set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(house):
+            entered.add(frame.f_code.co_filename)
+
+    exploration, before = Exploration(X, random_state=0), sys.getprofile()
+    sys.setprofile(note)
+    try:
+        exploration.run()
+    finally:
+        sys.setprofile(before)
+    assert len(exploration.steps) >= 2
+    assert len(entered) <= MOST_FILES, sorted(entered)
+
+
+def test_what_is_given_out_cannot_change_the_session() -> None:
+    exploration = session().run(max_steps=1)
+    labels, known = exploration.labels_, exploration.known
+    exploration.labels_[:] = 7
+    exploration.known[:] = False
+    exploration.clusters_.clear()
+    exploration.steps.clear()
+    np.testing.assert_array_equal(exploration.labels_, labels)
+    np.testing.assert_array_equal(exploration.known, known)
+    assert len(exploration.clusters_) == len(exploration.steps) == 1
+
+
+def test_clusters_with_nothing_to_merge_are_consolidated_and_rows_far_from_all_are_told() -> None:
+    data = X.copy()
+    data[5], data[17] = 1e4, -1e4
+    exploration = session(data, estimator=IMAPCE(n_starts=3)).run()
+    words = exploration.consolidate().words
+    assert words.startswith("A valley separates any two of the 4 clusters.")
+    assert "2 rows are far from every cluster." in words
+    assert set(exploration.reasons_.tolist()) == {"", "gross outlier, set aside"}
+    assert exploration.undo().moves == exploration.steps

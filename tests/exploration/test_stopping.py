@@ -17,8 +17,8 @@ from archives import repacked, unpacked
 from commands import refusal, succeed
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset
 from imapce.errors import FileFormatError, ImapceError
-from imapce.exploration.naming import p_value_in_words
 from imapce.exploration.stopping import DRAWS, ENOUGH, TESTED_ROWS, StructureTest, clearest_cut
+from imapce.exploration.traits import p_value_in_words
 from imapce.tables.files import write_table
 
 Array = NDArray[np.float64]

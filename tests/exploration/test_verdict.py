@@ -15,7 +15,7 @@ from archives import repacked, unpacked
 from imapce import IMAPCE, Exploration, Samples, Subset
 from imapce.clusters.structure import Split, Structure
 from imapce.errors import CancelledError, FileFormatError, InvalidValueError
-from imapce.exploration import looking
+from imapce.exploration import look
 from judged import WORDS, judged
 
 GROUP = np.arange(150) % 3
@@ -121,7 +121,7 @@ def test_the_rule_changes_what_is_shown_and_not_what_was_computed(none: None, mo
     def again(*args: Any, **options: Any) -> Any:
         raise AssertionError("the clusters were looked for again")
 
-    monkeypatch.setattr(looking, "partition_of", again)
+    monkeypatch.setattr(look, "partition_of", again)
     shown = exploration.go_on_with(structure="ignore").propose()
     assert len(shown.most_distinct) == 1
     np.testing.assert_array_equal(shown.embedding, seen.embedding)
@@ -186,7 +186,7 @@ def test_so_many_clusters_as_asked_for_are_taken_whatever_the_verdict(size: int)
 def test_what_is_asked_of_clusters_reaches_them_on_every_road(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def look(self: IMAPCE, problem: Any, *args: Any, granularity: str, n_clusters: int | None) -> Any:
+    def look_for(self: IMAPCE, problem: Any, *args: Any, granularity: str, n_clusters: int | None) -> Any:
         asked.append((granularity, n_clusters))
         return real(self, problem, *args, granularity=granularity, n_clusters=n_clusters)
 
@@ -194,9 +194,9 @@ def test_what_is_asked_of_clusters_reaches_them_on_every_road(monkeypatch: pytes
         asked.append((granularity, n_clusters))
         return candidate(*args, granularity=granularity, n_clusters=n_clusters, **options)
 
-    real, candidate = IMAPCE.look_for_clusters, looking.candidate_of
-    monkeypatch.setattr(IMAPCE, "look_for_clusters", look)
-    monkeypatch.setattr(looking, "candidate_of", at_start)
+    real, candidate = IMAPCE.look_for_clusters, look.candidate_of
+    monkeypatch.setattr(IMAPCE, "look_for_clusters", look_for)
+    monkeypatch.setattr(look, "candidate_of", at_start)
     exploration = session(granularity="finer", n_clusters=3)
     exploration.accept(mask=GROUP == 0)
     exploration.propose()

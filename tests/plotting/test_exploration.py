@@ -19,6 +19,7 @@ from matplotlib.patches import Ellipse
 from browser import chromium_or_skip
 from imapce import IMAPCE, Subset
 from imapce.errors import InvalidValueError
+from imapce.exploration.record import Moves
 from imapce.exploration.session import Exploration
 from imapce.plotting import plot_overview, plot_proposal, plot_step, write_exploration_report
 from imapce.plotting.key import read_labels
@@ -198,8 +199,8 @@ def many_steps(exploration: Exploration, n_steps: int) -> Exploration:
     step = exploration.steps[0]
     parts = np.array_split(np.arange(360), n_steps)
     taken = [replace(step.clusters[0], rows=part, number=place, chosen="hand") for place, part in enumerate(parts)]
-    exploration._commit([replace(step, clusters=(cluster,)) for cluster in taken], [])
-    return exploration
+    moves = Moves(360, tuple(replace(step, clusters=(cluster,)) for cluster in taken))
+    return Exploration.of_record(replace(exploration.record(), moves=moves), ROWS)
 
 
 def test_many_steps_fit_on_one_page(tmp_path: Path) -> None:

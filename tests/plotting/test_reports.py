@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from browser import chromium_or_skip
 from imapce import IMAPCE, Attributes, Exploration, Subset
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.exploration.naming import aligned
+from imapce.exploration.traits import aligned
 from imapce.plotting import plot_profiles, write_exploration_report, write_report, write_view_report
 from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Grid, Histogram, Lines, Link, Picture, Section, Share

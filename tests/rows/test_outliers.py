@@ -16,7 +16,7 @@ from commands import succeed
 from helpers import angle_between, grouped
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset, load_model
 from imapce.errors import InvalidValueError
-from imapce.estimators.base import quiet_about_convergence
+from imapce.estimators.stability import quiet_about_convergence
 from imapce.rows.open import open_rows
 from imapce.rows.outliers import outlying_rows
 from imapce.tables.files import write_table

@@ -20,8 +20,8 @@ from helpers import (
 )
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.search.descent import orthonormalize, tangent
 from imapce.search.objective import Objective, kurtosis_matrix, paper_mu, reconstruction_error, stacked_product
-from imapce.search.stiefel import orthonormalize, tangent
 
 ENGINES = ("dense", "sparse", "moment_tensor")
 

@@ -11,8 +11,7 @@ from imapce import IMAPCE
 from imapce.errors import InvalidValueError
 from imapce.rows.standardized import QuadraticForm
 from imapce.search.objective import Evaluation, Objective
-from imapce.search.race import JOINED, minimize
-from imapce.search.solution import Progress, Solution
+from imapce.search.race import JOINED, Progress, Solution, minimize
 
 DATA = grouped()
 D = DATA.X.shape[1]

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 
 from helpers import random_frame, random_stack
-from imapce.search.stiefel import (
+from imapce.search.descent import (
     canonical_frame,
     orthonormalize,
-    principal_angles,
     random_frames,
     squared_distances,
     tangent,
@@ -71,20 +70,6 @@ def test_retraction_agrees_with_its_direction_to_first_order(seed: int, shape: t
     steps = np.array([1e-2, 1e-3])
     errors = np.array([np.abs(orthonormalize(V + t * P) - (V + t * P)).max() for t in steps])
     assert np.all(errors <= 2 * steps**2)
-
-
-@given(seeds, st.integers(1, 3), st.sampled_from([1.0, 1e-3, 1e-7, 1e-10]))
-def test_principal_angles_agree_with_scipy_down_to_tiny_ones(seed: int, k: int, size: float) -> None:
-    U = random_frame(8, k, seed)
-    V = np.linalg.qr(U + size * np.random.default_rng(seed).normal(size=(8, k)))[0]
-    assert np.allclose(principal_angles(U, V), np.sort(subspace_angles(U, V)), rtol=1e-6, atol=1e-14)
-
-
-def test_principal_angles_at_the_ends_are_zero_and_a_right_angle() -> None:
-    axes = np.eye(5)
-    assert np.array_equal(principal_angles(axes[:, :2], axes[:, [1, 0]]), [0.0, 0.0])
-    assert principal_angles(axes[:, :2], axes[:, 2:4]) == pytest.approx([np.pi / 2, np.pi / 2])
-    assert principal_angles(axes[:, :2], axes[:, [1, 4]]) == pytest.approx([0.0, np.pi / 2])
 
 
 @given(seeds, st.integers(1, 3))

@@ -18,7 +18,7 @@ from imapce.app.messages import Content, Reply, Send
 from imapce.app.scene import Scene, Turn, read_polygon
 from imapce.app.study import Study
 from imapce.errors import ImapceError, InvalidValueError
-from imapce.search.solution import Optimum
+from imapce.search.race import Optimum
 
 THUMBNAIL_ROWS = 3000
 MOST_TABLE_ROWS = 200

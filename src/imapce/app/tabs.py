@@ -28,7 +28,7 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.session import Exploration
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes
-from imapce.tables.encode import column_names, is_table
+from imapce.tables.encode import LearnedTable, column_names, is_table
 from imapce.tables.files import read_table
 from imapce.tables.usable import usable_columns
 
@@ -380,13 +380,13 @@ def open_file(name: str, data: Any, roles: Mapping[str, str], *, color: str | No
         raise InvalidValueError(
             f"two columns must be features to draw a view; {len(used) - len(known)} is: make more columns features."
         )
-    features = data.select(used)
+    features = LearnedTable.learn(data.select(used), "the file")
     reasons = usable_columns(features)[1]
     if reasons:
         column, reason = next(iter(reasons.items()))
         raise InvalidValueError(f"{column!r} cannot be a feature: it {reason}. Make it a label, or ignore it.")
     priors: list[Prior] = [Attributes(known)] if known else []
-    missing = sum(features.column(column).null_count for column in used)
+    missing = sum(features.summary.gaps.values())
     notes = [f"{missing:,} missing values were filled with the mean of their column."] if missing else []
     script = [f"data = {read}", f"X = data.select({used!r})"]
     return Study(

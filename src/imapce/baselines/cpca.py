@@ -25,14 +25,14 @@ from imapce.common.arrays import Array
 from imapce.common.checks import require_flag, require_number
 from imapce.common.words import listed
 from imapce.errors import InvalidValueError
-from imapce.estimators.linear import LinearView
+from imapce.estimators.base import LinearView
 from imapce.priors.base import Prior
 from imapce.priors.problem import PriorTerms
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.rows.subspace import Subspace
+from imapce.search.descent import with_fixed_signs
 from imapce.search.starts import leading_eigenvectors
-from imapce.search.stiefel import with_fixed_signs
 
 LEAST_LOG_ALPHA = -1.0
 

@@ -20,11 +20,11 @@ from imapce.choice.trace_ratio import with_ridge
 from imapce.common.arrays import Array
 from imapce.common.checks import require_choice, require_flag, require_number, require_truth
 from imapce.errors import InvalidValueError
-from imapce.estimators.linear import LinearView
+from imapce.estimators.base import LinearView
 from imapce.priors.base import Prior
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm
-from imapce.search.stiefel import with_fixed_signs
+from imapce.search.descent import with_fixed_signs
 
 VERSIONS = ("v2", "v3", "v4", "v2.1", "v3.1", "v4.1")
 # Directions with less variance than this share of the largest, in X and background together, are rounding.

@@ -21,11 +21,11 @@ from sklearn.exceptions import ConvergenceWarning
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import require_flag, require_number
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.linear import LinearView
+from imapce.estimators.base import LinearView
 from imapce.priors.base import Prior
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows
-from imapce.search.stiefel import canonical_frame, random_frames, tangent, transpose
+from imapce.search.descent import canonical_frame, random_frames, tangent, transpose
 
 # Directions with less variance than this share of the largest are rounding, and their kurtosis too.
 NEGLIGIBLE = 1e-10

@@ -20,13 +20,13 @@ from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, require_flag, require_number
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.linear import LinearView
+from imapce.estimators.base import LinearView
 from imapce.priors.base import Prior, labels_among
 from imapce.priors.kinds import is_prior
 from imapce.priors.labels import LabelCode
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows
-from imapce.search.stiefel import with_fixed_signs
+from imapce.search.descent import with_fixed_signs
 
 # An eigenvalue below this share of the largest is rounding; its direction is left out of W and W⁺.
 NEGLIGIBLE = 1e-12

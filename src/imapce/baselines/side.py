@@ -23,7 +23,7 @@ from imapce.common.arrays import Array, Mask, require_in_memory
 from imapce.common.checks import require_number, require_truth, require_verbose
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.linear import LinearView
+from imapce.estimators.base import LinearView
 from imapce.priors.kinds import as_list, is_prior, prior_codes
 from imapce.priors.problem import require_shape
 from imapce.rows.open import open_rows

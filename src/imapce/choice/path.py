@@ -23,15 +23,14 @@ import numpy as np
 from imapce.choice.point import Callback, Domain, distinct, optima_at, solve_at
 from imapce.choice.score import LARGEST_MINORITY, Leakage, reached_by_chance, separation
 from imapce.choice.seen import Onlooker, Sight, clearest
-from imapce.clusters.partition import Candidate
+from imapce.clusters.given import Candidate
 from imapce.common.arrays import Array
 from imapce.common.settings import SETTINGS, Settings
 from imapce.common.threads import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import Objective, paper_mu, reconstruction_error
-from imapce.search.race import sketch
-from imapce.search.solution import Optimum, Solution, Trace
+from imapce.search.race import Optimum, Solution, Trace, sketch
 from imapce.search.starts import contrastive_axes, starting_frames
 
 # Tangent dimensions up to which Newton's method brings a view to its last digits sooner than L-BFGS: breast cancer (56)
@@ -40,7 +39,7 @@ QUICK_NEWTON = 64
 
 
 @dataclass(frozen=True)
-class Found:
+class PathOptimum:
     """An optimum of the path with its scores, its frame W in the domain's coordinates, and the trace of its search."""
 
     optimum: Optimum
@@ -48,7 +47,7 @@ class Found:
     trace: Trace
     sight: Sight | None = None
 
-    def with_what_was_seen(self) -> Found:
+    def with_what_was_seen(self) -> PathOptimum:
         """The same with the scores of its sight."""
         assert self.sight is not None
         return replace(self, optimum=replace(self.optimum, seen=self.sight.seen, kept=self.sight.known_kept))
@@ -60,7 +59,7 @@ class PathSearch:
     With a `candidate` the optima are compared by how well its clusters are seen, else by separation. `before` are the
     axes (k, d) of the view of the step before, where it is a later step of an exploration.
 
-    >>> from imapce.clusters.partition import candidate_of
+    >>> from imapce.clusters.given import candidate_of
     >>> from imapce.priors.problem import pose
     >>> from imapce.rows.open import open_rows
     >>> from imapce.tables.reader import Reader
@@ -132,7 +131,7 @@ class PathSearch:
 
     # --- by clusters --------------------------------------------------------------------------------------------------
 
-    def _by_clusters(self, candidate: Candidate) -> tuple[list[Found], str]:
+    def _by_clusters(self, candidate: Candidate) -> tuple[list[PathOptimum], str]:
         """Every optimum, the one in which the clusters are seen best first; and why it is, in words.
 
         One is chosen of every point before points are compared, so that its μ alone leads to it again.
@@ -140,8 +139,8 @@ class PathSearch:
         onlooker = Onlooker(self.problem, candidate, self.settings)
         # Rows that are known weigh as much as the data: beside their clusters other weights show no more.
         alpha = np.inf if not self.problem.Y.any_known else self._weights((1.0,))[0]
-        best: list[Found] = []
-        rest: list[Found] = []
+        best: list[PathOptimum] = []
+        rest: list[PathOptimum] = []
         mus = self._mus(candidate)
         for walked in (self._walk(alpha, mu) for mu in mus) if self.before is None else self._side_by_side(alpha, mus):
             here = [replace(view, sight=onlooker.look(view.optimum.V)) for view in walked]
@@ -171,7 +170,7 @@ class PathSearch:
 
     # --- by separation ------------------------------------------------------------------------------------------------
 
-    def _by_separation(self) -> list[Found]:
+    def _by_separation(self) -> list[PathOptimum]:
         """Every optimum, the one that falls apart most clearly first."""
         alphas, scale = self._weights(self.choice.alphas), self._scale
         if self.mu == "auto":
@@ -211,7 +210,7 @@ class PathSearch:
         problem = self.problem
         return Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
 
-    def _scored(self, found: Found, *, minorities: bool = False) -> Found:
+    def _scored(self, found: PathOptimum, *, minorities: bool = False) -> PathOptimum:
         V, most = found.optimum.V, self.settings.clusters.many_rows
 
         def shown(rows: StandardizedRows) -> Array:
@@ -229,7 +228,7 @@ class PathSearch:
 
     # --- the search ---------------------------------------------------------------------------------------------------
 
-    def _walk(self, alpha: float, mu: float) -> list[Found]:
+    def _walk(self, alpha: float, mu: float) -> list[PathOptimum]:
         """The optima found at one point, best objective first; so far that they can be compared."""
         starts = self._starts(alpha)
         solution = self._minimize(alpha, mu, starts[:1] if mu == 0 else starts, sketch=True)
@@ -238,17 +237,19 @@ class PathSearch:
         optima = distinct(solution.optima, apart=self.choice.apart) if crowded else solution.optima
         return self._found(alpha, optima, solution.trace)
 
-    def _found(self, alpha: float, optima: list[Optimum], trace: Trace) -> list[Found]:
+    def _found(self, alpha: float, optima: list[Optimum], trace: Trace) -> list[PathOptimum]:
         """Those of the optima of a point, best objective first, that are compared."""
         if not np.isfinite(optima[0].kurtosis):
             raise FlatRowsError.of_views(self.k)
         kept = 1 if self._lowest_alone(optima[0].mu) else self.choice.compared
         return [
-            Found(replace(optimum, components=self.domain.lift(optimum.V).T.copy(), alpha=alpha), optimum.V, trace)
+            PathOptimum(
+                replace(optimum, components=self.domain.lift(optimum.V).T.copy(), alpha=alpha), optimum.V, trace
+            )
             for optimum in optima[:kept]
         ]
 
-    def _side_by_side(self, alpha: float, mus: list[float]) -> list[list[Found]]:
+    def _side_by_side(self, alpha: float, mus: list[float]) -> list[list[PathOptimum]]:
         """`_walk` at several μ at once."""
         curved = [Objective(self._contrast(alpha), self.domain.Z, mu) for mu in mus if mu != 0]
         walked = [self._walk(alpha, 0.0)] if 0.0 in mus else []
@@ -284,7 +285,7 @@ class PathSearch:
             self._contrast_of[alpha] = self.domain.contrast(alpha)
         return self._contrast_of[alpha]
 
-    def _show(self, chosen: Found) -> tuple[Solution, Optimum]:
+    def _show(self, chosen: PathOptimum) -> tuple[Solution, Optimum]:
         """The optimum to show, brought to the tolerance.
 
         Where rows are known it is the lowest one of its point, as somebody finds it who gives its α and μ; in a later
@@ -312,7 +313,7 @@ class PathSearch:
         """
         return self.problem.Y.any_known and self.domain.is_whole and mu >= 0
 
-    def _polish(self, found: Found, *, newton: bool = False) -> tuple[Solution, Optimum]:
+    def _polish(self, found: PathOptimum, *, newton: bool = False) -> tuple[Solution, Optimum]:
         """An optimum brought to the tolerance, with the scores it had; by Newton's method where that is quicker."""
         newton = newton and found.W.size - self.k**2 <= QUICK_NEWTON
         solution = self._minimize(found.optimum.alpha, found.optimum.mu, found.W[None], newton=newton)
@@ -366,11 +367,11 @@ class PathSearch:
         return evaluated
 
 
-def _clearest_of(views: Sequence[Found]) -> int:
+def _clearest_of(views: Sequence[PathOptimum]) -> int:
     return clearest([view.sight for view in views if view.sight is not None])
 
 
-def _words_of(shown: Found, candidate: Candidate) -> str:
+def _words_of(shown: PathOptimum, candidate: Candidate) -> str:
     """Why an optimum is shown."""
     count = len(np.unique(candidate.labels))
     if np.isnan(shown.optimum.seen):

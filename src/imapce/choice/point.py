@@ -24,11 +24,10 @@ from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.open import open_rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.rows.subspace import RowsWithin
+from imapce.search.descent import squared_distances
 from imapce.search.objective import Objective, paper_mu
-from imapce.search.race import minimize
-from imapce.search.solution import Optimum, Progress, Solution
+from imapce.search.race import Optimum, Progress, Solution, minimize
 from imapce.search.starts import WHITENED_AXES, contrastive_axes, starting_frames
-from imapce.search.stiefel import squared_distances
 
 Callback = Callable[[Progress], None] | None
 

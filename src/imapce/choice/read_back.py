@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from imapce.choice.seen import FEWEST_ROWS
-from imapce.clusters.partition import Candidate
+from imapce.clusters.given import Candidate
 from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.neighbours import jittered, nearest
+from imapce.common.neighbours import jittered, nearest, votes
 from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.common.words import listing
 from imapce.errors import Phrase, Sentence
@@ -116,8 +117,7 @@ class KnownReader:
         near = nearest(points, min(self.neighbours, n - 1))
         if self.classes is None:
             return self._explained(self.known[near].mean(axis=1))
-        votes = (self.classes[near][:, :, None] == np.arange(self.n_classes)).sum(axis=1)
-        return self._balanced(votes)
+        return self._balanced(votes(near, self.classes, self.n_classes))
 
     def from_clusters(self, groups: Codes) -> float:
         """By the rows of its cluster, for rows in the clusters 0, 1, ... (m,)."""
@@ -128,10 +128,10 @@ class KnownReader:
             return self._balanced(together)
         return self._explained(together / members.sum(axis=0)[groups][:, None])
 
-    def _balanced(self, votes: Array) -> float:
+    def _balanced(self, told: NDArray) -> float:
         assert self.classes is not None
         sizes = np.bincount(self.classes)
-        right = np.argmax(votes / sizes, axis=1) == self.classes
+        right = np.argmax(told / sizes, axis=1) == self.classes
         return float(np.mean(np.bincount(self.classes, weights=right) / sizes))
 
     def _explained(self, guess: Array) -> float:
@@ -152,21 +152,33 @@ def read_back(
     Z = problem.Z
     if not problem.hides or Z.n_rows < FEWEST_ROWS:
         return None
-    reader, stated = _reader_of(problem, Z.content_mask(settings.many_rows), settings)
+    sample = Z.content_mask(settings.many_rows)
+    reader, stated = _reader_of(problem, sample, settings)
     view = reader.from_view(Z.project(V, stated))
-    told = None if candidate is None else read_from_clusters(problem, candidate)
-    return ReadBack(view, None if told is None else told[0], reader.chance, what)
+    clusters = None
+    if candidate is not None:
+        labels = _labels_of(candidate, Z.n_rows)
+        # Of few rows both look at all of them.
+        same = np.array_equal(labels >= 0, sample)
+        of_clusters, asked = (reader, stated) if same else _reader_of(problem, labels >= 0, candidate.space.settings)
+        clusters = of_clusters.from_clusters(labels[asked])
+    return ReadBack(view, clusters, reader.chance, what)
 
 
 def read_from_clusters(problem: Problem, candidate: Candidate) -> tuple[float, float] | None:
     """How well the known is read from the clusters alone, and what chance would give; None: nothing is known."""
-    Z = problem.Z
-    if not problem.hides or Z.n_rows < FEWEST_ROWS:
+    if not problem.hides or problem.Z.n_rows < FEWEST_ROWS:
         return None
-    labels = np.full(Z.n_rows, -1)
+    labels = _labels_of(candidate, problem.Z.n_rows)
+    reader, asked = _reader_of(problem, labels >= 0, candidate.space.settings)
+    return reader.from_clusters(labels[asked]), reader.chance
+
+
+def _labels_of(candidate: Candidate, n_rows: int) -> Codes:
+    """(n,), the cluster of every row to explore, -1 for those that were not asked."""
+    labels = np.full(n_rows, -1)
     labels[candidate.space.drawn] = candidate.labels
-    reader, told = _reader_of(problem, labels >= 0, candidate.space.settings)
-    return reader.from_clusters(labels[told]), reader.chance
+    return labels
 
 
 def _reader_of(problem: Problem, sample: Mask, settings: ClusterSettings) -> tuple[KnownReader, Mask]:

@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.partition import Candidate
+from imapce.clusters.given import Candidate
 from imapce.common.arrays import Array, Codes
-from imapce.common.neighbours import jittered, nearest
+from imapce.common.neighbours import jittered, nearest, votes
 from imapce.common.settings import SETTINGS, Settings
 from imapce.priors.problem import Problem
 
@@ -105,10 +105,7 @@ def neighbours_agree(view: Array, groups: Codes, settings: Settings = SETTINGS) 
     # A group of five has four others to be told by.
     most = settings.clusters.neighbours if n > settings.choice.few_rows else settings.choice.few_neighbours
     near = nearest(jittered(view), min(most, max(1, 2 * fewest - 3), n - 1))
-    several = int(groups.max()) + 1
-    ballots = groups[near] + several * np.arange(n)[:, None]
-    votes = np.bincount(ballots.ravel(), minlength=n * several).reshape(n, several)
-    return (votes.argmax(axis=1) == groups).astype(np.float64)
+    return (votes(near, groups, int(groups.max()) + 1).argmax(axis=1) == groups).astype(np.float64)
 
 
 class Neighbourhoods:

@@ -199,7 +199,7 @@ def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
         "structure": structure_facts(exploration.structure),
         "stop_reason": None if exploration.stop_reason is None else in_own_words(exploration.stop_reason),
         "steps": len(exploration.steps),
-        "clusters": cluster_facts(exploration.moves),
+        "clusters": cluster_facts(exploration.found.record.moves),
     }
 
 

@@ -57,16 +57,16 @@ def _tell_model(file: str, show: ShowOptions) -> None:
 def _tell_session(file: str, show: ShowOptions) -> None:
     from imapce.cli.results import cluster_facts, facts_table, print_clusters, structure_facts
     from imapce.common.words import counted, listing
-    from imapce.exploration.record import AcceptedStep
     from imapce.exploration.session_file import SESSION_VERSION, read_session
     from imapce.exploration.verdict import caveat, verdict_in_words
 
     record = read_session(file)
+    data, steps = record.data, record.moves.steps
+    assert data is not None
     known = _known_words(record)
-    clusters = cluster_facts(record.steps)
+    clusters = cluster_facts(record.moves)
     taken, start = sum(cluster["rows"] for cluster in clusters), int(record.known_at_start.sum())
-    left = record.data.n_rows - taken - start
-    steps = [move for move in record.steps if isinstance(move, AcceptedStep)]
+    left = data.n_rows - taken - start
     structure = next((step.structure for step in steps if step.structure is not None), None)
     go_on = {
         "command": f"imapce explore DATA --session {shlex.quote(file)} --resume",
@@ -75,8 +75,8 @@ def _tell_session(file: str, show: ShowOptions) -> None:
     console = show.console()
     facts = {
         "format version": str(SESSION_VERSION),
-        "rows": f"{record.data.n_rows:,}",
-        "features": f"{len(record.data.columns):,} ({listing(record.data.columns, 10)})",
+        "rows": f"{data.n_rows:,}",
+        "features": f"{len(data.columns):,} ({listing(data.columns, 10)})",
         "known at the start": "; ".join(known) or "nothing",
         "taken": f"{counted(taken, 'row')} in {counted(len(clusters), 'cluster')}",
         "steps": f"{len(steps):,}",
@@ -93,8 +93,8 @@ def _tell_session(file: str, show: ShowOptions) -> None:
         command="info",
         kind="session",
         format_version=SESSION_VERSION,
-        rows=record.data.n_rows,
-        columns=list(record.data.columns),
+        rows=data.n_rows,
+        columns=list(data.columns),
         known=known,
         known_rows=start,
         taken_rows=taken,

@@ -41,7 +41,7 @@ from imapce.common.words import counted, duration, roughly
 from imapce.errors import Argument, FileName, ImapceError, Reference, Sentence
 
 if TYPE_CHECKING:
-    from imapce.search.solution import Progress
+    from imapce.search.race import Progress
 
 P = ParamSpec("P")
 R = TypeVar("R")

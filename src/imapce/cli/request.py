@@ -27,7 +27,7 @@ from imapce.errors import InvalidValueError
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes, Labels, Samples, Subset
 from imapce.tables.encode import LearnedTable, column_names, is_table
-from imapce.tables.files import STREAM, is_text_file, read_and_tell
+from imapce.tables.files import STREAM, is_text_file, read_with_words
 from imapce.tables.named import NamedMatrix
 from imapce.tables.usable import dates_as_numbers, select, usable_columns
 
@@ -74,7 +74,7 @@ class Request:
         )
 
     @property
-    def known_columns(self) -> dict[str, tuple[str, ...]]:
+    def columns_by_option(self) -> dict[str, tuple[str, ...]]:
         """The columns that are known, by the option that named them."""
         return {"--attributes": self.attributes, "--erase": self.erase}
 
@@ -168,7 +168,7 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> P
         "--known-labels": classes,
         "--drop": request.drop,
         "--columns": request.columns,
-        **request.known_columns,
+        **request.columns_by_option,
     }.items():
         for column in asked:
             require_column(option, column, variables if option in OF_FEATURES else names)
@@ -176,7 +176,7 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> P
     colours = [name for name in request.labels if name not in (*request.attributes, *request.erase)]
     carried = list(dict.fromkeys([*colours, *classes, *request.known_label, *known_columns]))
     removed = {*(carried if matrix is None else ()), *request.drop}
-    for option, asked in {**request.known_columns, "--columns": request.columns}.items():
+    for option, asked in {**request.columns_by_option, "--columns": request.columns}.items():
         if lost := [column for column in asked if column in removed]:
             raise InvalidValueError(
                 f"{option} must name columns that are features, and {listing(map(repr, lost))} is a label, known or "
@@ -188,7 +188,7 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> P
     else:
         features, left_out = _variables(matrix, request), [name for name in names if name not in carried]
     carried += [name for name in names if name in left_out]
-    priors, words = _column_and_sample_priors(request.known_columns, request)
+    priors, words = _column_and_sample_priors(request.columns_by_option, request)
     for column in request.known_label:
         labels = plain_columns(about, [column])
         priors.append(Labels(labels))
@@ -276,7 +276,7 @@ def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
 def read_rows(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Any:
     """The table of a file, and a note on how it was read where that is not the usual way."""
     with warnings_in_one_line(), named(argument):
-        table, words = read_and_tell(path, given=reading)
+        table, words = read_with_words(path, given=reading)
     if words:
         name = "standard input" if path == STREAM else repr(Path(path).name)
         note(f"{name} was read with {words}; --sep, --decimal, --encoding and --header overrule it.")
@@ -307,7 +307,7 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
                 f"{option} needs column names, and {Path(request.data).name!r} has none: write it as .csv or .parquet."
             )
     positions: dict[str, list[int]] = {}
-    for option, texts in request.known_columns.items():
+    for option, texts in request.columns_by_option.items():
         if strangers := [text for text in texts if not text.isdecimal()]:
             raise InvalidValueError(
                 f"{option} must be positions from 0, since {Path(request.data).name!r} has no column names; "

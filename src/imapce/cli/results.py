@@ -29,7 +29,7 @@ from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import MODEL_VERSION
 from imapce.estimators.view_file import beside
-from imapce.exploration.record import AcceptedStep, Move, clusters_after, origins_after
+from imapce.exploration.record import Moves
 from imapce.exploration.verdict import told_structure
 from imapce.priors.effect import explained_away, strongest
 from imapce.tables.files import STREAM, table_target, write_table
@@ -294,9 +294,8 @@ def structure_facts(structure: Structure | None) -> dict[str, Any] | None:
     return {**told_structure(structure), "best_split": None if best is None else best.sizes}
 
 
-def cluster_facts(moves: Sequence[Move]) -> list[dict[str, Any]]:
+def cluster_facts(moves: Moves) -> list[dict[str, Any]]:
     """Every cluster as it is after some moves: its step (None: regrouped), size, how distinct and stable it is."""
-    steps = [move for move in moves if isinstance(move, AcceptedStep)]
     return [
         {
             "cluster": cluster.number,
@@ -304,11 +303,11 @@ def cluster_facts(moves: Sequence[Move]) -> list[dict[str, Any]]:
             "rows": cluster.size,
             "distinctness": cluster.distinctness,
             "stability": cluster.stability,
-            "p_value": None if place is None else steps[place].p_value,
+            "p_value": None if place is None else moves.steps[place].p_value,
             "chosen": cluster.chosen,
             "features": [{"feature": one.name, "difference": one.difference} for one in cluster.features],
         }
-        for cluster, place in zip(clusters_after(moves), origins_after(moves), strict=True)
+        for cluster, place in zip(moves.clusters, moves.origins, strict=True)
     ]
 
 

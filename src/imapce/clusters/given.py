@@ -1,4 +1,6 @@
-"""What the known explains of the rows, given their clusters: x = m_c + Bᵀl + e,  e ~ N(0, S_c).
+"""The clusters of a sample of the rows given the known, and what the known explains of the rows given these clusters:
+
+    x = m_c + Bᵀl + e,  e ~ N(0, S_c)
 
 What is known has an effect on the rows, B, and what is left is rows less that effect, X° = X − LB. Clusters and effect
 take turns, begun with all that the known explains alone:
@@ -14,19 +16,78 @@ accuracy of 15 neighbours of 0.85.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from imapce.clusters.mixture import ChosenMixture, choose, fit_mixture, sphered, sphering
+from imapce.clusters.mixture import ChosenMixture, choose, component_of, fit_mixture, sphered, sphering
 from imapce.clusters.space import Space, effect_of
 from imapce.clusters.valleys import merge_groups
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.settings import SETTINGS, ClusterSettings
+from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
+from imapce.rows.base import Rows
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The best clusters of a sample of the rows to explore, given the known, whether or not they are more than chance.
+
+    `labels` (m,) are those of the rows of `space`, after components of the mixture `found` without a valley between
+    them were made one; `effect` is what the known does to the rows given these clusters, None where none is known.
+    """
+
+    space: Space
+    found: ChosenMixture
+    labels: Codes
+    effect: Effect | None
+
+    def among(self, problem: Problem, unexplored: Mask, rows: Rows) -> Candidate:
+        """The same clusters of the rows that are still to explore, those of a later problem: `unexplored` (n,) of all
+        `rows`, which have the known labels beside them where there are some.
+        """
+        if problem.told is not None and self.effect is not None:
+            problem = problem.given(self.effect)
+        space = Space.of(problem, unexplored, self.space.settings)
+        some = np.zeros(len(unexplored), dtype=bool)
+        some[space.places] = True
+        cells = self.space.reading().cells(rows.subset(some)).some(space.places.argsort().argsort())
+        mixture, k = self.found.mixture, len(self.found.mixture.weights)
+        components = component_of(mixture, cells, np.ones(k, dtype=bool))
+        labels = clusters_of(self.found.labels, self.labels, k)[components]
+        return replace(self, space=space, labels=np.unique(labels, return_inverse=True)[1])
+
+
+def candidate_of(
+    problem: Problem,
+    unexplored: Mask,
+    *,
+    granularity: str = "auto",
+    n_clusters: int | None = None,
+    settings: ClusterSettings = SETTINGS.clusters,
+    watch: Watch = UNWATCHED,
+) -> Candidate:
+    """The best clusters of the rows to explore of a problem: those `unexplored` (n,) of all rows.
+
+    `granularity` asks for "coarser" or "finer" ones, `n_clusters` for so many.
+    """
+    settings = replace(settings, share=getattr(settings, "share" if granularity == "auto" else granularity))
+    with one_thread():
+        watch.tell("looking for clusters in all directions", 0.0)
+        space = Space.of(problem, unexplored, settings)
+        if problem.effect is None:
+            space, found = explain(space, n_clusters, watch)
+        else:
+            found = choose(space.cells, space.points, watch, settings=settings, size=n_clusters)
+        final = groups_of(space, found.labels, n_clusters, watch=watch)
+        effect = problem.effect
+        if effect is None and problem.told is not None:
+            effect = effect_on_columns(problem, space, found, final)
+    return Candidate(space, found, final, effect)
 
 
 def groups_of(

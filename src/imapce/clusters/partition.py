@@ -6,6 +6,7 @@ A view is a shadow: what it separates is apart, what it does not may be too. So 
 that are free of the known are seen at once, from a sample of the rows, and a step takes them in the order in which its
 views show them. What is accepted by hand restricts them.
 
+>>> from imapce.clusters.given import candidate_of
 >>> from imapce.priors.problem import pose
 >>> from imapce.rows.open import open_rows
 >>> from imapce.tables.reader import Reader
@@ -26,79 +27,18 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 import numpy as np
 
 from imapce.clusters.columns import Reading
-from imapce.clusters.given import clusters_of, effect_on_columns, explain, groups_of
-from imapce.clusters.mixture import ChosenMixture, Mixture, choose, component_of
-from imapce.clusters.space import Space
+from imapce.clusters.given import Candidate, clusters_of
+from imapce.clusters.mixture import Mixture, choose, component_of
 from imapce.clusters.structure import Split, Structure, judge, stability_of
 from imapce.common.arrays import Codes, Mask
 from imapce.common.records import Comparable
-from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.common.threads import one_thread
 from imapce.common.watch import UNWATCHED, Watch
-from imapce.priors.effect import Effect
-from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 
 OUTLIER = -1
 # Numbers held at once while rows are given to clusters.
 HELD = 8_000_000
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """The best clusters of a sample of the rows to explore, given the known, whether or not they are more than chance.
-
-    `labels` (m,) are those of the rows of `space`, after components of the mixture `found` without a valley between
-    them were made one; `effect` is what the known does to the rows given these clusters, None where none is known.
-    """
-
-    space: Space
-    found: ChosenMixture
-    labels: Codes
-    effect: Effect | None
-
-    def among(self, problem: Problem, unexplored: Mask, rows: Rows) -> Candidate:
-        """The same clusters of the rows that are still to explore, those of a later problem: `unexplored` (n,) of all
-        `rows`, which have the known labels beside them where there are some.
-        """
-        if problem.told is not None and self.effect is not None:
-            problem = problem.given(self.effect)
-        space = Space.of(problem, unexplored, self.space.settings)
-        some = np.zeros(len(unexplored), dtype=bool)
-        some[space.places] = True
-        cells = self.space.reading().cells(rows.subset(some)).some(space.places.argsort().argsort())
-        mixture, k = self.found.mixture, len(self.found.mixture.weights)
-        components = component_of(mixture, cells, np.ones(k, dtype=bool))
-        labels = clusters_of(self.found.labels, self.labels, k)[components]
-        return replace(self, space=space, labels=np.unique(labels, return_inverse=True)[1])
-
-
-def candidate_of(
-    problem: Problem,
-    unexplored: Mask,
-    *,
-    granularity: str = "auto",
-    n_clusters: int | None = None,
-    settings: ClusterSettings = SETTINGS.clusters,
-    watch: Watch = UNWATCHED,
-) -> Candidate:
-    """The best clusters of the rows to explore of a problem: those `unexplored` (n,) of all rows.
-
-    `granularity` asks for "coarser" or "finer" ones, `n_clusters` for so many.
-    """
-    settings = replace(settings, share=getattr(settings, "share" if granularity == "auto" else granularity))
-    with one_thread():
-        watch.tell("looking for clusters in all directions", 0.0)
-        space = Space.of(problem, unexplored, settings)
-        if problem.effect is None:
-            space, found = explain(space, n_clusters, watch)
-        else:
-            found = choose(space.cells, space.points, watch, settings=settings, size=n_clusters)
-        final = groups_of(space, found.labels, n_clusters, watch=watch)
-        effect = problem.effect
-        if effect is None and problem.told is not None:
-            effect = effect_on_columns(problem, space, found, final)
-    return Candidate(space, found, final, effect)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ from imapce.rows.base import Rows
 from imapce.rows.given import RowsGiven
 from imapce.rows.standardized import QuadraticForm, StandardizedRows, key_directions, order_of_points
 from imapce.rows.subspace import Subspace
+from imapce.search.descent import with_fixed_signs
 from imapce.search.starts import WHITENED_AXES, leading_eigenvectors
-from imapce.search.stiefel import with_fixed_signs
 
 DEFAULT = SETTINGS.clusters
 # Digits that rows read in another order have in common.

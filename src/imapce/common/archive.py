@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.whole_files import as_path, whole_file
-from imapce.errors import FileFormatError
+from imapce.errors import FileFormatError, one_line
 
 HEADER = "header.json"
 MAX_HEADER_BYTES = 64 << 20
@@ -97,22 +97,12 @@ def read_archive(
             }
     except FileFormatError:
         raise
-    except (
-        zipfile.BadZipFile,
-        ValueError,
-        KeyError,
-        EOFError,
-        OSError,
-        NotImplementedError,
-        RecursionError,
-    ) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise FileFormatError(
-            f"{str(source)!r} is not a readable imapce {kind}, perhaps cut short or changed ({reason}); save it again."
-        ) from error
+    # Damaged or hostile bytes can raise nearly anything: of the zip, an entry, the JSON or an array in it.
     except Exception as error:
-        # zlib.error is the one that reaches here: damaged bytes inside an entry.
-        raise FileFormatError(f"{str(source)!r} is damaged ({error}); save it again.") from error
+        raise FileFormatError(
+            f"{str(source)!r} is not a readable imapce {kind}, perhaps cut short or changed ({one_line(error)}); "
+            "save it again."
+        ) from error
     return header, arrays
 
 

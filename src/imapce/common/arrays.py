@@ -96,7 +96,7 @@ def require_in_memory(X: Any, what: str) -> None:
     if is_dask(X) or is_scan(X):
         where, how = ("a cluster", ".compute() brings") if is_dask(X) else ("disk", "imapce.tables.read_table reads")
         raise InvalidTypeError(
-            f"X must be in memory for {what}, and its rows lie on {where}; pass a sample of them, which {how} here."
+            "X", f"must be in memory for {what}, and its rows lie on {where}; pass a sample of them, which {how} here."
         )
 
 
@@ -155,8 +155,9 @@ def as_cupy(X: Any) -> Any:
         return cupy.from_dlpack(X.detach() if hasattr(X, "detach") else X)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise InvalidTypeError(
-            f"X must be a dense array of plain numbers on the card; got {type(X).__name__} "
-            f"({' '.join(str(error).split())}). Convert it to float32 first."
+            "X",
+            f"must be a dense array of plain numbers on the card; got {type(X).__name__} "
+            f"({' '.join(str(error).split())}). Convert it to float32 first.",
         ) from error
 
 

@@ -26,6 +26,17 @@ def nearest(points: Array, k: int) -> Codes:
     return np.argpartition(D, k, axis=1)[:, :k]
 
 
+def votes(near: Codes, codes: Codes, n_classes: int) -> Codes:
+    """(n, c): how many of the neighbours (n, k) of each point are of each class, by the codes of the classes.
+
+    >>> votes(np.array([[1, 2], [0, 2]]), np.array([0, 1, 1]), 2).tolist()
+    [[0, 2], [1, 1]]
+    """
+    n = len(near)
+    ballots = codes[near] + n_classes * np.arange(n)[:, None]
+    return np.bincount(ballots.ravel(), minlength=n * n_classes).reshape(n, n_classes)
+
+
 def jittered(points: Array) -> Array:
     """Points (n, p) moved a little by a fixed draw: those at one place are neighbours by lot, the same in every engine.
 

@@ -10,7 +10,7 @@ be tried:
 ...     settings = replace(SETTINGS, clusters=replace(SETTINGS.clusters, share=0.9))
 
 `docs/settings.md` is printed from these records. "leave one out" is `python -m experiments tables`, which chooses the
-value on all tables but one and scores it there.
+value on all tables but one and scores it there; "stories" are the twelve of `python -m experiments known`, on 9 tables.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ class ClusterSettings:
     axes: int = setting(30, "most axes of these rows")
     columns: int = setting(500, "columns beyond which leading axes stand for them")
     rows_per_axis: int = setting(
-        30, "rows for each axis of many columns: in directions enough, chance makes groups (784 pixels)", tables=1
+        30,
+        "rows for each axis of many columns: in directions enough, chance makes groups",
+        measured="784 pixels: deeper optima in more axes separate worse",
+        tables=1,
     )
     fewest_axes: int = setting(10, "axes of many columns however few rows there are")
     chance: float = setting(
@@ -83,7 +86,12 @@ class ClusterSettings:
         "chance, over all columns, that one counts as agreeing with others or as explained by the known though "
         "it is not; and p of dependence where a valley could be and is not",
     )
-    bound: float = setting(3.0, "standard deviations beyond which a value counts as lying there, where columns agree")
+    bound: float = setting(
+        3.0,
+        "standard deviations beyond which a value counts as lying there, where columns agree",
+        measured="without: the same clusters on 16 tables, NMI of glass −0.08, of flags +0.09",
+        tables=18,
+    )
     least_tilt: float = setting(0.05, "least factor of a level given the known: 0 would forbid it to all clusters")
     # --- where mixtures begin -----------------------------------------------------------------------------------------
     neighbours: int = setting(15, "neighbours that a row is moved to the mean of; that vote on a row in a view")
@@ -104,13 +112,28 @@ class ClusterSettings:
     trim: float = setting(
         0.1,
         "share of the rows at either end that the mean gain leaves out: a few far rows decide the plain mean",
-        measured=f"digits: NMI 0.82, with the plain mean 0.60 ({LEFT_OUT})",
-        tables=33,
+        measured="digits: NMI 0.82, with the plain mean 0.60",
+        tables=1,
     )
-    surely: float = setting(2.0, "standard errors by which several components must be better than one")
-    patience: int = setting(4, "sizes in a row without a new best after which no larger one is tried")
+    surely: float = setting(
+        2.0,
+        "standard errors by which several components must be better than one; for tables of one group",
+        measured="0: the same clusters on tables that have some",
+        tables=18,
+    )
+    patience: int = setting(
+        4,
+        "sizes in a row without a new best after which no larger one is tried, which saves time",
+        measured="12: the same clusters",
+        tables=18,
+    )
     iterations: int = setting(30, "most rounds of EM")
-    few_iterations: int = setting(10, "the same where mixtures are only compared, or take turns with the known")
+    few_iterations: int = setting(
+        10,
+        "the same where mixtures are only compared, or take turns with the known",
+        measured="30: the same clusters on 16 tables, NMI of audiology −0.10, of page blocks −0.02",
+        tables=18,
+    )
     fewest: float = setting(3.0, "rows below which a component gives way")
     ridge: float = setting(1e-3, "share of the variance of all rows in every direction: copies of a column have none")
     leaning: float = setting(
@@ -119,7 +142,7 @@ class ClusterSettings:
         "lean on",
         measured=f"levels, 0.5 to 3: mean NMI within 0.01 on 6 mixed tables; effect, 1 to 100: views of 12 {STORIES} "
         "within 0.002",
-        tables=18,
+        tables=15,
     )
     valley: float = setting(
         1.2,
@@ -138,7 +161,7 @@ class ClusterSettings:
         2,
         "times that the number of clusters is asked for while the known is explained",
         measured=f"once: NMI 0.60 with the other label of the {STORIES}, twice 0.62",
-        tables=12,
+        tables=9,
     )
     rested: float = setting(1e-3, "mean change of the rows given the known, in their spread, at which turns end")
     most_classes: int = setting(20, "classes up to which clusters hold the known together, and it is read as classes")
@@ -163,7 +186,6 @@ class ClusterSettings:
         0.25,
         "share of the rows at either end that the gain of drawn tables leaves out",
         measured="with all rows the gain of Student's t(3) noise lies 4 standard deviations above those of its tables",
-        tables=1,
     )
     heap: float = setting(0.25, "share of rows with one value from which a column's valley is no evidence")
     few_values: int = setting(10, "different values below which it is none either")

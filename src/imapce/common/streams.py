@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Places = NDArray[np.intp]
+from imapce.common.arrays import Array, Codes, Mask
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -46,7 +44,7 @@ class Portion:
     """
 
     n_rows: int
-    blocks: Callable[[Places | None], Iterator[Array]]
+    blocks: Callable[[Codes | None], Iterator[Array]]
 
 
 class Stream(ABC):
@@ -58,7 +56,7 @@ class Stream(ABC):
         """Rows and columns."""
 
     @abstractmethod
-    def portions(self, columns: NDArray[np.intp] | None = None) -> Iterator[Portion]:
+    def portions(self, columns: Codes | None = None) -> Iterator[Portion]:
         """The rows, or some of their columns, some megabytes at a time."""
 
 

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from imapce.errors import Sentence
+
+if TYPE_CHECKING:
+    # `imapce --help` speaks too, and must not wait for it.
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+# Below it a guess is told without a number.
+FEW_SECONDS = 7.5
 
 
 def uncapitalized(sentence: str) -> str:
@@ -53,10 +60,11 @@ def close_matches(wanted: str, known: Iterable[str]) -> str:
 def listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:
     """The names where `chosen` is true, quoted, the tail beyond ``most`` as a count.
 
+    >>> import numpy as np
     >>> listed(["age", "sex", "income"], np.array([True, False, True]), most=1)
     "'age' and 1 more"
     """
-    found = [repr(names[i]) for i in np.flatnonzero(chosen)]
+    found = [repr(name) for name, is_chosen in zip(names, chosen, strict=True) if is_chosen]
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
 
 
@@ -85,8 +93,7 @@ def roughly(seconds: float) -> str:
     >>> roughly(4), roughly(38)
     ('a few seconds', 'about 40 seconds')
     """
-    words = duration(seconds)
-    return words if words.startswith("a few") else f"about {words}"
+    return duration(seconds) if seconds < FEW_SECONDS else f"about {duration(seconds)}"
 
 
 def duration(seconds: float) -> str:
@@ -95,7 +102,7 @@ def duration(seconds: float) -> str:
     >>> duration(4), duration(38), duration(200), duration(9000)
     ('a few seconds', '40 seconds', '3 minutes', '2 hours and 30 minutes')
     """
-    if seconds < 7.5:
+    if seconds < FEW_SECONDS:
         return "a few seconds"
     if seconds < 95:
         return counted(5 * round(seconds / 5) if seconds < 20 else 10 * round(seconds / 10), "second")

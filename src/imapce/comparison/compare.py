@@ -154,7 +154,7 @@ def compare(
     for one in priors:
         one.require_same_index(X)
     priors = [one.resolve(table.n_rows) for one in priors]
-    known = _known_columns(table, priors)
+    known = _known_of_rows(table, priors)
     if known_labels is not None:
         known = {KNOWN_CLASSES: as_labels("known_labels", known_labels, table.n_rows)}
     told = None if known_labels is None else as_codes("known_labels", known[KNOWN_CLASSES], table.n_rows)
@@ -270,7 +270,7 @@ def _unexplored(priors: list[Prior], n_rows: int) -> Mask | None:
     return ~np.logical_or.reduce(subsets) if subsets else None
 
 
-def _known_columns(table: Table, priors: list[Prior]) -> dict[str, NDArray[Any]]:
+def _known_of_rows(table: Table, priors: list[Prior]) -> dict[str, NDArray[Any]]:
     """What the priors say of each row: classes by name, or numbers for a column of many values.
 
     Up to 20 combinations of classes are one column; beyond that every column is scored on its own.

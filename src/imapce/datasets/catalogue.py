@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from imapce.datasets import downloads as data_files
+from imapce.datasets.dataset import Dataset, Labels
 from imapce.datasets.downloads import DataFile
 
 _ADULT = "Becker and Kohavi, UCI Machine Learning Repository, Adult (1996)"
@@ -35,6 +38,10 @@ class CatalogueEntry:
     def is_on_disk(self) -> bool:
         """Whether every file is in the data folder or the cache (or none is needed)."""
         return all(data_files.find(paths) is not None for paths in self.files)
+
+    def of(self, X: np.ndarray, feature_names: tuple[str, ...], labels: Labels) -> Dataset:
+        """The data set with these rows; where it comes from is told here alone."""
+        return Dataset(self.name, X, feature_names, labels=labels, source=self.source, licence=self.licence)
 
 
 def _paths(*files: DataFile) -> tuple[tuple[str, ...], ...]:
@@ -122,3 +129,12 @@ CATALOGUE = (
         _paths(data_files.CIFAR100_FILE),
     ),
 )
+
+
+def entry(name: str) -> CatalogueEntry:
+    """The data set of this name.
+
+    >>> entry("digits").rows
+    1797
+    """
+    return next(one for one in CATALOGUE if one.name == name)

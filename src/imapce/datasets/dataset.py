@@ -14,6 +14,7 @@ import numpy as np
 from imapce.errors import InvalidValueError
 
 Labels = dict[str, np.ndarray]
+DIGIT_NAMES = tuple(str(digit) for digit in range(10))
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,23 +123,13 @@ IMAGE_SEGMENTATION_COLUMNS = (
 
 
 def data_folder() -> Path | None:
-    """The user's folder of data files: ``IMAPCE_DATA``; None where that is unset or empty.
-
-    >>> os.environ["IMAPCE_DATA"] = "/data"                                                 # doctest: +SKIP
-    >>> data_folder()                                                                       # doctest: +SKIP
-    PosixPath('/data')
-    """
+    """The user's folder of data files: ``IMAPCE_DATA``; None where that is unset or empty."""
     named = os.environ.get("IMAPCE_DATA")
     return Path(named).expanduser() if named else None
 
 
 def cache_folder() -> Path:
-    """The user's cache: ``IMAPCE_CACHE``, else ``$XDG_CACHE_HOME/imapce``, else the habit of the system.
-
-    >>> os.environ["IMAPCE_CACHE"] = "/tmp/mine"                                        # doctest: +SKIP
-    >>> cache_folder()                                                                  # doctest: +SKIP
-    PosixPath('/tmp/mine')
-    """
+    """The user's cache: ``IMAPCE_CACHE``, else ``$XDG_CACHE_HOME/imapce``, else the habit of the system."""
     named = os.environ.get("IMAPCE_CACHE")
     if named:
         return Path(named).expanduser()
@@ -155,11 +145,7 @@ def cache_folder() -> Path:
 
 
 def find(relative_paths: tuple[str, ...]) -> Path | None:
-    """The first of these paths that exists, the data folder before the cache; None when there is none.
-
-    >>> find(("adult.data", "adult.data.gz"))                                           # doctest: +SKIP
-    PosixPath('/data/adult.data.gz')
-    """
+    """The first of these paths that exists, the data folder before the cache; None when there is none."""
     for folder in (data_folder(), cache_folder()):
         if folder is None:
             continue
@@ -171,21 +157,13 @@ def find(relative_paths: tuple[str, ...]) -> Path | None:
 
 
 def locate(file: DataFile, *, progress: DownloadProgress | None = None) -> Path:
-    """The path of a data file, downloaded into the cache when it is in neither folder.
-
-    >>> locate(ADULT_FULL_FILE)                                                         # doctest: +SKIP
-    PosixPath('/home/me/.cache/imapce/adult.data')
-    """
+    """The path of a data file, downloaded into the cache when it is in neither folder."""
     found = find((file.relative_path, *file.also_accepted))
     return found if found is not None else download(file, progress=progress)
 
 
 def locate_image_segmentation() -> Path:
-    """The path of Image Segmentation as comma-separated text, converted from OpenML where it is missing.
-
-    >>> locate_image_segmentation()                                                     # doctest: +SKIP
-    PosixPath('/home/me/.cache/imapce/image_segmentation.csv')
-    """
+    """The path of Image Segmentation as comma-separated text, converted from OpenML where it is missing."""
     found = find((IMAGE_SEGMENTATION_FILE,))
     if found is not None:
         return found
@@ -215,9 +193,6 @@ def download(file: DataFile, *, progress: DownloadProgress | None = None) -> Pat
     """Fetch a file into the cache, whole and with the right checksum or not at all.
 
     Without a ``progress`` a terminal gets one line, since a large file takes minutes; anything else gets none.
-
-    >>> download(ADULT_FULL_FILE)                                                       # doctest: +SKIP
-    PosixPath('/home/me/.cache/imapce/adult.data')
     """
 
     def fetch(target: BinaryIO) -> None:
@@ -235,11 +210,7 @@ def download(file: DataFile, *, progress: DownloadProgress | None = None) -> Pat
 
 
 def write_to_cache(relative_path: str, write: Callable[[BinaryIO], None]) -> Path:
-    """Let ``write`` fill a temporary file of the cache, which then takes its name; on error nothing stays.
-
-    >>> write_to_cache("notes.txt", lambda target: None)                                # doctest: +SKIP
-    PosixPath('/home/me/.cache/imapce/notes.txt')
-    """
+    """Let ``write`` fill a temporary file of the cache, which then takes its name; on error nothing stays."""
     destination = cache_folder() / relative_path
     destination.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(destination) as target:

@@ -1,42 +1,49 @@
-"""What every estimator here shares: a fit that is whole or not at all, reading, and scikit-learn's books of columns."""
+"""What every estimator here shares: a fit that is whole or not at all, reading, scikit-learn's books of columns, and
+rows of a table on axes, whoever finds these.
+
+A row x is shown at ((x − mean_)/scale_)·axesᵀ. A view has few axes, components_ (k, d), and IMAPCE and the linear
+baselines differ only in how they choose them from second moments and, for some, a kurtosis; the rows given the known
+have all of them (`given.py`).
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import warnings
+import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Literal, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from imapce.common.arrays import is_dask, is_scan
+from imapce.common.arrays import Array, as_array, in_kind_of, is_dask, is_on_card, is_scan, on_host
 from imapce.common.checks import random_generator, require_count, require_truth
+from imapce.common.threads import one_thread, threads_for
+from imapce.common.words import axis_names
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
+from imapce.priors.kinds import Prior, as_list
+from imapce.priors.labels import ReadLabels
+from imapce.priors.problem import Problem, pose, require_shape, standardized_data
+from imapce.rows.base import Rows
+from imapce.rows.open import open_rows, project_matrix
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.search.objective import shares_of_kurtosis, stacked_product
 from imapce.tables.columns import Unknown
-from imapce.tables.encode import column_names, is_table
+from imapce.tables.encode import column_names, frame, is_table
 from imapce.tables.named import NamedMatrix
-from imapce.tables.reader import Reader, require_numbers_in_rows
+from imapce.tables.reader import Missing, Reader, require_numbers_in_rows
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-@contextmanager
-def quiet_about_convergence() -> Iterator[None]:
-    """For callers that pass the stop reason on themselves.
-
-    >>> from imapce import IMAPCE
-    >>> with quiet_about_convergence():
-    ...     model = IMAPCE(alpha=0.0, mu=1.0, max_iter=1).fit(np.random.default_rng(0).normal(size=(20, 4)))
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
+# A d×d matrix of 512 MiB: what decomposes one whole takes minutes there and hours beyond.
+MOST_COLUMNS = 8192
 
 
 def _left_lazy(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -178,3 +185,306 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 "The feature names should match those that were passed during fit, in the same order; "
                 f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
             )
+
+
+@dataclass(frozen=True)
+class PlacedPart:
+    """Where a view puts the rows of one part of a table, read as any table is: a function that can be sent.
+
+    >>> PlacedPart(Reader(2), np.array([[1.0], [0.0]]), np.ones(2))(np.array([[3.0, 5.0]]))
+    array([[2.]])
+    """
+
+    reader: Reader
+    weights: Array
+    mean: Array
+    missing: Missing = "error"
+    unknown: Unknown | None = None
+
+    def __call__(self, part: Any) -> Array:
+        if not len(part):
+            return np.empty((0, self.weights.shape[1]))
+        matrix = self.reader.read(part, means=self.mean, missing=self.missing, unknown=self.unknown)
+        return project_matrix(matrix, self.weights, self.mean)
+
+
+class LinearRows(TableEstimator):
+    """What everything that places rows on axes shares; a subclass finds the axes in `_fit_rows`."""
+
+    mean_: Array
+    scale_: Array
+
+    @property
+    @abstractmethod
+    def _shown_axes(self) -> Array:
+        """The axes (m, d) that rows are shown on, in standardised space."""
+
+    def _fit(self, X: Any, prior: Any) -> Any:
+        self.check_parameters()
+        priors = as_list(prior)
+        for one in priors:
+            one.require_same_index(X)
+        matrix = self._learned(X)
+        # On a card, threads of the host wait for each other: 0.32 s instead of 0.40 s for 2,000,000 × 784.
+        with one_thread() if is_on_card(matrix) else threads_for(*matrix.shape):
+            self._fit_rows(self._open(matrix), priors)
+        return matrix
+
+    def _learned(self, X: Any) -> Any:
+        """X as it was read, large enough for a view."""
+        matrix = self._learn(X)
+        require_shape(matrix.shape, self.n_components)
+        return matrix
+
+    @abstractmethod
+    def _fit_rows(self, rows: Rows, priors: list[Prior]) -> Any:
+        """The fit itself: what `rows` and the priors tell becomes fitted attributes."""
+
+    def _open(self, matrix: Any) -> Rows:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return open_rows(matrix, n_components=self.n_components)
+
+    def _data(self, rows: Rows) -> StandardizedRows:
+        """X in standardised form, for methods that need neither Y nor Z."""
+        return standardized_data(rows, self.reader_, n_components=self.n_components, standardize=self.standardize)
+
+    def _pose(self, rows: Rows, priors: list[Prior], *, trim: bool = False, explain: bool = False) -> Problem:
+        """X, Y and Z as this estimator's parameters want them."""
+        return pose(
+            rows,
+            priors,
+            self.reader_,
+            n_components=self.n_components,
+            standardize=self.standardize,
+            missing=self.missing,
+            trim=trim,
+            explain=explain,
+        )
+
+    def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
+        """`fit`, then `transform` of the same rows, which are read once for both (but where they lie on a cluster)."""
+        matrix = self._fit_whole(X, prior)
+        if is_dask(X):
+            view = self._shown_lazily(X, self._shown_axes, names=self.get_feature_names_out().tolist())
+        else:
+            view = in_kind_of(X, self._placed(matrix, self._shown_axes))
+        return self._with_known_labels(view, prior)
+
+    def _with_known_labels(self, view: Any, prior: Any) -> Any:
+        """The view of the rows of `fit` where their labels take part in it."""
+        return view
+
+    def transform_to(
+        self, path: str | os.PathLike[str], X: Any, *, columns: Sequence[str] | None = None, **settings: Any
+    ) -> int:
+        """Write `transform` of X to a .parquet, .arrow, .csv or .tsv file, whole or not at all, and tell how many rows.
+
+        X is read some rows at a time, so that a `scan` and what comes of it need not fit in memory. The file has
+        `columns` of X (all of them by default, [] for none), the number of the row and the axes; `settings` are those
+        of `transform` (labels=, view=, unknown=).
+
+        >>> from imapce import IMAPCE
+        >>> X = np.random.default_rng(0).normal(size=(60, 4))
+        >>> IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(X).transform_to("view.parquet", X)
+        60
+        """
+        # What writes tables takes a tenth of a second to import, which few who fit need.
+        from imapce.estimators.view_file import write_view
+
+        check_is_fitted(self)
+        # Rows come some at a time, and their labels all at once.
+        labels = self._read_labels(settings.pop("labels", None))
+
+        def placed(rows: Any, start: int) -> Array:
+            if labels is None:
+                return on_host(self.transform(rows, **settings))
+            some = [one.of_rows(slice(start, start + len(rows))) for one in labels]
+            return on_host(self.transform(rows, labels=some, **settings))  # type: ignore[call-arg]
+
+        return write_view(
+            path,
+            X,
+            placed,
+            axes=self.get_feature_names_out().tolist(),
+            reads=self.input_columns,
+            columns=columns,
+        )
+
+    @abstractmethod
+    def transform(self, X: Any) -> Any:
+        """The rows on the axes."""
+
+    def _read_labels(self, labels: Any, n_rows: int | None = None) -> list[ReadLabels] | None:
+        """Labels of the rows to place, one for each that takes part; None where none does."""
+        if labels is not None:
+            raise InvalidValueError(
+                "labels", "must be None: no labels were known in fit, so none take part in the view."
+            )
+        return None
+
+    def _with_labels(self, view: Any, components: Array, labels: Any) -> Any:
+        """Rows in the view with these axes, where what is known of them beside their columns takes part in it."""
+        self._read_labels(labels)
+        return view
+
+    def _shown(
+        self, X: Any, components: Array, unknown: Unknown | None = None, names: Sequence[str] | None = None
+    ) -> Any:
+        """New rows in the view with these axes (m, d), called `names` where they are columns; where and as X is."""
+        if is_dask(X):
+            return self._shown_lazily(X, components, unknown, names)
+        return in_kind_of(X, self._placed(self._read(X, unknown), components))
+
+    def _shown_lazily(
+        self, X: Any, components: Array, unknown: Unknown | None = None, names: Sequence[str] | None = None
+    ) -> Any:
+        from imapce.tables.distributed import each_part
+
+        self.reader_.require_table_for_categories(X)
+        self._keep_books(X, learning=False)
+        place = PlacedPart(self.reader_, self._column_weights(components), self.mean_, self.missing, unknown)
+        names = names or axis_names(len(components), type(self).__name__.lower())
+        return each_part(X, place, names, frame=self._wants_frame)
+
+    def _shown_side_by_side(self, X: Any, axes: list[Array], unknown: Unknown | None) -> Any:
+        """(m, n, k): a Dask collection in several views, read once for all."""
+        from imapce.tables.distributed import side_by_side
+
+        return side_by_side(as_array(self._shown_lazily(X, np.concatenate(axes), unknown)), len(axes))
+
+    @staticmethod
+    def _numbers(X: Any, width: int, *, one_for: str, columns: str) -> Any:
+        """X (n, width) as numbers, a Dask collection as it is; refused with what its columns must be otherwise."""
+        try:
+            rows = as_array(X) if is_dask(X) else np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidTypeError("X", f"must hold numbers, one {one_for}; {error}.") from error
+        if rows.ndim != 2 or rows.shape[1] != width:
+            raise InvalidValueError("X", f"must have {columns} ({width}); got an array of shape {rows.shape}.")
+        return rows
+
+    def _axes_of_columns(self, components: Array) -> Array:
+        """Axes (m, d) as they act on the standardised columns of a row."""
+        return components
+
+    def _column_weights(self, components: Array) -> Array:
+        """Axes (m, d) as weights (d, m) of the columns in their own units."""
+        inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
+        return (self._axes_of_columns(components) * inverse).T
+
+    def _placed(self, matrix: Any, components: Array) -> Array:
+        """Rows as they were read, in the view with these axes (m, d)."""
+        with threads_for(*matrix.shape):
+            return project_matrix(matrix, self._column_weights(components), self.mean_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearView(LinearRows):
+    """What every linear view shares; a subclass chooses the axes in `_fit_rows` and hands them to `_keep_view`."""
+
+    components_: Array
+
+    @property
+    def _shown_axes(self) -> Array:
+        return self.components_
+
+    def _entries(self, form: QuadraticForm) -> Array:
+        """The d×d matrix itself, for methods that decompose it whole."""
+        if form.matrix is not None:
+            return form.matrix
+        if form.size > MOST_COLUMNS:
+            raise InvalidValueError(
+                "X",
+                f"must have at most {MOST_COLUMNS} columns for {type(self).__name__}, which decomposes a matrix of "
+                f"columns by columns; got {form.size}. Reduce it first, for example with PCA.",
+            )
+        return form @ np.eye(form.size)
+
+    def _keep_view(self, components: Array, Xs: StandardizedRows) -> None:
+        """The fitted attributes every view has; `components` is (k, d) in standardised space."""
+        self.components_ = components
+        self.mean_, self.scale_ = Xs.mean, Xs.scale
+        V = components.T
+        CV = stacked_product(Xs.second_moment, V[None])[0]
+        axis_variance = np.einsum("dk,dk->k", V, CV) / Xs.n_rows
+        spread = np.sqrt(np.outer(axis_variance, Xs.variance))
+        self.axis_correlation_ = np.divide(CV.T / Xs.n_rows, spread, out=np.zeros_like(spread), where=spread > 0)
+        self.explained_variance_ratio_ = axis_variance * Xs.n_rows / Xs.second_moment.trace
+        self.encoded_feature_names_ = self.reader_.names
+
+    @property
+    def _n_features_out(self) -> int:
+        """What scikit-learn names the columns of a view by."""
+        return len(self.components_)
+
+    def transform(self, X: Any) -> Array:
+        """((x − mean_)/scale_)·components_ᵀ, row by row: a row's place depends on no other row.
+
+        Of a Dask collection it is a dask.array (with set_output "pandas" a dask.dataframe), and nothing is computed
+        before it is asked for.
+        """
+        return self._view(X)
+
+    def _view(self, X: Any, labels: Any = None) -> Array:
+        check_is_fitted(self)
+        return self._with_labels(self._shown(X, self.components_), self.components_, labels)
+
+    def plot(self, X: Any, *, color: Any = None, labels: Any = None, **settings: Any) -> Figure:
+        """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`, `labels`
+        those of `IMAPCE.transform`.
+
+        >>> from imapce import IMAPCE
+        >>> X = np.random.default_rng(0).normal(size=(60, 4))
+        >>> IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(X).plot(X, color=np.arange(60) % 2)
+        <Figure size 760x560 with 1 Axes>
+        """
+        from imapce.plotting.scatter import plot_embedding
+
+        settings.setdefault("axis_names", self.get_feature_names_out().tolist())
+        return plot_embedding(self._view(X, labels), color=color, **settings)
+
+    def influence(self, X: Any, *, labels: Any = None) -> Array:
+        """How much of the view each row decides: n·max(‖qᵢ‖²/Σ‖q‖², sᵢ²/Σs²) with q = XV and s = qᵀ(Σqqᵀ)⁻¹q.
+
+        The first is the row's share of the variance kept, ‖XV‖², the second its share of the kurtosis, both among the
+        rows given; 1 is an average row. A row that was set aside in `fit` counts here like any other.
+
+        >>> from imapce import IMAPCE
+        >>> X = np.random.default_rng(0).normal(size=(60, 4))
+        >>> X[7] *= 9
+        >>> int(np.argmax(IMAPCE(alpha=0.0, mu=0.0).fit(X).influence(X)))
+        7
+        """
+        check_is_fitted(self)
+        # The shares are among all rows, so those of a cluster come here: two numbers for each.
+        view = np.array(on_host(self._view(X, labels)))
+        # In the largest value's units, whose fourth powers fit in a float.
+        view /= max(float(np.abs(view).max(initial=0.0)), np.finfo(np.float64).tiny)
+        variance = np.einsum("ik,ik->i", view, view)
+        total = max(float(variance.sum()), np.finfo(np.float64).tiny)
+        return len(view) * np.maximum(variance / total, shares_of_kurtosis(view))
+
+    def loadings(self) -> Any:
+        """A table of features, those that shape the view most first.
+
+        For every axis of `get_feature_names_out`, such as imapce0, its weight there, and in imapce0_correlation the
+        correlation of the feature with that axis; `contribution` is the feature's share of the view (the weights
+        squared, averaged over the axes).
+        """
+        check_is_fitted(self)
+        share = np.mean(self.components_**2, axis=0)
+        order = np.argsort(-share, kind="stable")
+        columns: dict[str, NDArray] = {"feature": np.asarray(self.encoded_feature_names_, dtype=object)[order]}
+        names = axis_names(len(self.components_), type(self).__name__.lower())
+        for name, axis, correlation in zip(names, self.components_, self.axis_correlation_, strict=True):
+            columns[name] = axis[order]
+            columns[f"{name}_correlation"] = correlation[order]
+        columns["contribution"] = share[order]
+        return frame(columns)
+
+    def _generator(self) -> np.random.RandomState:
+        return random_generator(self.random_state)

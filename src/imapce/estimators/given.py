@@ -14,11 +14,11 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.choice.read_back import read_from_clusters
-from imapce.clusters.partition import candidate_of
+from imapce.clusters.given import candidate_of
 from imapce.common.arrays import Array, Codes, is_dask, put_beside, shifted
 from imapce.common.checks import require_choice, require_truth
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.linear import LinearRows
+from imapce.estimators.base import LinearRows
 from imapce.priors.base import Prior, labels_among
 from imapce.priors.effect import Effect
 from imapce.priors.kinds import as_list, labels_of_new_rows

@@ -16,7 +16,7 @@ from imapce.choice.path import PathSearch
 from imapce.choice.point import solve_at
 from imapce.choice.read_back import READ_BACK, read_back
 from imapce.choice.trace_ratio import weight_by_ratio
-from imapce.clusters.partition import Candidate, candidate_of
+from imapce.clusters.given import Candidate, candidate_of
 from imapce.common.arrays import Array, Mask, is_dask, on_host
 from imapce.common.checks import (
     is_whole,
@@ -30,14 +30,14 @@ from imapce.common.settings import SETTINGS, Settings
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import listing
 from imapce.errors import InvalidValueError, Phrase, Sentence
-from imapce.estimators.linear import LinearView
+from imapce.estimators.base import LinearView
 from imapce.estimators.stability import HalvedFits
 from imapce.priors.base import Prior
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows
-from imapce.search.solution import Optimum, Progress, Solution, Trace, Views
-from imapce.search.stiefel import canonical_frame
+from imapce.search.descent import canonical_frame
+from imapce.search.race import Optimum, Progress, Solution, Trace, Views
 from imapce.tables.columns import Unknown
 from imapce.tables.reader import Reader
 

@@ -16,7 +16,7 @@ from imapce.errors import FileFormatError, Phrase, Sentence
 from imapce.estimators.imapce import IMAPCE
 from imapce.priors.effect import Effect
 from imapce.priors.labels import LabelCode
-from imapce.search.solution import Optimum, Trace, Views
+from imapce.search.race import Optimum, Trace, Views
 from imapce.tables.learn import Encoding
 from imapce.tables.reader import Reader
 
@@ -47,12 +47,12 @@ def write_model(path: str | os.PathLike[str], model: IMAPCE) -> None:
         "engine_": model.engine_,
         "read_back_": model.read_back_,
         "n_clusters_": model.n_clusters_,
-        "effect": None if model.effect_ is None else _told_effect(model.effect_),
+        "effect": None if model.effect_ is None else _effect_in_json(model.effect_),
         "n_features_in_": model.n_features_in_,
         "feature_names_in_": None if names is None else [str(name) for name in names],
         "encoding": None if encoding is None else encoding.to_json(),
-        "optima": [_told(optimum) for optimum in model.optima_],
-        "path": [_told(optimum) for optimum in model.path_],
+        "optima": [_optimum_in_json(optimum) for optimum in model.optima_],
+        "path": [_optimum_in_json(optimum) for optimum in model.path_],
         "outcomes": model.trace_.outcomes,
         "evaluations": model.trace_.evaluations,
     }
@@ -127,7 +127,7 @@ def parameters_of_file(parameters: dict[str, Any]) -> dict[str, Any]:
     return {"outliers": "keep", **{name: value for name, value in parameters.items() if name != "rank"}}
 
 
-def _told(optimum: Optimum) -> dict[str, Any]:
+def _optimum_in_json(optimum: Optimum) -> dict[str, Any]:
     return {name: in_json(getattr(optimum, name)) for name in OPTIMUM_FIELDS}
 
 
@@ -144,7 +144,7 @@ def _optima(stored: list[dict[str, Any]], components: Array, what: str) -> list[
     return optima
 
 
-def _told_effect(effect: Effect) -> dict[str, Any]:
+def _effect_in_json(effect: Effect) -> dict[str, Any]:
     """What a file tells of an effect besides its weights."""
     codes = [
         {

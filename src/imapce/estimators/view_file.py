@@ -16,7 +16,7 @@ from imapce.common.streams import in_order
 from imapce.common.words import close_matches
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.tables.encode import is_table
-from imapce.tables.files import as_arrow, batches_written, table_target
+from imapce.tables.files import as_arrow, open_table_writer, table_target
 
 # Rows placed at a time, of a table in memory.
 BATCH_ROWS = 1 << 16
@@ -59,7 +59,7 @@ def write_view(
 
     rows = in_order(placed, all_of_them())
     head, n_rows = next(rows), 0
-    with batches_written(path, head.schema) as write:
+    with open_table_writer(path, head.schema) as write:
         while head is not None:
             write(head)
             n_rows += len(head)

@@ -20,17 +20,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import erf
 
-from imapce.common.arrays import on_host
+from imapce.common.arrays import Array, Codes, Mask, on_host
 from imapce.exploration.knowledge import one_class_in_words
-from imapce.exploration.naming import NOTHING_APART, name_of_traits, traits_worth_telling
-from imapce.exploration.traits import Trait, say_the_same, trait_of
+from imapce.exploration.traits import NOTHING_APART, Trait, name_of_traits, say_the_same, trait_of, traits_worth_telling
 from imapce.rows.base import Rows
 from imapce.tables.columns import Column
 from imapce.tables.reader import OriginalColumns
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Groups = NDArray[np.intp]
 
 MOST_TRAITS = 10
 MOST_TYPICAL = 5
@@ -39,11 +34,7 @@ MOST_FEATURES = 24
 
 @dataclass(frozen=True)
 class TypicalRow:
-    """A row near the centre of its cluster: its position, its name and its values in the columns of the traits.
-
-    >>> TypicalRow(3, "3", ("1.4", "setosa")).values
-    ('1.4', 'setosa')
-    """
+    """A row near the centre of its cluster: its position, its name and its values in the columns of the traits."""
 
     position: int
     name: str
@@ -52,15 +43,12 @@ class TypicalRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """What some rows are, against all others and, where it was asked, beside it against fewer of them.
+    """What `size` rows are, compared with `others`; for a cluster of a session also with what was `left` at its step.
 
-    `name` is the strongest of them in words: "petal length low (1.5 against 4.9), 58 % Bachelors (12 % elsewhere)".
-    `traits` come strongest first; `typical` are the rows nearest to the mean of all columns, each in its standard
-    deviation; `labels` tells the labels that were given, which had no part in anything else. `known` says, a sentence
-    each, of what was known where all of the rows are one class of it.
-
-    >>> Profile(size=10, others=90).name
-    'like all other rows'
+    `traits` are the columns that set the rows apart, strongest first, and `name` tells the strongest in words: "petal
+    length low (1.5 against 4.9), 58 % Bachelors (12 % elsewhere)". `typical` are the rows nearest to the mean of all
+    columns, each in its standard deviation. `labels` compares labels that were given to be described and had no part
+    in anything else. `known` has a sentence for every known label or column of which all of the rows are one class.
     """
 
     size: int
@@ -80,9 +68,6 @@ class Description:
     `numbers` are those of the clusters, in the order of all that is told of them; where none are given 0, 1, ...
     `values[c][f]` is the mean of feature f in cluster c in its own units, a share for a category's level;
     `differences[c][f]` the difference to all other rows in standard deviations of all rows.
-
-    >>> Description((), None, (), (), (), ()).clusters
-    ()
     """
 
     clusters: tuple[Profile, ...]
@@ -99,55 +84,10 @@ class Description:
             object.__setattr__(self, "numbers", tuple(range(len(self.clusters))))
 
 
-@dataclass(frozen=True)
-class Question:
-    """Which groups of rows are asked about, against which, and beside that against which.
-
-    >>> Question([0], [1, 2]).beside is None
-    True
-    """
-
-    inside: Sequence[int]
-    outside: Sequence[int]
-    beside: Sequence[int] | None = None
-
-
-def step_questions(taken: Sequence[Sequence[int]]) -> list[Question]:
-    """A question for every cluster of every step: against all others, and against what was left when it was taken.
-
-    Groups are the clusters in the order of their numbers, then the rows that are left, then those known at the start;
-    `taken` are the groups that every step took.
-
-    >>> [(one.inside, one.outside, one.beside) for one in step_questions([[1], [0]])]
-    [([0], [1, 2, 3], [2]), ([1], [0, 2, 3], [0, 2])]
-    """
-    n_clusters = sum(map(len, taken))
-    gone: set[int] = set()
-    questions: dict[int, Question] = {}
-    for groups in taken:
-        for group in groups:
-            others = [other for other in range(n_clusters + 2) if other != group]
-            left = [other for other in others if other not in gone and other <= n_clusters]
-            questions[group] = Question([group], others, left)
-        gone |= set(groups)
-    return [questions[group] for group in range(n_clusters)]
-
-
-def rest_question(n_clusters: int) -> Question:
-    """The question about the rows that are left, against all others."""
-    return Question([n_clusters], [group for group in range(n_clusters + 2) if group != n_clusters])
-
-
 class GroupMoments:
-    """Counts, means and variances of the matrix columns in groups of rows, from one pass over them.
+    """Counts, means and variances of the matrix columns in groups of rows, from one pass over them."""
 
-    >>> from imapce.rows.dense import DenseRows
-    >>> moments = GroupMoments(DenseRows(np.array([[0.0], [2.0], [9.0]])), np.array([0, 0, 1]), 2)
-    >>> moments.of([0])[:2], moments.of([0, 1])[0]
-    ((2, array([1.])), 3)
-    """
-
-    def __init__(self, rows: Rows, groups: Groups, n_groups: int):
+    def __init__(self, rows: Rows, groups: Codes, n_groups: int):
         # About the mean of all rows, where the sums of squares do not cancel.
         centre = rows.moments().mean
         self._counts = np.bincount(groups, minlength=n_groups)
@@ -170,7 +110,7 @@ class BlockSums:
     centre: Array
     n_groups: int
 
-    def __call__(self, block: Array, groups: Groups) -> tuple[Array, Array]:
+    def __call__(self, block: Array, groups: Codes) -> tuple[Array, Array]:
         places = (groups, np.arange(len(groups)))
         members = sparse.csr_array((np.ones(len(groups)), places), shape=(self.n_groups, len(groups)))
         deviation = block - self.centre
@@ -190,7 +130,7 @@ class BlockDistances:
 
 
 class Describer:
-    """Profiles of rows that come in groups: a question names the groups inside, outside and beside.
+    """Profiles of rows that come in groups, of which some are inside, some outside and perhaps some beside.
 
     `known` are columns of classes that were known, of which it is said where all of the rows are one; columns of the
     source that are `left_out`, by place, set nothing apart.
@@ -210,7 +150,7 @@ class Describer:
         source: OriginalColumns,
         row_ids: NDArray,
         *,
-        groups: Groups,
+        groups: Codes,
         n_groups: int,
         labels: Column | None = None,
         known: Sequence[Column] = (),
@@ -261,9 +201,44 @@ class Describer:
         ratio = np.divide(gap, pooled, out=np.where(gap > 0, np.inf, 0.0), where=pooled > 1e-12 * (1.0 + gap))
         return np.where(self._is_number, erf(ratio / np.sqrt(8.0)), gap)
 
-    def features(self, questions: Sequence[Question]) -> list[int]:
-        """The matrix columns that tell the groups apart best: the two best of each, then the strongest of all."""
-        strengths = np.array([self.strength(one.inside, one.outside) for one in questions])
+    def describe(self, taken: Sequence[Sequence[int]], numbers: Sequence[int]) -> Description:
+        """All clusters side by side, each against all other rows and beside that against what was left at its step.
+
+        Groups are the clusters, in the order of their `numbers`, then the rows that are left, then those known at the
+        start; `taken` are the clusters that every step took.
+        """
+        n_clusters = len(numbers)
+        others = [[other for other in range(self._n_groups) if other != group] for group in range(n_clusters + 1)]
+        left_at_step = {}
+        gone: set[int] = set()
+        for groups in taken:
+            for group in groups:
+                left_at_step[group] = [other for other in others[group] if other not in gone and other <= n_clusters]
+            gone |= set(groups)
+        features = self._features(others[:-1])
+        _, overall, variance = self._moments.of(range(self._n_groups))
+        means = [self._moments.of([group])[1] for group in range(n_clusters)]
+        spread = np.sqrt(variance)
+        gaps = [
+            np.divide(here - self._moments.of(others[group])[1], spread, out=np.zeros_like(spread), where=spread > 0)
+            for group, here in enumerate(means)
+        ]
+        return Description(
+            clusters=tuple(self.profile([group], others[group], left_at_step[group]) for group in range(n_clusters)),
+            left=self.profile([n_clusters], others[-1]) if np.any(self._groups == n_clusters) else None,
+            features=tuple(self._feature_name(place) for place in features),
+            overall=tuple(overall[features].tolist()),
+            values=tuple(tuple(here[features].tolist()) for here in means),
+            differences=tuple(tuple(gap[features].tolist()) for gap in gaps),
+            is_share=tuple(not bool(self._is_number[place]) for place in features),
+            numbers=tuple(numbers),
+        )
+
+    def _features(self, others: Sequence[Sequence[int]]) -> list[int]:
+        """The matrix columns that tell the clusters apart best: the two best of each, then the strongest of all."""
+        if not others:
+            return []
+        strengths = np.array([self.strength([group], outside) for group, outside in enumerate(others)])
         strengths[:, self._repeated()] = 0.0
         strengths[:, np.isin(self._places, self._left_out)] = 0.0
         ranked = np.argsort(-strengths, axis=1, kind="stable")
@@ -271,30 +246,6 @@ class Describer:
         chosen = list(dict.fromkeys([*ranked[:, :2].T.ravel().tolist(), *strongest.tolist()]))[:MOST_FEATURES]
         # In the order of the table, so that levels of one category stay together.
         return sorted(place for place in chosen if strengths[:, place].max() > 0)
-
-    def describe(
-        self, questions: Sequence[Question], left: Question | None = None, numbers: Sequence[int] = ()
-    ) -> Description:
-        """All clusters, a question each, side by side; `left` asks about the rows that are in none of them."""
-        features = self.features(questions) if questions else []
-        everyone = self._moments.of(range(self._n_groups))
-        spread = np.sqrt(everyone[2])
-        values, differences = [], []
-        for one in questions:
-            here, there = self._moments.of(one.inside)[1], self._moments.of(one.outside)[1]
-            apart = np.divide(here - there, spread, out=np.zeros_like(spread), where=spread > 0)
-            values.append(tuple(here[features].tolist()))
-            differences.append(tuple(apart[features].tolist()))
-        return Description(
-            clusters=tuple(self.profile(one.inside, one.outside, one.beside) for one in questions),
-            left=None if left is None else self.profile(left.inside, left.outside, left.beside),
-            features=tuple(self._feature_name(place) for place in features),
-            overall=tuple(everyone[1][features].tolist()),
-            values=tuple(values),
-            differences=tuple(differences),
-            is_share=tuple(not bool(self._is_number[place]) for place in features),
-            numbers=tuple(numbers),
-        )
 
     def column(self, place: int) -> Column:
         """A column of the source, read once for all profiles."""
@@ -304,12 +255,12 @@ class Describer:
 
     def _saying_more(self, traits: Sequence[Trait]) -> list[Trait]:
         """The traits worth telling without those that repeat a stronger one, as education-num repeats education."""
-        told: list[tuple[Trait, Column]] = []
+        kept: list[tuple[Trait, Column]] = []
         columns = {column.name: column for column in self._read.values()}
         for trait in traits_worth_telling(traits):
-            if not any(say_the_same(trait, columns[trait.column], other, column) for other, column in told):
-                told.append((trait, columns[trait.column]))
-        return [trait for trait, _ in told]
+            if not any(say_the_same(trait, columns[trait.column], other, column) for other, column in kept):
+                kept.append((trait, columns[trait.column]))
+        return [trait for trait, _ in kept]
 
     def _of_columns(self, strength: Array) -> Array:
         """The strength of the source's columns: of a category half the sum over its levels."""

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce.choice.read_back import ReadBack
 from imapce.common.words import listing
-from imapce.exploration.placing import Placeable
+from imapce.exploration.data import Data
 from imapce.priors.base import UNTITLED, Prior, column_sources, given_names
+from imapce.priors.effect import Explained
+from imapce.priors.kinds import as_list
 from imapce.tables.columns import Column
 from imapce.tables.reader import Reader
 
 MOST_GIVEN = 3
+EXPLAINED, ERASED, WEIGHED = "explained away", "erased", "weighed"
+
+
+def known_from(prior: Any, data: Data) -> dict[str, Any]:
+    """What a `Record` says of priors: rows of X join those accepted later, the others act on every view.
+
+    Labels are read here, so that those which cannot be used are refused before the first look.
+    """
+    priors, n = as_list(prior), data.n_rows
+    for known in priors:
+        known.require_same_index(data.table)
+    return {
+        "priors": tuple(known.resolve(n) for known in priors if not known.names_rows),
+        "subset_weight": max((float(known.weight) for known in priors if known.names_rows), default=1.0),
+        "known_at_start": np.logical_or.reduce([np.zeros(n, dtype=bool), *(known.row_mask(n) for known in priors)]),
+    }
 
 
 def knowledge_in_words(priors: Sequence[Prior], known_rows: NDArray[np.bool_], reader: Reader) -> list[str]:
@@ -32,13 +51,17 @@ def knowledge_in_words(priors: Sequence[Prior], known_rows: NDArray[np.bool_], r
 
 
 def known_names(priors: Sequence[Prior], reader: Reader) -> list[str]:
-    """What the known columns and labels are called; a category is one column, as it was given.
-
-    >>> from imapce import Attributes, Labels
-    >>> known_names([Attributes([0]), Labels([0, 1], erase=True)], Reader(3))
-    ['x0', 'the known label']
-    """
+    """What the known columns and labels are called; a category is one column, as it was given."""
     return [name for prior in priors for name in prior.names(reader)]
+
+
+def known_by_name(priors: Sequence[Prior], reader: Reader, *, explains: bool) -> dict[str, str]:
+    """What came of every column and label that was known, by its name; a category is one column."""
+    came: dict[str, str] = {}
+    for prior in priors:
+        names = prior.names(reader, untitled="labels")
+        came |= dict.fromkeys(names, ERASED if prior.erase else EXPLAINED if explains else WEIGHED)
+    return came
 
 
 def knowledge_beside(columns: Sequence[str], priors: Sequence[Prior], reader: Reader) -> list[Prior]:
@@ -54,16 +77,18 @@ def known_features(priors: Sequence[Prior], reader: Reader) -> NDArray[np.bool_]
     return np.logical_or.reduce([np.zeros(len(reader.names), dtype=bool), *masks])
 
 
-def given_columns(view: Placeable, priors: Sequence[Prior], reader: Reader) -> tuple[NDArray[np.bool_], str]:
+def given_columns(
+    explained: Explained | None, priors: Sequence[Prior], reader: Reader
+) -> tuple[NDArray[np.bool_], str]:
     """(d,), the columns that the axes of a view are to be named by, and in words what they are given.
 
     Where something was explained away, an axis is made of what is left of the other columns; of columns that were
     erased it is free, whatever its weights there.
     """
     told, words = np.ones(len(reader.names), dtype=bool), []
-    if view.explained is not None:
-        told[view.explained.effect.columns] = False
-        titles = [one.title or UNTITLED for one in view.explained.labels]
+    if explained is not None:
+        told[explained.effect.columns] = False
+        titles = [one.title or UNTITLED for one in explained.labels]
         words.append(f"given {listing([*given_names(~told, reader), *titles], MOST_GIVEN)}")
     erasing = [prior for prior in priors if prior.erase]
     if erasing:
@@ -87,12 +112,7 @@ def known_classes(
 
 
 def one_class_in_words(known: Column, rows: NDArray[np.bool_]) -> str | None:
-    """That all of some rows are one class of what was known, where they are.
-
-    >>> run = Column("run", codes=np.array([2, 2, 0]), levels=("1", "2", "3"))
-    >>> one_class_in_words(run, np.array([True, True, False]))
-    'all of its rows are run 3'
-    """
+    """That all of some rows are one class of what was known, where they are."""
     assert known.codes is not None
     inside = known.codes[rows]
     if len(known.levels) < 2 or not len(inside) or inside[0] < 0 or (inside != inside[0]).any():

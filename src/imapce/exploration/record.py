@@ -1,29 +1,37 @@
-"""What a session is made of: the steps accepted and what they took, the settings, and the data they belong to.
+"""What a session is made of: its settings, what is known, and its moves; and what these moves come to.
 
-Everything here is plain: arrays, numbers and words, which can be saved, sent to a browser and compared.
+A `Record` is frozen: a move makes a new one, and one that fails changes nothing. It is the same in memory and on disk,
+where `data` tells which rows it belongs to. Everything here is plain: arrays, numbers and words, to be saved, sent to a
+browser and compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce.clusters.structure import Structure
-from imapce.common.archive import in_json
+from imapce.common.arrays import Array, Mask
+from imapce.common.checks import require_count, require_seed
 from imapce.common.records import Comparable
 from imapce.common.words import counted
-from imapce.errors import InvalidValueError
-from imapce.exploration.shown import taken_in_words
+from imapce.errors import Argument, InvalidValueError, Sentence
+from imapce.estimators.imapce import IMAPCE
+from imapce.estimators.model_file import plain_parameters
+from imapce.exploration.clustering import settings_of
+from imapce.exploration.data import DataPrint
+from imapce.exploration.verdict import require_granularity, require_number_of_clusters
 from imapce.priors.base import Prior
 from imapce.priors.effect import Explained
-from imapce.rows.base import Rows
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+# Share of the rows and least number of them in a cluster. A mixture of one view leaves fragments of 1 %; clusters that
+# were found in all directions and have a valley around them do not come by chance.
+VIEW_SIZE, JOINT_SIZE = (0.02, 10), (0.01, 5)
 
 
 @dataclass(frozen=True)
@@ -125,16 +133,23 @@ KINDS_OF_REGROUPING = ("split", "merge", "consolidate")
 Move = AcceptedStep | Regrouping
 
 
-def clusters_after(moves: Iterable[Move]) -> list[TakenCluster]:
-    """The clusters after some moves, in the order of their numbers.
+def feature_in_words(features: Sequence[Feature]) -> str:
+    """The feature that sets rows apart most, as "petal length −1.3 sd"; nothing where there is none."""
+    if not features:
+        return ""
+    first = features[0]
+    return f"{first.name[:60]} {'−' if first.difference < 0 else '+'}{abs(first.difference):.1f} sd"
 
-    >>> one, other = (TakenCluster(np.array([row]), None, number=row + 3, chosen="hand") for row in (0, 1))
-    >>> step = AcceptedStep((one, other), np.eye(2), mean=np.zeros(2), scale=np.ones(2), objective=1.0, kurtosis=8.0)
-    >>> both = TakenCluster(np.array([0, 1]), None, number=3, chosen="hand")
-    >>> after = clusters_after([step, Regrouping("merge", (3, 4), (both,), words="")])
-    >>> [(cluster.number, cluster.size) for cluster in after]
-    [(3, 2)]
-    """
+
+def taken_in_words(cluster: TakenCluster) -> str:
+    """An accepted cluster on one line, as "50 rows: petal length −1.3 sd"."""
+    why = feature_in_words(cluster.features)
+    called = f"{cluster.name}, " if cluster.name else ""
+    return f"{called}{counted(cluster.size, 'row')}" + (f": {why}" if why else "")
+
+
+def clusters_after(moves: Iterable[Move]) -> list[TakenCluster]:
+    """The clusters after some moves, in the order of their numbers."""
     now: dict[int, TakenCluster] = {}
     for move in moves:
         if isinstance(move, Regrouping):
@@ -143,115 +158,196 @@ def clusters_after(moves: Iterable[Move]) -> list[TakenCluster]:
     return [now[number] for number in sorted(now)]
 
 
-def free_number(moves: Iterable[Move]) -> int:
-    """The lowest number above all that clusters and pieces had in some moves.
-
-    >>> free_number([])
-    0
-    """
-    highest = -1
-    for move in moves:
-        pieces = move.numbers if isinstance(move, Regrouping) else ()
-        highest = max(highest, *pieces, *(cluster.number for cluster in move.clusters))
-    return highest + 1
-
-
-def origins_after(moves: Iterable[Move]) -> list[int | None]:
-    """For each cluster after some moves the number of the step that took it as it is; None where it was regrouped."""
-    moves = list(moves)
-    steps = [move for move in moves if isinstance(move, AcceptedStep)]
-    took = {id(cluster): number for number, step in enumerate(steps) for cluster in step.clusters}
-    return [took.get(id(cluster)) for cluster in clusters_after(moves)]
-
-
 @dataclass(frozen=True, eq=False)
-class DataPrint(Comparable):
-    """What tells data apart without keeping it: rows, column names, means, variances, and a hash of all values."""
+class Moves(Comparable):
+    """What was accepted and regrouped of n rows, first to last, and what it comes to: each answer is computed once.
+
+    >>> taken = TakenCluster(np.array([0, 2]), None, number=4, chosen="hand")
+    >>> step = AcceptedStep((taken,), np.eye(2), mean=np.zeros(2), scale=np.ones(2), objective=1.0, kurtosis=8.0)
+    >>> Moves(3, (step,)).labels, Moves(3, (step,)).next_number
+    (array([ 4, -1,  4]), 5)
+    """
 
     n_rows: int
-    columns: tuple[str, ...]
-    mean: Array
-    variance: Array
-    digest: str
+    made: tuple[Move, ...] = ()
 
-    @classmethod
-    def of(cls, rows: Rows, names: list[str]) -> DataPrint:
-        """
-        >>> from imapce.rows.dense import DenseRows
-        >>> one, other = (DataPrint.of(DenseRows(X), ["a"]) for X in (np.zeros((2, 1)), np.ones((2, 1))))
-        >>> one.digest == other.digest
-        False
-        """
-        moments = rows.moments()
-        return cls(rows.n_rows, tuple(names), moments.mean + rows.origin, moments.variance, rows.digest())
+    def __iter__(self) -> Iterator[Move]:
+        return iter(self.made)
 
-    def require_same(self, other: DataPrint) -> None:
-        """Refuse other data than this by the name of what differs."""
-        if other.n_rows != self.n_rows:
-            raise InvalidValueError(
-                "X",
-                f"must be the data of the session; it has {counted(other.n_rows, 'row')} and the session "
-                f"{self.n_rows:,}.",
-            )
-        if len(other.columns) != len(self.columns):
-            raise InvalidValueError(
-                "X",
-                f"must be the data of the session; it has {counted(len(other.columns), 'column')} and the session "
-                f"{len(self.columns)}.",
-            )
-        for here, there in zip(other.columns, self.columns, strict=True):
-            if here != there:
-                raise InvalidValueError(
-                    "X", f"must be the data of the session; it has column {here!r} where the session has {there!r}."
-                )
-        if other.digest == self.digest:
-            return
-        close = np.isclose(other.mean, self.mean, rtol=1e-9, atol=1e-300)
-        close &= np.isclose(other.variance, self.variance, rtol=1e-7, atol=1e-300)
-        if close.all():
-            raise InvalidValueError(
-                "X",
-                "must be the data of the session, in the same order; its columns have the same means and spreads, so "
-                "the rows are in another order or a few values differ.",
-            )
-        different = [self.columns[i] for i in np.flatnonzero(~close)]
-        more = f" and {len(different) - 3} more" if len(different) > 3 else ""
-        raise InvalidValueError(
-            "X", f"must be the data of the session; the values of {', '.join(map(repr, different[:3]))}{more} differ."
-        )
+    def __len__(self) -> int:
+        return len(self.made)
+
+    def then(self, *moves: Move) -> Moves:
+        """These moves and more after them."""
+        return Moves(self.n_rows, (*self.made, *moves))
+
+    def first(self, count: int) -> Moves:
+        """So many of these moves, from the first on."""
+        return Moves(self.n_rows, self.made[:count])
+
+    @cached_property
+    def steps(self) -> tuple[AcceptedStep, ...]:
+        """What was accepted."""
+        return tuple(move for move in self.made if isinstance(move, AcceptedStep))
+
+    @cached_property
+    def regroupings(self) -> tuple[Regrouping, ...]:
+        """What was split, merged or consolidated."""
+        return tuple(move for move in self.made if isinstance(move, Regrouping))
+
+    @cached_property
+    def clusters(self) -> tuple[TakenCluster, ...]:
+        """The clusters after all moves, in the order of their numbers."""
+        return tuple(clusters_after(self.made))
+
+    @cached_property
+    def by_number(self) -> dict[int, TakenCluster]:
+        """The same clusters by their numbers."""
+        return {cluster.number: cluster for cluster in self.clusters}
+
+    @cached_property
+    def labels(self) -> NDArray[np.intp]:
+        """(n,), the number of the cluster of every row, -1 for none."""
+        labels = np.full(self.n_rows, -1)
+        for cluster in self.clusters:
+            labels[cluster.rows] = cluster.number
+        return labels
+
+    @cached_property
+    def origins(self) -> tuple[int | None, ...]:
+        """For each of the clusters the number of the step that took it as it is; None where it was regrouped since."""
+        took = {id(cluster): number for number, step in enumerate(self.steps) for cluster in step.clusters}
+        return tuple(took.get(id(cluster)) for cluster in self.clusters)
+
+    @cached_property
+    def pieces(self) -> tuple[tuple[int, NDArray[np.intp]], ...]:
+        """The number and the rows of groups that proposals keep apart, in the order in which they were made."""
+        return tuple(piece for move in self.regroupings for piece in zip(move.numbers, move.pieces, strict=True))
+
+    @cached_property
+    def next_number(self) -> int:
+        """The lowest number above all that clusters and pieces had in these moves."""
+        numbers = [cluster.number for move in self.made for cluster in move.clusters]
+        return 1 + max([*numbers, *(number for number, _ in self.pieces)], default=-1)
+
+
+SETTINGS = (
+    *("method", "estimator", "clusterer", "refine", "max_clusters", "random_state", "granularity"),
+    "n_clusters",
+)
+
+
+def checked_settings(
+    *,
+    method: str,
+    estimator: IMAPCE | None,
+    clusterer: str,
+    refine: bool | None,
+    max_clusters: int,
+    random_state: int | None,
+    granularity: str,
+    n_clusters: int | None,
+) -> dict[str, Any]:
+    """The settings of a session as a `Record` has them; what is none is refused by its name."""
+    model, clusterer, refines = settings_of(method, estimator, clusterer, refine)
+    model.check_parameters()
+    seed = require_seed(random_state)
+    return {
+        "method": method,
+        "estimator": model,
+        "clusterer": clusterer,
+        "refine": refines,
+        "max_clusters": require_count("max_clusters", max_clusters),
+        # Drawn once where none is given, so that the session can be saved and go on as it was.
+        "random_state": int(np.random.default_rng().integers(2**31)) if seed is None else seed,
+        "granularity": require_granularity(granularity),
+        "n_clusters": require_number_of_clusters(n_clusters),
+    }
 
 
 @dataclass(frozen=True, eq=False)
 class Record(Comparable):
-    """A whole session: its settings, what was known at the start, what was accepted and regrouped since, of which data.
+    """A whole session: its moves, what was known at the start, and its settings.
 
-    `priors` are those that are no rows of X, a background in the encoding of X; `parameters` those of the estimator.
-    `numbers` are the first of those that the clusters found at the start have, and the first one after them; None
-    where clusters are found view by view, or nobody looked. With `ignores_structure` clusters are taken also where they
-    are no more than chance.
+    `priors` are those that are no rows of X; `estimator` is fitted at every step. `numbers` are the first of those that
+    the clusters found at the start have, and the first one after them; None where clusters are found view by view, or
+    none of them was taken. With `ignores_structure` clusters are taken also where they are no more than chance. `data`
+    tells which rows it belongs to where it leaves memory, and backgrounds are in the encoding of X there.
     """
 
-    data: DataPrint
-    steps: tuple[Move, ...]
+    moves: Moves
     known_at_start: Mask
     _: KW_ONLY
-    priors: tuple[Prior, ...]
-    subset_weight: float
-    parameters: dict[str, Any]
+    estimator: IMAPCE
     min_cluster_size: int
-    max_clusters: int
     random_state: int
-    method: str
-    clusterer: str
-    refine: bool
+    priors: tuple[Prior, ...] = ()
+    subset_weight: float = 1.0
+    max_clusters: int = 5
+    method: str = "auto"
+    clusterer: str = "auto"
+    refine: bool = True
     granularity: str = "auto"
     n_clusters: int | None = None
     ignores_structure: bool = False
     numbers: tuple[int, int] | None = None
+    data: DataPrint | None = None
+
+    def __eq__(self, other: object) -> bool:
+        # Estimators do not compare by their parameters.
+        if not isinstance(other, Record) or self.parameters != other.parameters:
+            return False
+        return super(Record, replace(self, estimator=other.estimator)).__eq__(other)
 
     @property
-    def estimator_parameters(self) -> dict[str, Any]:
-        """The parameters as the estimator takes them: a file has no infinity."""
-        if self.parameters.get("alpha") != in_json(np.inf):
-            return self.parameters
-        return {**self.parameters, "alpha": np.inf}
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the estimator, as a file holds them."""
+        return plain_parameters(self.estimator)
+
+    @cached_property
+    def known(self) -> Mask:
+        """(n,), the rows known at the start or in a cluster."""
+        return self.known_at_start | (self.moves.labels >= 0)
+
+    @property
+    def n_left(self) -> int:
+        """How many rows are unexplored."""
+        return self.moves.n_rows - int(self.known.sum())
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether clusters are found once and in all directions; beside a background they are found view by view."""
+        background = any(prior.is_background for prior in self.priors)
+        return self.clusterer == "joint" or (self.clusterer == "auto" and not background)
+
+    def of_size(self, min_cluster_size: int | str) -> Record:
+        """The same with the s of the paper, where "auto" is a share of the rows, and not less than a few."""
+        if not isinstance(min_cluster_size, str):
+            return replace(self, min_cluster_size=require_count("min_cluster_size", min_cluster_size))
+        if min_cluster_size != "auto":
+            raise InvalidValueError(f'min_cluster_size must be a whole number or "auto"; got {min_cluster_size!r}.')
+        share, least = JOINT_SIZE if self.is_joint else VIEW_SIZE
+        return replace(self, min_cluster_size=max(least, int(np.ceil(share * self.moves.n_rows))))
+
+    def shows(self, structure: Structure) -> bool:
+        """Whether clusters with this verdict are shown and taken: by itself, or because they were asked for."""
+        return structure.is_taken or self.ignores_structure or self.n_clusters is not None
+
+    def require_clusters_as_asked(self) -> None:
+        """Refuse to ask of clusters found view by view what is for those in all directions, and for too many."""
+        asked = {"granularity": None if self.granularity == "auto" else self.granularity, "n_clusters": self.n_clusters}
+        for name, value in asked.items():
+            if value is not None and not self.is_joint:
+                raise InvalidValueError(
+                    name,
+                    f"is for clusters found in all directions, and here they are found view by view; got {value!r}",
+                    way_out=Sentence("use ", Argument("clusterer", "joint"), ", or leave it out"),
+                )
+        n_rows, least = int((~self.known_at_start).sum()), self.min_cluster_size
+        if self.n_clusters is not None and self.n_clusters * least > n_rows:
+            rest = f" or more of {counted(n_rows, 'row')} for each cluster; got {self.n_clusters}"
+            raise InvalidValueError(
+                "n_clusters",
+                Sentence("must leave ", Argument("min_cluster_size", least), rest),
+                way_out=Sentence("ask for fewer, or lower ", Argument("min_cluster_size")),
+            )

@@ -1,36 +1,205 @@
-"""What a session has found: a table of all rows, where they lie in its views, and what its clusters are in words."""
+"""What a session tells: where it stands, why it is over, which clusters it has, and what they are in numbers and words.
+
+Nothing here looks or moves: all of it is read from what was found of the record.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from imapce.clusters.structure import Structure
+from imapce.common.arrays import Array, Mask
 from imapce.common.threads import threads_for
-from imapce.common.words import axis_names, close_matches
-from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.exploration.came_of import EXPLAINED, known_by_name
-from imapce.exploration.choices import named_rows
-from imapce.exploration.description import Describer, Description, Profile, rest_question, step_questions
-from imapce.exploration.kept import KeptSession
-from imapce.exploration.knowledge import given_columns, known_classes, known_places
-from imapce.exploration.placing import placed
-from imapce.exploration.record import AcceptedStep, Regrouping
-from imapce.exploration.steps import View
+from imapce.common.words import axis_names, counted
+from imapce.errors import InvalidTypeError
+from imapce.exploration.description import (
+    Describer,
+    Description,
+    Profile,
+)
+from imapce.exploration.knowledge import (
+    EXPLAINED,
+    given_columns,
+    knowledge_beside,
+    knowledge_in_words,
+    known_by_name,
+    known_classes,
+    known_names,
+    known_places,
+)
+from imapce.exploration.look import Findings
+from imapce.exploration.record import AcceptedStep, Feature, Move, Regrouping, TakenCluster
+from imapce.exploration.steps import Step, View, features_apart, place_rows, sizes_in_words, with_picture
 from imapce.exploration.verdict import caveat
+from imapce.priors.base import Prior
+from imapce.priors.kinds import Subset
 from imapce.tables.columns import Column
 from imapce.tables.encode import frame
-from imapce.tables.reader import OriginalColumns
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Why rows are in no cluster although others are.
 SET_ASIDE, FAR = "gross outlier, set aside", "far from every cluster"
 
 
-class Results(KeptSession):
-    """A session that tells what it has found, from its state alone."""
+def _setting(name: str, meaning: str) -> Any:
+    """A setting of the record as a property of the session."""
+    return property(lambda session: getattr(session.found.record, name), doc=meaning)
+
+
+class Results:
+    """What a session tells from what was `found` of its record."""
+
+    found: Findings
+
+    method = _setting("method", 'Whether views and clusters are found as in the paper: "auto" or "paper".')
+    clusterer = _setting("clusterer", "Where clusters are looked for, as it was asked for.")
+    refine = _setting("refine", "Whether clusters of a view are carried into all directions.")
+    granularity = _setting("granularity", 'Whether fewer or more clusters are asked for: "coarser", "auto" or "finer".')
+    n_clusters = _setting("n_clusters", "How many clusters are asked for; None where their number is found.")
+    min_cluster_size = _setting("min_cluster_size", "The s of the paper: the fewest rows a cluster has.")
+    max_clusters = _setting("max_clusters", "The most clusters that are looked for in one view.")
+    random_state = _setting("random_state", "The seed of everything random; drawn where none was given.")
+    ignores_structure = _setting("ignores_structure", "Whether clusters are taken that are no more than chance.")
+    is_joint = _setting("is_joint", "Whether clusters are found once and in all directions, or else view by view.")
+
+    # --- where the session stands -------------------------------------------------------------------------------------
+
+    @property
+    def row_ids(self) -> NDArray:
+        """(n,), the names of the rows in results."""
+        return self.found.data.row_ids
+
+    @property
+    def moves(self) -> list[Move]:
+        """What was accepted and regrouped so far, first to last: what `undo` takes back."""
+        return list(self.found.record.moves)
+
+    @property
+    def steps(self) -> list[AcceptedStep]:
+        """What was accepted so far, first to last."""
+        return list(self.found.record.moves.steps)
+
+    @property
+    def regroupings(self) -> list[Regrouping]:
+        """What was split, merged or consolidated so far, first to last."""
+        return list(self.found.record.moves.regroupings)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the columns as the views use them, a category as one name for each of its values."""
+        return self.found.data.reader.names
+
+    @property
+    def proposal(self) -> Step | None:
+        """The step that was proposed since the last move, as far as it was looked at; None where nobody looked."""
+        return self.found.step
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether there is a proposal with its clusters, which asking for it need not compute."""
+        return self.found.step is not None and self.found.step.views[0].looked_at
+
+    @property
+    def set_aside(self) -> Mask:
+        """(n,), the gross outliers of the rows, as far as it was looked."""
+        return self.found.set_aside
+
+    @property
+    def done(self) -> bool:
+        """Whether the exploration is over, as far as it is known: nothing is computed to tell."""
+        return self.stop_reason is not None
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the exploration is over, in words; None while it is not, or while it takes a look to tell."""
+        end = self.found.end
+        return None if end is None else end[0]
+
+    @property
+    def structure(self) -> Structure | None:
+        """Whether the rows are more than one group, with the best split where it was looked at in this session; None
+        where clusters are found view by view, or not yet.
+        """
+        return self.found.structure
+
+    def shows(self, structure: Structure) -> bool:
+        """Whether clusters with this verdict are shown and taken: by itself, or because they were asked for."""
+        return self.found.record.shows(structure)
+
+    @property
+    def known(self) -> Mask:
+        """(n,), the rows that were known at the start or are in a cluster."""
+        return self.found.record.known.copy()
+
+    @property
+    def known_in_words(self) -> list[str]:
+        """What was known at the start, a sentence each; empty where nothing was."""
+        return self.known_beside(())
+
+    def known_beside(self, columns: Sequence[str]) -> list[str]:
+        """What was known at the start besides these columns and labels, a sentence each."""
+        record, reader = self.found.record, self.found.data.reader
+        priors = knowledge_beside(columns, record.priors, reader)
+        return knowledge_in_words(priors, record.known_at_start, reader)
+
+    @property
+    def priors(self) -> list[Prior]:
+        """What is known besides what was taken: columns, labels and a background, then known rows as one Subset."""
+        record = self.found.record
+        rows = [Subset(record.known_at_start, weight=record.subset_weight)] if record.known_at_start.any() else []
+        return [*record.priors, *rows]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The settings of the estimator that looks for views, alpha and mu among them."""
+        return self.found.record.parameters
+
+    @property
+    def known_names(self) -> list[str]:
+        """What the columns and labels that are known are called; a category is one column, as it was given."""
+        return known_names(self.found.record.priors, self.found.data.reader)
+
+    def came_of(self, name: str) -> str | None:
+        """What came of a column or label that was known at the start: "explained away", "erased" or "weighed"; None
+        where none of this name was.
+        """
+        return self._known_by_name().get(name)
+
+    @property
+    def explained_away(self) -> list[str]:
+        """The names of the columns and labels whose effect is taken from the rows before every view."""
+        return [name for name, came in self._known_by_name().items() if came == EXPLAINED]
+
+    def _known_by_name(self) -> dict[str, str]:
+        record = self.found.record
+        return known_by_name(record.priors, self.found.data.reader, explains=record.estimator.explains)
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    @property
+    def labels_(self) -> NDArray[np.intp]:
+        """(n,), the number of the accepted cluster of every row, -1 where it was not taken.
+
+        A cluster has the number it was shown with before it was taken, so numbers need not follow each other.
+        """
+        return self.found.record.moves.labels.copy()
+
+    @property
+    def clusters_(self) -> list[TakenCluster]:
+        """The clusters as they were accepted, and regrouped since, in the order of their numbers; each has its own."""
+        return list(self.found.record.moves.clusters)
+
+    @property
+    def origins_(self) -> list[int | None]:
+        """For each of the clusters the number of the step that took it as it is; None where it was regrouped since."""
+        return list(self.found.record.moves.origins)
 
     @property
     def reasons_(self) -> NDArray[np.str_]:
@@ -42,22 +211,13 @@ class Results(KeptSession):
         >>> set(exploration.reasons_.tolist()), set(exploration.run().reasons_.tolist())
         ({'not looked at yet'}, {''})
         """
-        known, taken = self.known, self.labels_ >= 0
-        end = self._end
+        moves, end = self.found.record.moves, self.found.end
         left = "not looked at yet" if end is None else end[1]
-        if self._moves and isinstance(self._moves[-1], Regrouping) and self._moves[-1].kind == "consolidate":
+        last = moves.made[-1] if len(moves) else None
+        if isinstance(last, Regrouping) and last.kind == "consolidate":
             left = FAR
-        return np.select([taken, known, self._set_aside], ["", "known at the start", SET_ASIDE], default=left)
-
-    @property
-    def caveat(self) -> str:
-        """What is to be said of clusters that are not clearly structure, without a full stop; empty where they are, and
-        where none is shown.
-        """
-        found = self.structure
-        if found is None or not (self.shows(found) or any(one.chosen == "automatic" for one in self.clusters_)):
-            return ""
-        return caveat(found)
+        which = [moves.labels >= 0, self.found.record.known, self.found.set_aside]
+        return np.select(which, ["", "known at the start", SET_ASIDE], default=left)
 
     @property
     def stability_(self) -> Array:
@@ -70,19 +230,17 @@ class Results(KeptSession):
         >>> exploration.stability_
         array([nan])
         """
-        return np.array([np.nan if one.stability is None else one.stability for one in self.clusters_], dtype=float)
-
-    def came_of(self, name: str) -> str | None:
-        """What came of a column or label that was known at the start: "explained away", "erased" or "weighed"; None
-        where none of this name was.
-        """
-        return known_by_name(self._other_priors, self._reader, explains=self._model.explains).get(name)
+        shares = [cluster.stability for cluster in self.found.record.moves.clusters]
+        return np.array([np.nan if share is None else share for share in shares], dtype=float)
 
     @property
-    def explained_away(self) -> list[str]:
-        """The names of the columns and labels whose effect is taken from the rows before every view."""
-        known = known_by_name(self._other_priors, self._reader, explains=self._model.explains)
-        return [name for name, came in known.items() if came == EXPLAINED]
+    def caveat(self) -> str:
+        """What is to be said of clusters that are not clearly structure, without a full stop; empty where they are, and
+        where none is shown.
+        """
+        verdict, record = self.found.structure, self.found.record
+        automatic = any(cluster.chosen == "automatic" for cluster in record.moves.clusters)
+        return caveat(verdict) if verdict is not None and (record.shows(verdict) or automatic) else ""
 
     def to_frame(self) -> Any:
         """A table: row id, cluster, step, distinctness, stability, reason, and the row's place in every view taken.
@@ -90,28 +248,85 @@ class Results(KeptSession):
         The axes of step 0 are step0_imapce0, step0_imapce1, and so on. `step` is the one that took the row, -1 for
         none; `reason` tells why a row is in no cluster.
         """
-        labels = self.labels_
-        step_of = np.full(len(labels), -1)
-        distinctness, stability = np.full((2, len(labels)), np.nan)
-        for number, step in enumerate(self.steps):
+        moves, data = self.found.record.moves, self.found.data
+        step_of = np.full(moves.n_rows, -1)
+        distinctness, stability = np.full((2, moves.n_rows), np.nan)
+        for number, step in enumerate(moves.steps):
             for cluster in step.clusters:
                 step_of[cluster.rows] = number
-        for cluster, stable in zip(self.clusters_, self.stability_, strict=True):
+        for cluster, share in zip(moves.clusters, self.stability_, strict=True):
             distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
-            stability[cluster.rows] = stable
+            stability[cluster.rows] = share
         columns: dict[str, NDArray] = {
-            "row": self.row_ids,
-            "cluster": labels,
+            "row": data.row_ids,
+            "cluster": self.labels_,
             "step": step_of,
             "distinctness": distinctness,
             "stability": stability,
             "reason": self.reasons_,
         }
-        for number, step in enumerate(self.steps):
+        for number, step in enumerate(moves.steps):
             places = self.coordinates(step)
             for axis, values in zip(axis_names(places.shape[1]), places.T, strict=True):
                 columns[f"step{number}_{axis}"] = values
-        return frame(columns, like=self._table)
+        return frame(columns, like=data.table)
+
+    def coordinates(self, step: AcceptedStep | View, *, rows: Any = None) -> Array:
+        """(n, k): all rows in the view of an accepted step, or in any view of a proposal; or `rows`, by position."""
+        if not hasattr(step, "components"):
+            raise InvalidTypeError(f"step must be an accepted step or a view of a proposal; got {step!r:.80}.")
+        data = self.found.data
+        places = None if rows is None else data.positions_of(rows)
+        with threads_for(data.n_rows, data.rows.n_features):
+            if places is None:
+                return place_rows(data.rows, step)
+            places, back = np.unique(places, return_inverse=True)
+            chosen = np.zeros(data.n_rows, dtype=bool)
+            chosen[places] = True
+            return place_rows(data.rows, step, chosen)[back]
+
+    def column(self, name: str) -> Column:
+        """A column of the table as it was given, or of an array by the name x0, x1, ...
+
+        >>> from imapce import Exploration
+        >>> Exploration(np.eye(5)).column("x1").values
+        array([0., 1., 0., 0., 0.])
+        """
+        return self.found.data.column(name)
+
+    def given_in_words(self, view: AcceptedStep | View) -> tuple[Mask, str]:
+        """(d,), the columns that name the axes of a view, and what they are given, as "given make"; else all and "".
+
+        >>> from imapce import Attributes, Exploration
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 4)), prior=Attributes([0]))
+        >>> exploration.given_in_words(exploration.propose(clusters=False).views[0])
+        (array([False,  True,  True,  True]), 'given x0')
+        """
+        return given_columns(view.explained, self.found.record.priors, self.found.data.reader)
+
+    def describe(self, rows: Any, *, against: Any = None) -> tuple[Feature, ...]:
+        """The features that set rows apart, strongest first: the difference of their means to those of the others.
+
+        Both are masks or positions; `against` is all other rows unless it is given. Loadings are those of the current
+        view, zero where there is none; what it, or the last step, explained away is left out.
+
+        >>> from imapce import Exploration
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3))
+        >>> exploration.describe(np.arange(20))[0].name
+        'x0'
+        """
+        inside, outside = self._sides(rows, against)
+        seen = None if self.found.step is None else self.found.step.views[0]
+        return features_apart(
+            self.found.data.rows,
+            inside,
+            outside,
+            names=self.feature_names,
+            set_aside=None if seen is None else seen.set_aside,
+            components=None if seen is None else seen.components,
+            explained=self.found.explained,
+        )
 
     def profile(self, rows: Any, *, against: Any = None) -> Profile:
         """What any rows are, in the units of the table: the columns that set them apart and the most typical of them.
@@ -123,12 +338,8 @@ class Results(KeptSession):
         >>> Exploration(X).profile(np.arange(20)).name
         'x0 high (9.0 against −0.3)'
         """
-        n = self._rows.n_rows
-        inside = named_rows(rows, self._table, n, argument="rows")
-        outside = ~inside if against is None else named_rows(against, self._table, n, argument="against")
-        groups = inside.astype(np.intp) + 2 * outside
-        describer = Describer(self._rows, self._source, self.row_ids, groups=groups, n_groups=4, **self._known_apart())
-        return describer.profile([1, 3], [2, 3])
+        inside, outside = self._sides(rows, against)
+        return self._describer(inside.astype(np.intp) + 2 * outside, 4).profile([1, 3], [2, 3])
 
     def description(self, *, labels: Column | None = None) -> Description:
         """All accepted clusters side by side, each against all other rows and against what was left at its step.
@@ -142,88 +353,81 @@ class Results(KeptSession):
         >>> exploration.description().clusters[0].name
         'x0 high (9.0 against −0.3)'
         """
-        clusters = self.clusters_
-        n_clusters = len(clusters)
-        groups = np.where(self._known_at_start, n_clusters + 1, n_clusters)
-        for place, cluster in enumerate(clusters):
-            groups[cluster.rows] = place
-        describer = Describer(
-            self._rows,
-            self._source,
-            self.row_ids,
-            groups=groups,
-            n_groups=n_clusters + 2,
-            labels=labels,
-            **self._known_apart(),
-        )
-        left = rest_question(n_clusters) if np.any(groups == n_clusters) else None
-        numbers = [cluster.number for cluster in clusters]
-        return describer.describe(step_questions(self._taken_together()), left, numbers)
+        moves = self.found.record.moves
+        n_clusters = len(moves.clusters)
+        groups = np.where(self.found.record.known_at_start, n_clusters + 1, n_clusters)
+        place_of = {}
+        for place, cluster in enumerate(moves.clusters):
+            groups[cluster.rows], place_of[cluster.number] = place, place
+        # Which came at once; where some were regrouped since, each stands for itself.
+        together = [[place] for place in range(n_clusters)]
+        if not moves.regroupings:
+            together = [[place_of[cluster.number] for cluster in step.clusters] for step in moves.steps]
+        return self._describer(groups, n_clusters + 2, labels).describe(together, list(place_of))
 
-    def column(self, name: str) -> Column:
-        """A column of the table as it was given, or of an array by the name x0, x1, ...
+    def _sides(self, rows: Any, against: Any) -> tuple[Mask, Mask]:
+        """Rows and those they are compared with (n,): all others unless they are named."""
+        inside = self.found.data.mask_of(rows, "rows")
+        return inside, ~inside if against is None else self.found.data.mask_of(against, "against")
+
+    def _describer(self, groups: NDArray[np.intp], n_groups: int, labels: Column | None = None) -> Describer:
+        """Who describes the rows of these groups (n,); known columns and labels are told apart from the rest."""
+        data, priors = self.found.data, self.found.record.priors
+        source = data.source
+        return Describer(
+            data.rows,
+            source,
+            data.row_ids,
+            groups=groups,
+            n_groups=n_groups,
+            labels=labels,
+            known=known_classes(priors, data.reader, data.n_rows, source.column),
+            left_out=known_places(priors, data.reader),
+        )
+
+    # --- shown --------------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        record, moves = self.found.record, self.found.record.moves
+        words = [counted(len(moves.steps), "step")]
+        known, taken = int(record.known.sum()), int((moves.labels >= 0).sum())
+        if moves.steps:
+            sizes = sizes_in_words([cluster.size for cluster in moves.clusters], list(moves.by_number))
+            words.append(f"{taken:,} rows in {sizes}")
+        if known > taken:
+            words.append(f"{known - taken:,} known at the start")
+        words.append(f"{moves.n_rows - known:,} unexplored")
+        after = "" if self.stop_reason is None else f"; {self.stop_reason}"
+        after += f"{'' if after else '.'} {self.caveat}." if self.caveat else ""
+        rows, columns = f"{moves.n_rows:,} rows", f"{len(self.feature_names):,} columns"
+        return f"Exploration of {rows} × {columns}: {', '.join(words)}{after}"
+
+    def _repr_html_(self) -> str:
+        return with_picture(repr(self), self.plot if self.steps or self.has_looked else None)
+
+    def plot(self: Any, *, labels: ArrayLike | None = None) -> Figure:
+        """The picture of all that was accepted, against `labels` where they are given; before that, of the next step.
 
         >>> from imapce import Exploration
-        >>> Exploration(np.eye(5)).column("x1").values
-        array([0., 1., 0., 0., 0.])
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3], random_state=0)
+        >>> exploration.plot()
+        <Figure size 840x540 with 1 Axes>
         """
-        names = self._source.names
-        if not isinstance(name, str):
-            raise InvalidTypeError(f"name must be the name of a column, a text; got {name!r:.80}.")
-        if name not in names:
-            raise InvalidValueError(f"name must be a column of X, got {name!r}: {close_matches(name, names)}")
-        return self._source.column(names.index(name))
+        from imapce.plotting.overview import plot_overview
 
-    def coordinates(self, step: AcceptedStep | View, *, rows: Any = None) -> Array:
-        """(n, k): all rows in the view of an accepted step, or in any view of a proposal; or `rows`, by position."""
-        if not hasattr(step, "components"):
-            raise InvalidTypeError(f"step must be an accepted step or a view of a proposal; got {step!r:.80}.")
-        if rows is not None:
-            rows = _positions(rows, self._rows.n_rows)
-        with threads_for(self._rows.n_rows, self._rows.n_features):
-            if rows is None:
-                return placed(self._rows, step)
-            places, back = np.unique(rows, return_inverse=True)
-            chosen = np.zeros(self._rows.n_rows, dtype=bool)
-            chosen[places] = True
-            return placed(self._rows, step, chosen)[back]
+        return plot_overview(self, labels=labels) if self.steps else self.propose().plot()
 
-    def given_in_words(self, view: AcceptedStep | View) -> tuple[NDArray[np.bool_], str]:
-        """(d,), the columns that name the axes of a view, and what they are given, as "given make"; else all and "".
+    def report(
+        self: Any,
+        path: str | os.PathLike[str],
+        *,
+        labels: Any = None,
+        label_name: str | None = None,
+        title: str = "Exploration",
+        hover: Sequence[str] | None = None,
+    ) -> None:
+        """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen."""
+        from imapce.plotting.reports.exploration import write_exploration_report
 
-        >>> from imapce import Attributes, Exploration
-        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 4)), prior=Attributes([0]))
-        >>> exploration.given_in_words(exploration.propose(clusters=False).views[0])
-        (array([False,  True,  True,  True]), 'given x0')
-        """
-        return given_columns(view, self._other_priors, self._reader)
-
-    def _known_apart(self) -> dict[str, Any]:
-        """What is known as classes, of all rows, and the places of known columns: they are told apart from the rest."""
-        priors, reader = self._other_priors, self._reader
-        classes = known_classes(priors, reader, self._rows.n_rows, self._source.column)
-        return {"known": classes, "left_out": known_places(priors, reader)}
-
-    def _taken_together(self) -> list[list[int]]:
-        """Which clusters came at once, by place; where some were regrouped since, each stands for itself."""
-        if self.regroupings:
-            return [[place] for place in range(len(self.clusters_))]
-        place_of = {cluster.number: place for place, cluster in enumerate(self.clusters_)}
-        return [[place_of[cluster.number] for cluster in step.clusters] for step in self.steps]
-
-    @property
-    def _source(self) -> OriginalColumns:
-        def values(places: NDArray[np.intp]) -> Array:
-            return np.vstack([block.copy() for block in self._rows.blocks(places)]) + self._rows.origin[places]
-
-        return OriginalColumns(self._reader, self._table, values)
-
-
-def _positions(rows: Any, n_rows: int) -> NDArray[np.intp]:
-    """Positions of rows in the order asked for, from the end where they are negative."""
-    places = np.asarray(rows)
-    if places.size and not np.issubdtype(places.dtype, np.integer):
-        raise InvalidTypeError(f"rows must be positions, whole numbers; got values of type {places.dtype}.")
-    if places.size and not (-n_rows <= places.min() and places.max() < n_rows):
-        raise InvalidValueError(f"rows must lie within the {n_rows} rows of X; got {places.min()} to {places.max()}.")
-    return places.astype(np.intp) % n_rows
+        write_exploration_report(self, path, labels=labels, label_name=label_name, title=title, hover=hover)

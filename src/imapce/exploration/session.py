@@ -1,8 +1,10 @@
 """Algorithm 1 of the paper as a session that can be steered: propose a view, accept clusters, undo, save, go on.
 
 While more than s rows are unexplored: fit with the known rows as prior, cluster the view of the others, take the most
-distinct cluster(s) into the known, look again. Row identity is by position; no labels are needed. What the session
-knows is in `state`; here it looks and moves.
+distinct cluster(s) into the known, look again. Row identity is by position; no labels are needed.
+
+What the session is made of is a `Record` (`record.py`), what follows from it is `Findings` (`look.py`); here is what
+people call. Every move makes a new record, which is in the session's file before it is the current one.
 """
 
 from __future__ import annotations
@@ -13,27 +15,41 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.base import clone
 
-from imapce.common.checks import is_whole
+from imapce.common.checks import is_whole, require_count
 from imapce.common.watch import Tell, Watch
 from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
-from imapce.exploration.choices import name_of_cluster, named_clusters, named_rows
-from imapce.exploration.record import AcceptedStep, Feature, TakenCluster
-from imapce.exploration.regrouped import Regrouped
-from imapce.exploration.steps import Step, View, features_apart
-from imapce.exploration.stopping import require_significance
-from imapce.exploration.verdict import require_rule
+from imapce.exploration import regroup
+from imapce.exploration.accept import accept
+from imapce.exploration.data import Data
+from imapce.exploration.knowledge import known_from
+from imapce.exploration.look import Findings, Start
+from imapce.exploration.own_file import OwnFile, require_new, write_elsewhere
+from imapce.exploration.record import (
+    SETTINGS,
+    AcceptedStep,
+    Move,
+    Moves,
+    Record,
+    Regrouping,
+    checked_settings,
+)
+from imapce.exploration.results import Results
+from imapce.exploration.session_file import not_whole, read_session
+from imapce.exploration.steps import Step, View
+from imapce.exploration.stopping import StructureTest, require_significance
+from imapce.exploration.verdict import require_granularity, require_number_of_clusters, require_rule
+from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError
+from imapce.tables.reader import Reader
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Cancel = Callable[[], bool]
 
 
-class Exploration(Regrouped):
+class Exploration(Results):
     """An exploration of `X` that starts from what is known and ends when nothing distinct is left.
 
     Parameters
@@ -42,8 +58,8 @@ class Exploration(Regrouped):
     prior : what is known at the start; the rows of a Subset join the rows that are accepted later. Columns are erased
         over all rows: later steps are drawn in the scale of the rows left, among which a trace of them can be read
         (R² of 0.006 at most on the synthetic set).
-    estimator : the IMAPCE to fit at every step (its parameters are copied); default
-        IMAPCE(outliers="keep"), all automatic: a row that is set aside could never be taken.
+    estimator : the IMAPCE to fit at every step (its parameters are copied); default IMAPCE(outliers="keep"), all
+        automatic: a row that is set aside could never be taken.
     min_cluster_size : the s of the paper; "auto" is 1 % of the rows, at least 5, and 2 %, at least 10, where clusters
         are found view by view.
     max_clusters : most clusters looked for in one view, where they are found view by view.
@@ -77,6 +93,47 @@ class Exploration(Regrouped):
     []
     """
 
+    def __init__(
+        self,
+        X: Any,
+        *,
+        prior: Any = None,
+        estimator: IMAPCE | None = None,
+        min_cluster_size: int | str = "auto",
+        max_clusters: int = 5,
+        random_state: int | None = None,
+        row_ids: Any = None,
+        method: str = "auto",
+        clusterer: str = "auto",
+        refine: bool | None = None,
+        granularity: str = "auto",
+        n_clusters: int | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ):
+        settings = checked_settings(
+            method=method,
+            estimator=estimator,
+            clusterer=clusterer,
+            refine=refine,
+            max_clusters=max_clusters,
+            random_state=random_state,
+            granularity=granularity,
+            n_clusters=n_clusters,
+        )
+        data = Data.read(X, settings["estimator"], row_ids)
+        require_new(path)
+        known = known_from(prior, data)
+        record = Record(Moves(data.n_rows), **known, **settings, min_cluster_size=1).of_size(min_cluster_size)
+        record.require_clusters_as_asked()
+        self._begin(record, data, None if path is None else OwnFile(path))
+
+    def _begin(self, record: Record, data: Data, own_file: OwnFile | None) -> None:
+        nobody = np.zeros(data.n_rows, dtype=bool)
+        self.found = Findings(record, data, nobody, start=Start(numbers=record.numbers))
+        self._undone: tuple[Move, ...] = ()
+        self._own_file = own_file
+        self._structure_test = StructureTest(record.random_state)
+
     @classmethod
     def from_anndata(
         cls, adata: Any, *, prior: Any = None, layer: str | None = None, use_rep: str | None = None, **settings: Any
@@ -101,51 +158,57 @@ class Exploration(Regrouped):
             settings.setdefault("estimator", IMAPCE(outliers="keep", standardize=False))
         return cls(matrix, prior=known(adata, prior, layer=layer, use_rep=use_rep), **settings)
 
+    @property
+    def path(self) -> str | os.PathLike[str] | None:
+        """The file that is rewritten after every accept and undo; None where there is none."""
+        return None if self._own_file is None else self._own_file.path
+
+    @property
+    def redoable(self) -> int:
+        """How many moves `redo` can go forward."""
+        return len(self._undone)
+
     # --- looking ------------------------------------------------------------------------------------------------------
+
+    def propose(self, *, clusters: bool = True, progress: Tell | None = None, cancel: Cancel | None = None) -> Step:
+        """The next view of the unexplored rows and its clusters; asking again gives the same step.
+
+        With clusters=False the view comes without them, for those who want to see it first; `cluster` finds them.
+        `progress(words, share)` is told what is being done, and `cancel()` may return True to end it: then
+        CancelledError is raised and the session is as it was.
+        """
+        return self.found.propose(Watch(progress, cancel), clusters=clusters)
 
     def cluster(self, view: int = 0, *, progress: Tell | None = None, cancel: Cancel | None = None) -> View:
         """The clusters of one of the views of the current step; they stay with it."""
-        watch = Watch(progress, cancel)
-        self._view(self.propose(clusters=False, progress=progress, cancel=cancel), view)
-        return self._clustered(view, watch)
+        return self.found.cluster(view, Watch(progress, cancel))
 
     def test(self, *, progress: Tell | None = None, cancel: Cancel | None = None) -> float:
         """How often one Gaussian would look as split as the unexplored rows do; it stays with the step as `p_value`."""
-        step = self.propose(clusters=False, progress=progress, cancel=cancel)
-        if step.p_value is None:
-            look = self._current_look(Watch(progress, cancel))
-            p_value = self._structure_test.of_step(look.problem.Z, look.axes, Watch(progress, cancel))
-            self._proposal = step = replace(step, p_value=p_value)
-        assert step.p_value is not None
-        return step.p_value
+        return self.found.test(self._structure_test, Watch(progress, cancel))
 
-    def describe(self, rows: Any, *, against: Any = None) -> tuple[Feature, ...]:
-        """The features that set rows apart, strongest first: the difference of their means to those of the others.
+    def look(
+        self,
+        *,
+        n_components: int | None = None,
+        alpha: float | str | None = None,
+        mu: float | str | None = None,
+        progress: Tell | None = None,
+        cancel: Cancel | None = None,
+    ) -> View:
+        """A view of the unexplored rows with other settings than those of the session, which it leaves as it is.
 
-        Both are masks or positions; `against` is all other rows unless it is given. Loadings are those of the current
-        view, zero where there is none; what it, or the last step, explained away is left out.
+        With alpha=0 and mu=0 it shows the directions of most variance, whatever is known.
 
-        >>> rng = np.random.default_rng(0)
-        >>> exploration = Exploration(rng.normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3))
-        >>> exploration.describe(np.arange(20))[0].name
-        'x0'
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 5)), random_state=0)
+        >>> exploration.look(n_components=3).embedding.shape
+        (60, 3)
         """
-        inside = named_rows(rows, self._table, self._rows.n_rows, argument="rows")
-        outside = ~inside
-        if against is not None:
-            outside = named_rows(against, self._table, self._rows.n_rows, argument="against")
-        seen = None if self._proposal is None else self._proposal.views[0]
-        return features_apart(
-            self._rows,
-            inside,
-            outside,
-            names=self.feature_names,
-            set_aside=None if seen is None else seen.set_aside,
-            components=None if seen is None else seen.components,
-            explained=self._explained_last,
-        )
+        given = {"n_components": n_components, "alpha": alpha, "mu": mu}
+        parameters = {name: value for name, value in given.items() if value is not None}
+        return self.found.look_with(Watch(progress, cancel), **parameters)
 
-    # --- the four moves -----------------------------------------------------------------------------------------------
+    # --- moves --------------------------------------------------------------------------------------------------------
 
     def accept(
         self,
@@ -165,53 +228,10 @@ class Exploration(Regrouped):
         rows are those of `mask`; other rows get the next free one, or `number` where it is given and no cluster has it.
         """
         watch = Watch(progress, cancel)
-        if clusters is not None and mask is not None:
-            raise InvalidValueError("accept takes clusters or mask, not both; call it twice.")
-        name = name_of_cluster(name)
-        self._require_free(number, mask)
-        left = self._rows.n_rows - int(self.known.sum())
-        if left <= self._model.n_components:
-            few = counted(left, "row is", "rows are")
-            raise InvalidValueError(f"nothing can be accepted: {few} unexplored. Use undo() to go back.")
-        step = self.propose(clusters=False, progress=progress, cancel=cancel)
-        seen = self._view(step, view)
-        if mask is not None:
-            rows = self._unexplored_rows(mask)
-            number = self._number_for(rows, seen) if number is None else number
-            chosen: list[tuple[int, NDArray[np.intp], float | None]] = [(number, rows, None)]
-        else:
-            seen = self._clustered(view, watch)
-            distinctness = dict(zip(seen.numbers.tolist(), seen.distinctness.tolist(), strict=True))
-            chosen = [(c, np.flatnonzero(seen.clusters == c), distinctness[c]) for c in named_clusters(clusters, seen)]
-        who = "automatic" if clusters is None and mask is None else "hand"
-        watch.tell("describing what was taken")
-        accepted = AcceptedStep(
-            tuple(
-                TakenCluster(
-                    rows,
-                    apart,
-                    self._features(rows, seen),
-                    number=c,
-                    chosen=who,
-                    name=name,
-                    stability=self._stability_of(c) if apart is not None else None,
-                )
-                for c, rows, apart in chosen
-            ),
-            seen.components,
-            mean=seen.mean,
-            scale=seen.scale,
-            objective=seen.objective,
-            kurtosis=seen.kurtosis,
-            view=int(view),
-            p_value=step.p_value,
-            structure=self.structure if self.is_joint else None,
-            explained=seen.explained,
-            read_back=step.read_back,
-        )
+        step = accept(self.found, clusters, mask=mask, view=view, name=name, number=number, watch=watch)
         watch.tell("keeping what was taken")
-        self._commit([*self._moves, accepted], [])
-        return accepted
+        self._commit(self.found.record.moves.then(step))
+        return step
 
     def run(
         self,
@@ -232,26 +252,26 @@ class Exploration(Regrouped):
         when `cancel()` returns True. `progress(words, share)` is told the share of the rows that are explored. With a
         `significance` every step is tested for structure, and the run ends where `Step.p_value` is above it.
         """
-        require_significance(significance)
+        if significance is not None:
+            require_significance(significance)
         if max_steps is not None and not (is_whole(max_steps) and max_steps >= 0):
             raise InvalidValueError(f"max_steps must be None or a whole number, not negative; got {max_steps!r}.")
         Watch(progress, cancel)
         if callback is not None and not callable(callback):
             raise InvalidTypeError(f"callback must be None or a function; got {callback!r:.80}.")
-        ignore, ignored = None if structure is None else require_rule(structure), self.ignores_structure
-        told = self._told_of_rows(progress)
-        self._by_chance = None
-        count = len(self._moves)
-        if ignore is not None:
-            self._ignore_structure(ignore)
+        before = self.found.record
+        if structure is not None:
+            self.found = self.found.ignoring_structure(require_rule(structure))
+        self.found.by_chance = None
         try:
-            self._run(max_steps, callback, significance, told, cancel)
-            if len(self._moves) == count and self.ignores_structure != ignored:
-                self._commit(self._moves, self._undone)
+            self._run(max_steps, callback, significance, progress, cancel)
+            now = self.found.record
+            if len(now.moves) == len(before.moves) and now.ignores_structure != before.ignores_structure:
+                self._commit(now.moves, self._undone)
         except BaseException:
             # Without a step there is nothing in the file that was made by the other rule.
-            if len(self._moves) == count:
-                self._ignore_structure(ignored)
+            if len(self.found.record.moves) == len(before.moves):
+                self.found = self.found.ignoring_structure(before.ignores_structure)
             raise
         return self
 
@@ -260,41 +280,155 @@ class Exploration(Regrouped):
         max_steps: int | None,
         callback: Callable[[Step, AcceptedStep], None] | None,
         significance: float | None,
-        told: Tell | None,
+        progress: Tell | None,
         cancel: Cancel | None,
     ) -> None:
+        # Of a whole run the share of the rows explored is told, whatever the share of the work in hand.
+        tell = progress and (lambda words, share: progress(words, float(self.found.record.known.mean())))
         count = 0
-        while not self.done and (max_steps is None or count < max_steps):
+        while self.found.end is None and (max_steps is None or count < max_steps):
             try:
-                step = self.propose(progress=told, cancel=cancel)
+                step = self.propose(progress=tell, cancel=cancel)
             except FlatRowsError:
                 break
-            if significance is not None and not self.done:
-                p_value = self.test(progress=told, cancel=cancel)
-                self._by_chance = p_value if p_value > significance else None
+            if significance is not None and self.found.end is None:
+                p_value = self.test(progress=tell, cancel=cancel)
+                self.found.by_chance = p_value if p_value > significance else None
                 step = self.propose()
-            if self.done:
+            if self.found.end is not None:
                 break
-            accepted = self.accept(progress=told, cancel=cancel)
+            accepted = self.accept(progress=tell, cancel=cancel)
             count += 1
             if callback is not None:
                 callback(step, accepted)
 
-    # --- results ------------------------------------------------------------------------------------------------------
-
-    def report(
+    def split(
         self,
-        path: str | os.PathLike[str],
+        cluster: int,
         *,
-        labels: Any = None,
-        label_name: str | None = None,
-        title: str = "Exploration",
-        hover: Sequence[str] | None = None,
-    ) -> None:
-        """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen."""
-        from imapce.plotting.reports.exploration import write_exploration_report
+        proposed: bool = False,
+        view: int = 0,
+        structure: str = "heed",
+        progress: Tell | None = None,
+        cancel: Cancel | None = None,
+    ) -> Regrouping:
+        """Split one accepted cluster, by its number in `labels_`, in the pieces it falls into best.
 
-        write_exploration_report(self, path, labels=labels, label_name=label_name, title=title, hover=hover)
+        The largest piece keeps the number, the others get the next free ones. With `proposed` the number is that of a
+        cluster in a view of the current proposal, and proposals show its pieces from then on. Pieces that are no more
+        than chance are refused; structure="ignore" takes the best split there is. `words` of the regrouping says which.
+
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3])
+        >>> _ = exploration.accept(mask=np.arange(150) % 3 != 0)
+        >>> [(piece.number, piece.size) for piece in exploration.split(0).clusters]
+        [(0, 50), (1, 50)]
+        """
+        watch, ignore = Watch(progress, cancel), require_rule(structure)
+        move = regroup.split(self.found, cluster, view=view if proposed else None, ignore=ignore, watch=watch)
+        self._commit(self.found.record.moves.then(move))
+        return move
+
+    def merge(self, clusters: Sequence[int]) -> Regrouping:
+        """Make one of two or more accepted clusters, by their numbers in `labels_`; it has the lowest of them.
+
+        Where one of them has a name, or all the same, it keeps it.
+
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]).run()
+        >>> exploration.merge([0, 2]).clusters[0].size, len(exploration.clusters_)
+        (100, 2)
+        """
+        move = regroup.merge(self.found, clusters)
+        self._commit(self.found.record.moves.then(move))
+        return move
+
+    def consolidate(self, *, progress: Tell | None = None, cancel: Cancel | None = None) -> Regrouping:
+        """Compare all accepted clusters in all directions: those that no valley separates become one, and rows left
+        over go to the cluster they clearly belong to. Where there is nothing to tell, nothing is recorded.
+
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(160, 4)) + 9 * np.eye(2, 4)[np.arange(160) % 2])
+        >>> for part in range(4):
+        ...     _ = exploration.accept(mask=np.arange(160) % 4 == part)
+        >>> exploration.consolidate().words
+        'Consolidated 4 clusters into 2: 0 with 2, 1 with 3.'
+        """
+        move, says_something = regroup.consolidate(self.found, Watch(progress, cancel))
+        if says_something:
+            self._commit(self.found.record.moves.then(move))
+        return move
+
+    def undo(self, steps: int = 1) -> Self:
+        """Take back the last moves: steps that were accepted, clusters that were regrouped."""
+        steps, moves = require_count("steps", steps), self.found.record.moves
+        if steps > len(moves):
+            raise InvalidValueError(f"undo(steps) can go back {counted(len(moves), 'step')}; got {steps}.")
+        kept = len(moves) - steps
+        self._commit(moves.first(kept), (*self._undone, *reversed(moves.made[kept:])))
+        return self
+
+    def redo(self, steps: int = 1) -> Self:
+        """Do again what `undo` took back."""
+        steps = require_count("steps", steps)
+        if steps > len(self._undone):
+            raise InvalidValueError(f"redo(steps) can go forward {counted(len(self._undone), 'step')}; got {steps}.")
+        kept, found = len(self._undone) - steps, self.found
+        if kept < found.start.redoable:
+            # These clusters have their numbers, so those that are only shown get others.
+            found = found.with_other_numbers()
+        moves = found.record.moves.then(*reversed(self._undone[kept:]))
+        self._commit(moves, self._undone[:kept], found)
+        return self
+
+    def go_on_with(
+        self,
+        *,
+        prior: Any = None,
+        alpha: float | str | None = None,
+        mu: float | str | None = None,
+        granularity: str | None = None,
+        n_clusters: int | str | None = None,
+        structure: str | None = None,
+    ) -> Self:
+        """Go on with other settings: all that is known besides what was taken, the weights, how many clusters there are
+        and whether they are shown where they are no more than chance; what was taken stays.
+
+        `prior` replaces what was known at the start, and [] forgets it; n_clusters="auto" asks for no number any more;
+        structure="ignore" shows the best split from now on, as `run` does. None leaves each as it is.
+
+        >>> from imapce import Attributes
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 5)), random_state=0)
+        >>> exploration.go_on_with(prior=Attributes([0])).known_in_words
+        ['The column x0 was known: its effect is explained away, given the clusters.']
+        """
+        found, changes = self.found, dict[str, Any]()
+        if weights := {name: value for name, value in {"alpha": alpha, "mu": mu}.items() if value is not None}:
+            changes["estimator"] = clone(found.record.estimator).set_params(**weights)
+            changes["estimator"].check_parameters()
+        if prior is not None:
+            changes |= known_from(prior, found.data)
+            for known in changes["priors"]:
+                known.column_mask(found.data.reader)
+        if granularity is not None:
+            changes["granularity"] = require_granularity(granularity)
+        if n_clusters is not None:
+            changes["n_clusters"] = None if n_clusters == "auto" else require_number_of_clusters(n_clusters)
+        if changes or structure is None:
+            found = found.anew(replace(found.record, **changes))
+            found.record.require_clusters_as_asked()
+        if structure is not None:
+            found = found.ignoring_structure(require_rule(structure))
+        self._commit(found.record.moves, self._undone, found)
+        return self
+
+    def _commit(self, moves: Moves, undone: tuple[Move, ...] = (), found: Findings | None = None) -> None:
+        """Make a new record current once it is in the file; where it cannot be written, the old one stays."""
+        found = self.found if found is None else found
+        after = found.after(replace(found.record, moves=moves), len(undone))
+        if self._own_file is not None:
+            self._own_file.write(after.plain_record())
+        self.found, self._undone = after, undone
 
     def app(self, *, table: Any = None, color: str | None = None) -> Any:
         """The page of `imapce app` as a widget of a notebook, over this very session; needs the extra `app`.
@@ -303,46 +437,64 @@ class Exploration(Regrouped):
         """
         from imapce.app.widget import Explorer
 
-        return Explorer(self, table=self._table if table is None else table, color=color)
+        return Explorer(self, table=self.found.data.table if table is None else table, color=color)
 
-    # --- inside -------------------------------------------------------------------------------------------------------
+    # --- on disk ------------------------------------------------------------------------------------------------------
 
-    def _unexplored_rows(self, mask: Any) -> NDArray[np.intp]:
-        chosen = named_rows(mask, self._table, self._rows.n_rows, argument="mask")
-        again = np.flatnonzero(chosen & self.known)
-        if len(again):
-            raise InvalidValueError(
-                f"mask must name unexplored rows only; {len(again)} are known already, the first is row {again[0]}."
-            )
-        return np.flatnonzero(chosen)
+    def record(self) -> Record:
+        """The whole session as plain data; a background is in the encoding of X."""
+        return self.found.plain_record()
 
-    def _number_for(self, rows: NDArray[np.intp], seen: View) -> int:
-        """The number of the cluster that some rows are in the view in sight, or the next free one."""
-        if seen.looked_at:
-            numbers = np.unique(seen.clusters[rows])
-            if len(numbers) == 1 and numbers[0] >= 0 and np.count_nonzero(seen.clusters == numbers[0]) == len(rows):
-                return int(numbers[0])
-        return self._free_number
+    @classmethod
+    def of_record(cls, record: Record, X: Any, *, row_ids: Any = None) -> Self:
+        """The session of a record on its data."""
+        settings = checked_settings(**{name: getattr(record, name) for name in SETTINGS})
+        # A prior refuses a weight that is no positive number, so an unusable one is found here, not at the next step.
+        weight = float(Subset(record.known_at_start, weight=record.subset_weight).weight)
+        data = Data.read(X, settings["estimator"], row_ids)
+        record = replace(record, **settings, subset_weight=weight).of_size(record.min_cluster_size)
+        if record.data is not None:
+            record.data.require_same(data.print)
+        session = cls.__new__(cls)
+        session._begin(replace(record, data=None), data, None)
+        return session
 
-    def _stability_of(self, number: int) -> float | None:
-        """How stable a cluster of the proposal is; None for pieces that were split off, and view by view."""
-        if self._partition is None or not self.is_joint or any(number == piece for piece, _ in self._pieces):
-            return None
-        return self._partition.stability.get(number)
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the session (JSON and .npy in one zip), whole or not at all; not where another process writes."""
+        if self._own_file is not None and self._own_file.is_at(path):
+            self._own_file.write(self.record())
+        else:
+            write_elsewhere(path, self.record())
 
-    def _require_free(self, number: Any, mask: Any) -> None:
-        """Refuse a number for a cluster that is none, that another has, or that is given to clusters which have one."""
-        if number is None:
-            return
-        if mask is None:
-            raise InvalidValueError("number is for rows by mask; clusters of the proposal have theirs: leave it out.")
-        if not is_whole(number) or number < 0 or any(cluster.number == number for cluster in self.clusters_):
-            raise InvalidValueError(
-                f"number must be a whole number, not negative, that no accepted cluster has; got {number!r:.80}."
-            )
+    def keep_in(self, path: str | os.PathLike[str] | None) -> None:
+        """From now on keep the session in this new file, rewritten after every move; None keeps it in none.
 
-    def _told_of_rows(self, progress: Tell | None) -> Tell | None:
-        """Progress of a whole run: of the rows explored, whatever the share of the work in hand."""
-        if progress is None:
-            return None
-        return lambda words, share: progress(words, float(self.known.mean()))
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(50, 4)), random_state=0)
+        >>> exploration.keep_in("session.imapce")
+        >>> exploration.path
+        'session.imapce'
+        """
+        require_new(path)
+        self._own_file = None if path is None else OwnFile(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], X: Any, *, autosave: bool = True, row_ids: Any = None) -> Self:
+        """A saved session on the same data; other data is refused by the name of what differs.
+
+        With `autosave` the file goes on being rewritten after every accept and undo, and while the session lives no
+        other process may do the same; a session of this process that finds it changed is refused. Names of rows come
+        with the data, not from the file: from `row_ids` or the table's index.
+        """
+        # Claimed before it is read: what is read is then what the next write replaces.
+        own_file = OwnFile(path) if autosave and path is not None else None
+        record = read_session(path)
+        try:
+            session = cls.of_record(record, X, row_ids=row_ids)
+        except InvalidValueError:
+            raise
+        except (TypeError, ValueError) as error:
+            # The same kinds of error come from an X that cannot be read, and that is not the file's fault.
+            Reader.learn(X, missing="mean")
+            raise not_whole(path, error) from error
+        session._own_file = own_file
+        return session

@@ -1,137 +1,81 @@
 """Sessions on disk: a `Record` in the archive format, JSON and .npy in one zip.
 
-A session holds a print of its data instead of the data: number of rows, column names, the mean and variance of every
-column and a hash over all values in order. On loading, what differs is named.
+A session holds a print of its data instead of the data (`data.py`); on loading, what differs is named. What was taken
+from the rows before a view (`Explained`) is kept once for all steps that share it: as long as nobody changes what is
+known, they differ in where they are centred and in nothing else. What a file says is held to what a session can be:
+every row is taken at most once, every cluster has its own number.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.archive import archived, in_json, read_archive
+from imapce.common.arrays import Mask
 from imapce.errors import FileFormatError, InvalidValueError
-from imapce.exploration.explained_file import (
-    TellsExplained,
-    explained_of_file,
-    of_step,
-)
-from imapce.exploration.old_file import with_numbers, with_todays_names
+from imapce.estimators.imapce import IMAPCE
+from imapce.estimators.model_file import parameters_of_file
+from imapce.exploration.data import DataPrint
 from imapce.exploration.record import (
     KINDS_OF_REGROUPING,
     AcceptedStep,
-    DataPrint,
     Feature,
     Move,
+    Moves,
     Record,
     Regrouping,
     TakenCluster,
     clusters_after,
 )
-from imapce.exploration.verdict import (
-    require_granularity,
-    require_number_of_clusters,
-    structure_of_file,
-    told_structure,
-)
-from imapce.priors.effect import Explained
+from imapce.exploration.verdict import structure_of_file, told_structure
+from imapce.priors.effect import Effect, Explained
 from imapce.priors.kinds import prior_of_json
+from imapce.priors.labels import LabelCode, ReadLabels
 
 Arrays = dict[str, NDArray]
 
 # Files of version 1 have no numbers of clusters, and their views explained nothing away.
 SESSION_VERSION, OLDEST_VERSION = 2, 1
+SETTINGS = (
+    *("min_cluster_size", "max_clusters", "random_state", "method", "clusterer", "refine", "granularity"),
+    *("n_clusters", "ignores_structure"),
+)
+# Files written before there was a setting lack it, and go on as they began.
+BEFORE = {"method": "auto", "refine": False, "granularity": "auto", "n_clusters": None, "ignores_structure": False}
 
 
 def session_bytes(record: Record) -> bytes:
     """A session as a file holds it; the bytes depend on its state alone."""
-    arrays: Arrays = {
-        "data_mean": record.data.mean,
-        "data_variance": record.data.variance,
-        "known_at_start": record.known_at_start,
-    }
-    explained = TellsExplained(arrays)
-    steps = [_told_move(i, move, arrays, explained) for i, move in enumerate(record.steps)]
-    priors = [prior.to_json(i, arrays, len(record.known_at_start)) for i, prior in enumerate(record.priors)]
+    data = record.data
+    assert data is not None
+    arrays = {"data_mean": data.mean, "data_variance": data.variance, "known_at_start": record.known_at_start}
+    writer = _Writer(arrays)
+    steps = [writer.move(i, move) for i, move in enumerate(record.moves)]
     header = {
         "parameters": record.parameters,
-        "min_cluster_size": record.min_cluster_size,
-        "max_clusters": record.max_clusters,
-        "random_state": record.random_state,
-        "method": record.method,
-        "clusterer": record.clusterer,
-        "refine": record.refine,
-        "granularity": record.granularity,
-        "n_clusters": record.n_clusters,
-        "ignores_structure": record.ignores_structure,
+        **{name: getattr(record, name) for name in SETTINGS},
         "numbers": None if record.numbers is None else list(record.numbers),
         "subset_weight": record.subset_weight,
-        "priors": priors,
-        "columns": list(record.data.columns),
-        "n_rows": record.data.n_rows,
-        "fingerprint": record.data.digest,
-        "explained": explained.told,
+        "priors": [prior.to_json(i, arrays, data.n_rows) for i, prior in enumerate(record.priors)],
+        "columns": list(data.columns),
+        "n_rows": data.n_rows,
+        "fingerprint": data.digest,
+        "explained": writer.explanations,
         "steps": steps,
     }
     return archived("session", SESSION_VERSION, header, arrays)
-
-
-def _told_move(i: int, move: Move, arrays: Arrays, explained: TellsExplained) -> dict[str, Any]:
-    clusters = []
-    for j, cluster in enumerate(move.clusters):
-        arrays[f"step{i}_cluster{j}_rows"] = cluster.rows
-        clusters.append(
-            {
-                "number": cluster.number,
-                "distinctness": cluster.distinctness,
-                "chosen": cluster.chosen,
-                "features": [[f.name, f.difference, f.loading] for f in cluster.features],
-                **({} if cluster.name is None else {"name": cluster.name}),
-                **({} if cluster.stability is None else {"stability": cluster.stability}),
-            }
-        )
-    if isinstance(move, AcceptedStep):
-        return _told_step(i, move, clusters, arrays, explained)
-    for j, rows in enumerate(move.pieces):
-        arrays[f"step{i}_piece{j}_rows"] = rows
-    return {
-        "regrouping": move.kind,
-        "replaced": list(move.replaced),
-        "words": move.words,
-        "pieces": len(move.pieces),
-        "numbers": list(move.numbers),
-        "clusters": clusters,
-    }
-
-
-def _told_step(
-    i: int, step: AcceptedStep, clusters: list[dict[str, Any]], arrays: Arrays, explained: TellsExplained
-) -> dict[str, Any]:
-    arrays[f"step{i}_components"] = step.components
-    arrays[f"step{i}_mean"], arrays[f"step{i}_scale"] = step.mean, step.scale
-    told = {
-        "objective": in_json(step.objective),
-        "kurtosis": in_json(step.kurtosis),
-        "view": step.view,
-        "clusters": clusters,
-    }
-    if step.structure is not None:
-        told["structure"] = told_structure(step.structure)
-    if step.read_back is not None:
-        told["read_back"] = step.read_back
-    if step.explained is not None:
-        told["explained"] = explained.place_of(step.explained, i)
-    return told if step.p_value is None else {**told, "p_value": step.p_value}
 
 
 def read_session(path: str | os.PathLike[str]) -> Record:
     """The session in `path`; damaged, foreign and hostile files are refused with one sentence."""
     header, arrays = read_archive(path, "session", SESSION_VERSION, oldest=OLDEST_VERSION)
     try:
-        return _record(header, arrays)
+        return _Reader(header, arrays).record()
     except InvalidValueError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -144,55 +88,276 @@ def not_whole(path: str | os.PathLike[str], error: Exception) -> FileFormatError
     return FileFormatError(f"{str(path)!r} does not hold a whole imapce session ({reason}).")
 
 
-def _record(header: dict[str, Any], arrays: Arrays) -> Record:
-    n, columns = int(header["n_rows"]), tuple(header["columns"])
-    data = DataPrint(n, columns, arrays["data_mean"], arrays["data_variance"], str(header["fingerprint"]))
-    if data.mean.shape != (len(columns),) or data.variance.shape != (len(columns),):
-        raise ValueError("the means and variances do not fit the columns")
-    start = arrays["known_at_start"]
-    if start.shape != (n,) or start.dtype != bool:
-        raise ValueError("the rows known at the start do not fit the data")
-    parameters = with_todays_names(header["parameters"], header["version"])
-    k = parameters["n_components"]
-    explained = explained_of_file(header.get("explained", []), arrays, (n, len(columns)))
-    moves: list[Move] = []
-    for i, stored in enumerate(with_numbers(header["steps"], header["version"])):
-        before = clusters_after(moves)
-        if "regrouping" in stored:
-            moves.append(_regrouping(i, stored, arrays, before, start))
-        else:
-            seen = of_step(i, stored.get("explained"), explained, arrays)
-            moves.append(_step(i, stored, arrays, before, start, (k, len(columns)), seen))
-    return Record(
-        data,
-        tuple(moves),
-        start,
-        priors=tuple(prior_of_json(i, stored, arrays, (n, len(columns))) for i, stored in enumerate(header["priors"])),
-        subset_weight=header["subset_weight"],
-        parameters=parameters,
-        min_cluster_size=header["min_cluster_size"],
-        max_clusters=header["max_clusters"],
-        random_state=header["random_state"],
-        method=header.get("method", "auto"),
-        # HDBSCAN of a view is gone; what it found stays, and what is left is looked for by the mixture.
-        clusterer="dpgmm" if header["clusterer"] == "hdbscan" else header["clusterer"],
-        # Sessions written before clusters were refined go on as they began.
-        refine=header.get("refine", False),
-        # Sessions written before these could be asked for.
-        granularity=require_granularity(header.get("granularity", "auto")),
-        n_clusters=require_number_of_clusters(header.get("n_clusters")),
-        ignores_structure=bool(header.get("ignores_structure", False)),
-        numbers=_range_of(header.get("numbers")),
-    )
+class _Writer:
+    """Moves as entries of the header; what is large goes to `arrays`."""
+
+    def __init__(self, arrays: Arrays):
+        self.explanations: list[dict[str, Any]] = []
+        self._arrays = arrays
+        self._written: list[Explained] = []
+
+    def move(self, i: int, move: Move) -> dict[str, Any]:
+        clusters = []
+        for j, cluster in enumerate(move.clusters):
+            self._arrays[f"step{i}_cluster{j}_rows"] = cluster.rows
+            perhaps = {"name": cluster.name, "stability": cluster.stability}
+            clusters.append(
+                {
+                    "number": cluster.number,
+                    "distinctness": cluster.distinctness,
+                    "chosen": cluster.chosen,
+                    "features": [[f.name, f.difference, f.loading] for f in cluster.features],
+                    **{name: value for name, value in perhaps.items() if value is not None},
+                }
+            )
+        if isinstance(move, AcceptedStep):
+            return self._step(i, move, clusters)
+        for j, rows in enumerate(move.pieces):
+            self._arrays[f"step{i}_piece{j}_rows"] = rows
+        return {
+            "regrouping": move.kind,
+            "replaced": list(move.replaced),
+            "words": move.words,
+            "pieces": len(move.pieces),
+            "numbers": list(move.numbers),
+            "clusters": clusters,
+        }
+
+    def _step(self, i: int, step: AcceptedStep, clusters: list[dict[str, Any]]) -> dict[str, Any]:
+        for part in ("components", "mean", "scale"):
+            self._arrays[f"step{i}_{part}"] = getattr(step, part)
+        perhaps = {
+            "structure": None if step.structure is None else told_structure(step.structure),
+            "read_back": step.read_back,
+            "explained": None if step.explained is None else self._explanation(i, step.explained),
+            "p_value": step.p_value,
+        }
+        return {
+            "objective": in_json(step.objective),
+            "kurtosis": in_json(step.kurtosis),
+            "view": step.view,
+            "clusters": clusters,
+            **{name: value for name, value in perhaps.items() if value is not None},
+        }
+
+    def _explanation(self, i: int, explained: Explained) -> int:
+        """Where the explanation of a step stands in the header; its centre is the step's own."""
+        self._arrays[f"step{i}_centre"] = explained.centre
+        for place, written in enumerate(self._written):
+            if written.effect == explained.effect and written.labels == explained.labels:
+                return place
+        name = f"explained{len(self._written)}"
+        self._written.append(explained)
+        self._arrays[f"{name}_columns"] = explained.effect.columns
+        self._arrays[f"{name}_weights"] = explained.effect.weights
+        codes = []
+        for c, code in enumerate(explained.effect.codes):
+            self._arrays[f"{name}_code{c}"] = code.centre
+            names = None if code.names is None else list(code.names)
+            codes.append({"names": names, "unit": code.unit, "title": code.title})
+        labels = [read.to_json(f"{name}_labels{c}", self._arrays) for c, read in enumerate(explained.labels)]
+        self.explanations.append({"codes": codes, "labels": labels})
+        return len(self._written) - 1
 
 
-def _range_of(stored: Any) -> tuple[int, int] | None:
-    if stored is None:
-        return None
-    first, end = (_whole(one) for one in stored)
-    if end < first:
-        raise ValueError(f"the numbers of its clusters end at {end} before {first}")
-    return first, end
+class _Reader:
+    """The record of a header and its arrays; what no session can be is refused."""
+
+    def __init__(self, header: dict[str, Any], arrays: Arrays):
+        self._header, self._arrays = header, arrays
+        columns = tuple(header["columns"])
+        self._shape = (int(header["n_rows"]), len(columns))
+        self._data = DataPrint(
+            self._shape[0], columns, arrays["data_mean"], arrays["data_variance"], str(header["fingerprint"])
+        )
+        if self._data.mean.shape != self._shape[1:] or self._data.variance.shape != self._shape[1:]:
+            raise ValueError("the means and variances do not fit the columns")
+        self._start = arrays["known_at_start"]
+        if self._start.shape != self._shape[:1] or self._start.dtype != bool:
+            raise ValueError("the rows known at the start do not fit the data")
+        parameters = header["parameters"] if header["version"] > 1 else parameters_of_file(header["parameters"])
+        # A file has no infinity.
+        infinite = {"alpha": np.inf} if parameters.get("alpha") == in_json(np.inf) else {}
+        self._estimator = IMAPCE(**parameters | infinite)
+        stored = enumerate(header.get("explained", []))
+        self._explanations = [self._explanation(f"explained{i}", f"explanation {i}", one) for i, one in stored]
+
+    def record(self) -> Record:
+        header = self._header
+        moves: list[Move] = []
+        for i, stored in enumerate(header["steps"] if header["version"] > 1 else _with_numbers(header["steps"])):
+            before = clusters_after(moves)
+            read = self._regrouping if "regrouping" in stored else self._step
+            moves.append(read(i, stored, before))
+        settings = {name: header.get(name, BEFORE[name]) if name in BEFORE else header[name] for name in SETTINGS}
+        if settings["clusterer"] == "hdbscan":
+            # HDBSCAN of a view is gone; what it found stays, and what is left is looked for by the mixture.
+            settings["clusterer"] = "dpgmm"
+        numbers = header.get("numbers")
+        if numbers is not None:
+            first, end = map(_whole, numbers)
+            if end < first:
+                raise ValueError(f"the numbers of its clusters end at {end} before {first}")
+            numbers = (first, end)
+        priors = enumerate(header["priors"])
+        return Record(
+            Moves(self._shape[0], tuple(moves)),
+            self._start,
+            priors=tuple(prior_of_json(i, stored, self._arrays, self._shape) for i, stored in priors),
+            subset_weight=header["subset_weight"],
+            estimator=self._estimator,
+            data=self._data,
+            numbers=numbers,
+            **settings,
+        )
+
+    def _step(self, i: int, stored: dict[str, Any], before: list[TakenCluster]) -> AcceptedStep:
+        """One accepted step of rows that were in none of the clusters `before` it."""
+        clusters = self._clusters(i, stored, self._taken(before), before)
+        components, mean, scale = (self._arrays[f"step{i}_{part}"] for part in ("components", "mean", "scale"))
+        shape = (self._estimator.n_components, self._shape[1])
+        if components.shape != shape or mean.shape != shape[1:] or scale.shape != shape[1:] or not clusters:
+            raise ValueError(f"step {i} does not fit the data")
+        read_back = stored.get("read_back")
+        return AcceptedStep(
+            clusters,
+            components,
+            mean=mean,
+            scale=scale,
+            objective=float(stored["objective"]),
+            kurtosis=float(stored["kurtosis"]),
+            view=int(stored["view"]),
+            p_value=_share(stored.get("p_value"), f"the p-value of step {i}", above=0.0),
+            structure=structure_of_file(stored.get("structure")),
+            explained=self._explained(i, stored.get("explained")),
+            read_back=None if read_back is None else _read_back(**read_back),
+        )
+
+    def _regrouping(self, i: int, stored: dict[str, Any], before: list[TakenCluster]) -> Regrouping:
+        """One regrouping of the clusters `before` it: rows may join clusters, and none leaves them."""
+        kind, replaced = stored["regrouping"], tuple(map(_whole, stored["replaced"]))
+        if kind not in KINDS_OF_REGROUPING:
+            raise ValueError(f"step {i} is of the kind {kind!r}")
+        if len(set(replaced)) != len(replaced) or not set(replaced) <= {cluster.number for cluster in before}:
+            raise ValueError(f"step {i} regroups clusters that are not there")
+        others = [cluster for cluster in before if cluster.number not in replaced]
+        taken = self._taken(others)
+        clusters = self._clusters(i, stored, taken, others)
+        if not all(taken[cluster.rows].all() for cluster in before):
+            raise ValueError(f"step {i} loses rows of clusters")
+        numbers, seen = tuple(map(_whole, stored["numbers"])), self._taken(before)
+        if len(numbers) != int(stored["pieces"]) or len(set(numbers)) != len(numbers):
+            raise ValueError(f"the pieces of step {i} have no number each")
+        pieces = tuple(
+            self._unexplored_rows(f"step{i}_piece{j}_rows", seen, f"the pieces of step {i}")
+            for j in range(len(numbers))
+        )
+        return Regrouping(kind, replaced, clusters, words=str(stored["words"]), pieces=pieces, numbers=numbers)
+
+    def _clusters(
+        self, i: int, stored: dict[str, Any], taken: Mask, others: list[TakenCluster]
+    ) -> tuple[TakenCluster, ...]:
+        """The clusters of one step beside those that stay; their rows are marked in `taken`."""
+        clusters = []
+        had = {cluster.number for cluster in others}
+        for j, cluster in enumerate(stored["clusters"]):
+            number = _whole(cluster["number"])
+            rows = self._unexplored_rows(f"step{i}_cluster{j}_rows", taken, f"the rows of cluster {j} in step {i}")
+            if number in had:
+                raise ValueError(f"two clusters have the number {number} after step {i}")
+            had.add(number)
+            clusters.append(
+                TakenCluster(
+                    rows,
+                    _number(cluster["distinctness"]),
+                    tuple(Feature(str(name), float(gap), float(load)) for name, gap, load in cluster["features"]),
+                    number=number,
+                    chosen=str(cluster["chosen"]),
+                    name=None if cluster.get("name") is None else str(cluster["name"]),
+                    stability=_share(cluster.get("stability"), f"the stability of cluster {j}"),
+                )
+            )
+        return tuple(clusters)
+
+    def _taken(self, clusters: list[TakenCluster]) -> Mask:
+        """(n,), the rows known at the start or in a cluster."""
+        taken = self._start.copy()
+        for cluster in clusters:
+            taken[cluster.rows] = True
+        return taken
+
+    def _unexplored_rows(self, name: str, taken: Mask, what: str) -> NDArray[np.intp]:
+        """Rows that nobody has, which are marked in `taken`."""
+        rows = self._arrays[name]
+        inside = rows.ndim == 1 and rows.dtype.kind == "i" and len(rows) and 0 <= rows.min() <= rows.max() < len(taken)
+        if not inside or taken[rows].any() or len(np.unique(rows)) != len(rows):
+            raise ValueError(f"{what} are not unexplored rows of the data")
+        taken[rows] = True
+        return rows.astype(np.intp)
+
+    def _explained(self, i: int, place: Any) -> Explained | None:
+        """The explanation of a step, by the place it names."""
+        if place is None:
+            return None
+        if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(self._explanations):
+            raise ValueError(f"step {i} names an explanation that is not there")
+        explained, centre = self._explanations[place], self._arrays[f"step{i}_centre"]
+        if centre.shape != explained.centre.shape or centre.dtype.kind != "f":
+            raise ValueError(f"the centre of step {i} does not fit its labels")
+        return replace(explained, centre=centre)
+
+    def _explanation(self, name: str, what: str, stored: dict[str, Any]) -> Explained:
+        """What was taken from the rows, centred nowhere yet."""
+        arrays, (n_rows, n_columns) = self._arrays, self._shape
+        columns, weights = arrays[f"{name}_columns"], arrays[f"{name}_weights"]
+        inside = columns.ndim == 1 and (not len(columns) or 0 <= columns.min() <= columns.max() < n_columns)
+        if columns.dtype.kind != "i" or not inside or len(np.unique(columns)) != len(columns):
+            raise ValueError(f"the columns of {what} are not columns of the data")
+        codes = tuple(LabelCode.of_file(code, arrays[f"{name}_code{c}"]) for c, code in enumerate(stored["codes"]))
+        width = sum(len(code.centre) for code in codes)
+        if weights.shape != (len(columns) + width, n_columns) or weights.dtype.kind != "f" or not len(weights):
+            raise ValueError(f"the weights of {what} do not fit what it explains")
+        told = enumerate(stored["labels"])
+        labels = tuple(ReadLabels.from_json(read, f"{name}_labels{c}", arrays, n_rows) for c, read in told)
+        if len(labels) != len(codes):
+            raise ValueError(f"{what} has other labels than it reads")
+        effect = Effect(columns.astype(np.intp), codes, weights)
+        if codes:
+            try:
+                effect.beside(labels)
+            except InvalidValueError as problem:
+                raise ValueError(f"{what} cannot read its labels") from problem
+        return Explained(effect, labels, np.zeros(width))
+
+
+def _with_numbers(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The moves of version 1 as they are told now: there clusters had the place in which they were taken for a number,
+    and places closed up; now they have numbers in the order of acceptance, which stay when clusters merge.
+
+    >>> taken = {"clusters": [{"chosen": "hand"}, {"chosen": "hand"}]}
+    >>> [cluster["number"] for cluster in _with_numbers([taken])[0]["clusters"]]
+    [0, 1]
+    """
+    numbered: list[dict[str, Any]] = []
+    now: list[int] = []
+    free = 0
+    for step in steps:
+        # By place: first the numbers of those replaced, then new ones.
+        places = [int(place) for place in step.get("replaced", [])]
+        if not all(0 <= place < len(now) for place in places):
+            raise ValueError("a step regroups clusters that are not there")
+        replaced = [now[place] for place in places]
+        numbers = replaced[: len(step["clusters"])]
+        n_new = len(step["clusters"]) - len(numbers)
+        numbers += range(free, free + n_new)
+        free += n_new
+        gone = set(replaced) - set(numbers)
+        now = [number for number in now if number not in gone] + numbers[len(replaced) :]
+        pieces = list(range(free, free + int(step.get("pieces", 0))))
+        free += len(pieces)
+        clusters = [{**one, "number": number} for one, number in zip(step["clusters"], numbers, strict=True)]
+        numbered.append({**step, "clusters": clusters, "replaced": replaced, "numbers": pieces})
+    return numbered
 
 
 def _whole(stored: Any) -> int:
@@ -201,128 +366,16 @@ def _whole(stored: Any) -> int:
     return stored
 
 
-def _taken(clusters: list[TakenCluster], start: NDArray) -> NDArray:
-    """(n,), the rows known at the start or in a cluster."""
-    taken = start.copy()
-    for cluster in clusters:
-        taken[cluster.rows] = True
-    return taken
+def _read_back(view: Any, clusters: Any, chance: Any) -> dict[str, float | None]:
+    return {"view": float(view), "clusters": _number(clusters), "chance": float(chance)}
 
 
-def _regrouping(
-    i: int, stored: dict[str, Any], arrays: Arrays, before: list[TakenCluster], start: NDArray
-) -> Regrouping:
-    """One regrouping of the clusters `before` it: rows may join clusters, and none leaves them."""
-    kind, replaced = stored["regrouping"], tuple(_whole(number) for number in stored["replaced"])
-    if kind not in KINDS_OF_REGROUPING:
-        raise ValueError(f"step {i} is of the kind {kind!r}")
-    if len(set(replaced)) != len(replaced) or not set(replaced) <= {cluster.number for cluster in before}:
-        raise ValueError(f"step {i} regroups clusters that are not there")
-    others = [cluster for cluster in before if cluster.number not in replaced]
-    taken = _taken(others, start)
-    clusters = _clusters(i, stored, arrays, taken, others)
-    if not all(taken[cluster.rows].all() for cluster in before):
-        raise ValueError(f"step {i} loses rows of clusters")
-    pieces = tuple(arrays[f"step{i}_piece{j}_rows"] for j in range(int(stored["pieces"])))
-    numbers = tuple(_whole(number) for number in stored["numbers"])
-    if len(numbers) != len(pieces) or len(set(numbers)) != len(numbers):
-        raise ValueError(f"the pieces of step {i} have no number each")
-    seen = _taken(before, start)
-    for rows in pieces:
-        if not _are_unexplored(rows, seen):
-            raise ValueError(f"the pieces of step {i} are not unexplored rows of the data")
-        seen[rows] = True
-    return Regrouping(
-        kind,
-        replaced,
-        clusters,
-        words=str(stored["words"]),
-        pieces=tuple(p.astype(np.intp) for p in pieces),
-        numbers=numbers,
-    )
-
-
-def _are_unexplored(rows: NDArray, taken: NDArray) -> bool:
-    inside = rows.ndim == 1 and rows.dtype.kind == "i" and len(rows) and 0 <= rows.min() <= rows.max() < len(taken)
-    return bool(inside) and not taken[rows].any() and len(np.unique(rows)) == len(rows)
-
-
-def _clusters(
-    i: int, stored: dict[str, Any], arrays: Arrays, taken: NDArray, others: list[TakenCluster]
-) -> tuple[TakenCluster, ...]:
-    """The clusters of one step beside those that stay; their rows are marked in `taken`."""
-    clusters = []
-    had = {cluster.number for cluster in others}
-    for j, one in enumerate(stored["clusters"]):
-        rows = arrays[f"step{i}_cluster{j}_rows"]
-        if not _are_unexplored(rows, taken):
-            raise ValueError(f"the rows of cluster {j} in step {i} are not unexplored rows of the data")
-        taken[rows] = True
-        features = tuple(Feature(str(name), float(diff), float(load)) for name, diff, load in one["features"])
-        distinctness = None if one["distinctness"] is None else float(one["distinctness"])
-        name = None if one.get("name") is None else str(one["name"])
-        stability = _share(one.get("stability"), j)
-        number, chosen = _whole(one["number"]), str(one["chosen"])
-        if number in had:
-            raise ValueError(f"two clusters have the number {number} after step {i}")
-        had.add(number)
-        clusters.append(
-            TakenCluster(
-                rows.astype(np.intp),
-                distinctness,
-                features,
-                number=number,
-                chosen=chosen,
-                name=name,
-                stability=stability,
-            )
-        )
-    return tuple(clusters)
-
-
-def _step(
-    i: int,
-    stored: dict[str, Any],
-    arrays: Arrays,
-    before: list[TakenCluster],
-    start: NDArray,
-    shape: tuple[int, int],
-    explained: Explained | None,
-) -> AcceptedStep:
-    """One accepted step of rows that were in none of the clusters `before` it."""
-    clusters = _clusters(i, stored, arrays, _taken(before, start), before)
-    components, mean, scale = (arrays[f"step{i}_{part}"] for part in ("components", "mean", "scale"))
-    if components.shape != shape or mean.shape != shape[1:] or scale.shape != shape[1:] or not clusters:
-        raise ValueError(f"step {i} does not fit the data")
-    return AcceptedStep(
-        clusters,
-        components,
-        mean=mean,
-        scale=scale,
-        objective=float(stored["objective"]),
-        kurtosis=float(stored["kurtosis"]),
-        view=int(stored["view"]),
-        p_value=_probability(stored.get("p_value"), i),
-        structure=structure_of_file(stored.get("structure")),
-        explained=explained,
-        read_back=_read_back(stored.get("read_back")),
-    )
-
-
-def _read_back(stored: Any) -> dict[str, float | None] | None:
-    if stored is None:
-        return None
-    view, clusters, chance = (stored[part] for part in ("view", "clusters", "chance"))
-    return {"view": float(view), "clusters": None if clusters is None else float(clusters), "chance": float(chance)}
-
-
-def _probability(stored: Any, step: int) -> float | None:
-    if stored is not None and not 0 < float(stored) <= 1:
-        raise ValueError(f"the p-value of step {step} is {stored!r}")
+def _number(stored: Any) -> float | None:
     return None if stored is None else float(stored)
 
 
-def _share(stored: Any, cluster: int) -> float | None:
-    if stored is not None and not 0 <= float(stored) <= 1:
-        raise ValueError(f"the stability of cluster {cluster} is {stored!r}")
-    return None if stored is None else float(stored)
+def _share(stored: Any, what: str, *, above: float | None = None) -> float | None:
+    share = _number(stored)
+    if share is not None and (not 0 <= share <= 1 or share == above):
+        raise ValueError(f"{what} is {stored!r}")
+    return share

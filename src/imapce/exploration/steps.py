@@ -1,28 +1,33 @@
-"""What a step of an exploration offers, views of the unexplored rows and their clusters, and how it is made.
+"""What a step of an exploration offers, views of the unexplored rows and their clusters: plain arrays, told in a line.
 
-A `Step` and its `View`s are plain arrays. What it takes to look further (other views, a test) is the `Look` that the
-session keeps while the step is the current one.
+What it takes to look further (other views, their clusters, a test) is the `Look`.
+
+Nothing is computed to tell: a picture is drawn of what was looked at already. The drawing is reached for when someone
+asks to see it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import html
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.partition import Candidate
+from imapce.clusters.columns import coordinates
+from imapce.clusters.given import Candidate
 from imapce.clusters.space import searched_axes
 from imapce.clusters.structure import Structure
+from imapce.common.arrays import Array, Mask
 from imapce.common.records import Comparable
 from imapce.common.settings import SETTINGS
 from imapce.common.threads import threads_for
 from imapce.common.watch import Watch
 from imapce.errors import InvalidValueError
-from imapce.estimators.base import quiet_about_convergence
-from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.clustering import (
     REFINED_ROWS,
     Clustering,
@@ -30,20 +35,19 @@ from imapce.exploration.clustering import (
     number_clusters,
     refine_clusters,
 )
-from imapce.exploration.placing import explained_by, placed
-from imapce.exploration.record import Feature
-from imapce.exploration.shown import ShownStep, clusters_of_view
-from imapce.priors.base import Prior
+from imapce.exploration.record import Feature, Record, feature_in_words
+from imapce.exploration.verdict import caveat
 from imapce.priors.effect import Explained
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
-from imapce.search.solution import Optimum, Progress
-from imapce.tables.reader import Reader
+from imapce.search.race import Optimum
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
+MOST_SIZES = 8
 N_FEATURES = 10
+PICTURE_DPI = 80.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +73,7 @@ class View(Comparable):
     found: Clustering | None = None
 
     def __repr__(self) -> str:
-        return f"View({clusters_of_view(self)}; {self.optimum!r})"
+        return f"View({_view_in_words(self)}; {self.optimum!r})"
 
     @property
     def components(self) -> Array:
@@ -141,7 +145,7 @@ class View(Comparable):
 
 
 @dataclass(frozen=True, eq=False)
-class Step(ShownStep, Comparable):
+class Step(Comparable):
     """A proposal: the best view first in `views`, the other distinct optima after it; nothing is changed by it.
 
     `p_value` tells how often one Gaussian would look as split as the unexplored rows do; None where nobody asked
@@ -164,6 +168,24 @@ class Step(ShownStep, Comparable):
     structure: Structure | None = None
     features: tuple[Feature, ...] = ()
     read_back: dict[str, float | None] | None = None
+
+    def __repr__(self) -> str:
+        seen = self.views[0]
+        line = f"Step {self.number}: {_view_in_words(seen)}"
+        if seen.found is None or not seen.most_distinct:
+            return line
+        why, but = feature_in_words(self.features), caveat(self.structure)
+        most = " and ".join(map(str, seen.most_distinct))
+        return f"{line}; most distinct {most}" + (f": {why}" if why else "") + (f". {but}" if but else "")
+
+    def _repr_html_(self) -> str:
+        return with_picture(repr(self), self.plot if self.views[0].looked_at else None)
+
+    def plot(self, *, view: int = 0) -> Figure:
+        """The picture of one of its views with its clusters, the most distinct encircled."""
+        from imapce.plotting.steps import plot_proposal
+
+        return plot_proposal(self, view=view)
 
     @property
     def embedding(self) -> Array:
@@ -227,6 +249,30 @@ class Step(ShownStep, Comparable):
         return replace(self, views=(*self.views[:place], view, *self.views[place + 1 :]))
 
 
+class Placeable(Protocol):
+    """A view that rows can be placed in: its axes, and what is taken from the rows before."""
+
+    @property
+    def components(self) -> Array: ...
+    @property
+    def mean(self) -> Array: ...
+    @property
+    def scale(self) -> Array: ...
+    @property
+    def explained(self) -> Explained | None: ...
+
+
+def place_rows(rows: Rows, view: Placeable, chosen: Mask | None = None) -> Array:
+    """(n, k): the rows of a session in a view, or those in `chosen`."""
+    explained = view.explained
+    if chosen is not None:
+        rows = rows.unfolded.subset(chosen)
+        explained = None if explained is None else explained.of_rows(chosen)
+    if explained is None:
+        return coordinates(rows, view.components, view.mean, view.scale)
+    return explained.placed(rows, view.components, view.mean, view.scale)
+
+
 @dataclass(eq=False)
 class Look:
     """What a step looks at: the rows, the problem posed of them, and the view found; computed once for all questions.
@@ -239,63 +285,6 @@ class Look:
     chosen: Optimum
     seed: int
     candidate: Candidate | None = None
-
-    @classmethod
-    def at(
-        cls,
-        rows: Rows,
-        reader: Reader,
-        model: IMAPCE,
-        *,
-        priors: Sequence[Prior],
-        known: Mask,
-        number: int,
-        seed: int,
-        watch: Watch,
-        start: tuple[Candidate, Rows] | None = None,
-        before: Array | None = None,
-        granularity: str = "auto",
-        n_clusters: int | None = None,
-    ) -> tuple[Look, Step]:
-        """Fit `model` to the rows given what is known; the look and the step with its views, none looked at yet.
-
-        `start` are the clusters of an earlier look, which go on to be those of the rows left, and all rows with the
-        labels beside them that these are told by; `before` are the axes of the view of the step before. `granularity`
-        and `n_clusters` are what is asked of the clusters otherwise.
-        """
-        model.set_params(random_state=seed)
-
-        def tell(progress: Progress) -> None:
-            watch.tell(f"step {number}: looking for a view, round {progress.round}")
-
-        with threads_for(rows.n_rows, rows.n_features), quiet_about_convergence():
-            watch.tell(f"step {number}: looking for a view")
-            problem = model.pose(rows, list(priors), reader)
-            if start is None:
-                candidate = model.look_for_clusters(
-                    problem, ~known, watch, granularity=granularity, n_clusters=n_clusters
-                )
-            else:
-                candidate = start[0].among(problem, ~known, start[1])
-            model.solve(problem, candidate=candidate, before=before, callback=None if model.verbose else tell)
-            if problem.told is not None:
-                assert candidate is not None
-                assert candidate.effect is not None
-                problem = problem.given(candidate.effect)
-        explained = explained_by(problem, priors, rows.n_rows)
-        views = tuple(
-            View(
-                one,
-                problem.Z.mean,
-                problem.Z.scale,
-                unexplored=~known,
-                set_aside=problem.set_aside,
-                explained=explained,
-            )
-            for one in model.optima_
-        )
-        step = Step(number, views, model.stop_reason_, read_back=model.read_back_)
-        return cls(rows, problem, model.optima_[0], seed, candidate), step
 
     @cached_property
     def axes(self) -> Array:
@@ -316,39 +305,37 @@ class Look:
         axes = self.axes[:, : SETTINGS.clusters.axes] if self.problem.Z.n_rows <= REFINED_ROWS else self.axes[:, :0]
         return self.problem.Z.project(axes)
 
-    def placed(self, view: View) -> View:
+    def place(self, view: View) -> View:
         """The view with the coordinates of all rows."""
         if view.coordinates is not None:
             return view
         with threads_for(self.rows.n_rows, self.rows.n_features):
-            return replace(view, coordinates=placed(self.rows, view))
+            return replace(view, coordinates=place_rows(self.rows, view))
 
-    def clustered(self, view: View, *, min_cluster_size: int, max_clusters: int, refine: bool, watch: Watch) -> View:
-        """The view with the clusters of its unexplored rows."""
-        if view.looked_at:
-            return view
-        view = self.placed(view)
+    def cluster(self, view: View, record: Record, watch: Watch) -> View:
+        """The view with the clusters of its unexplored rows as it shows them."""
+        view = self.place(view)
         watch.tell("clustering the view")
         shown = view.embedding[view.clustered]
         found = cluster_view(
             shown,
-            min_cluster_size=min_cluster_size,
-            max_clusters=max_clusters,
+            min_cluster_size=record.min_cluster_size,
+            max_clusters=record.max_clusters,
             seed=self.seed,
         )
-        if refine:
+        if record.refine:
             watch.tell("carrying the clusters into all directions")
             found = refine_clusters(
-                found, shown, self.points, min_cluster_size=min_cluster_size, seed=self.seed, watch=watch
+                found, shown, self.points, min_cluster_size=record.min_cluster_size, seed=self.seed, watch=watch
             )
         return replace(view, found=found)
 
-    def showing(self, view: View, labels: NDArray[np.intp], *, min_cluster_size: int, sample: Mask) -> View:
+    def show(self, view: View, labels: NDArray[np.intp], *, min_cluster_size: int, sample: Mask) -> View:
         """The view with clusters found elsewhere: labels (n,) of all rows, learned from those in `sample`.
 
         The clusters keep the numbers that the labels hold.
         """
-        view = self.placed(view)
+        view = self.place(view)
         inside = view.clustered
         sampled = int((sample & inside).sum())
         found = number_clusters(
@@ -400,3 +387,35 @@ def features_apart(
         strongest = strongest[~np.isin(strongest, explained.effect.columns)]
     strongest = strongest[:N_FEATURES]
     return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)
+
+
+def sizes_in_words(sizes: Sequence[int], numbers: Sequence[int]) -> str:
+    """How many clusters, and how many rows each has; their numbers too where these are not 0, 1, ...
+
+    >>> sizes_in_words([62, 50, 38], [0, 1, 2]), sizes_in_words([62, 38], [0, 2])
+    ('3 clusters (62, 50, 38)', '2 clusters (0: 62, 2: 38)')
+    """
+    plain = list(numbers) == list(range(len(sizes)))
+    texts = [f"{size:,}" if plain else f"{number}: {size:,}" for number, size in zip(numbers, sizes, strict=True)]
+    listed = ", ".join(texts[:MOST_SIZES]) + (", …" if len(sizes) > MOST_SIZES else "")
+    return f"{len(sizes)} cluster{'' if len(sizes) == 1 else 's'}" + (f" ({listed})" if len(sizes) else "")
+
+
+def _view_in_words(view: View) -> str:
+    if view.found is None:
+        return f"{int(view.unexplored.sum()):,} unexplored rows, clusters not looked for"
+    outliers = int(view.clustered.sum() - view.found.sizes.sum())
+    beside = f", {outliers:,} rows in none" if outliers else ""
+    return sizes_in_words(view.found.sizes.tolist(), view.numbers.tolist()) + beside
+
+
+def with_picture(line: str, plot: Callable[[], Figure] | None) -> str:
+    """A line and, where there is something to draw, its picture, as HTML that needs no other file."""
+    text = f"<p>{html.escape(line)}</p>"
+    if plot is None:
+        return text
+    from imapce.plotting.figure import figure_bytes, for_a_file
+
+    with for_a_file():
+        image = base64.b64encode(figure_bytes(plot(), ".png", PICTURE_DPI)).decode()
+    return f'{text}<img alt="{html.escape(line)}" src="data:image/png;base64,{image}">'

@@ -1,19 +1,24 @@
-"""How one column differs between rows inside and outside a set: means and medians, or the shares of levels.
+r"""How one column differs between rows inside and outside a set, in numbers and in words a person understands.
 
-Everything is plain (text, numbers, tuples): `dataclasses.asdict` makes of it what JSON can hold.
+A number is told by its means, "petal length low (1.5 against 4.9)", a category by the share of a level, "58 % Bachelors
+(12 % elsewhere)". Everything is plain (text, numbers, tuples): `dataclasses.asdict` makes of it what JSON can hold.
+
+>>> percent(0.5812), percent(0.004), percent(1.0)
+('58\xa0%', 'under 1\xa0%', '100\xa0%')
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.tables.columns import Column
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from imapce.common.arrays import Array, Mask
+from imapce.tables.columns import Column, number_text
 
 BINS = 16
 # Whole numbers of so few values get a bar each.
@@ -21,15 +26,28 @@ MOST_BARS = 24
 # |r| from which two columns repeat each other: "Husband" and "Married-civ-spouse" of Adult have 0.89, the length and
 # the width of petals 0.96, and both of these are worth telling.
 SAME_LEVELS, SAME_NUMBERS = 0.8, 0.98
+NO_BREAK = "\N{NO-BREAK SPACE}"
+# A tenth of the rows would have to move: less is no reason to name a cluster after it. A further trait must be worth
+# a third of the strongest.
+WORTH_NAMING, WORTH_ADDING = 0.1, 0.35
+MOST_IN_NAME = 3
+# The most that two neighbours overlap, and the most that one group would do by chance, with a word for each.
+DISTINCTNESS_SCALE = ((0.01, "very distinct"), (0.1, "distinct"), (0.5, "touching"), (1.0, "overlapping"))
+P_VALUE_SCALE = (
+    (0.01, "hardly by chance"),
+    (0.05, "unlikely by chance"),
+    (0.2, "perhaps by chance"),
+    (1.0, "by chance"),
+)
+NOTHING_APART = "like all other rows"
+# Levels that say nothing without the name of their column.
+_BARE = {"yes", "no", "true", "false", "other", "unknown", "none", "nan", "missing", "not", "na", "n/a"}
+_SHORT_LEVEL = 4
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A number among some rows, in its own units: mean, median, and the share of the rows in every bin.
-
-    >>> Numbers(1.5, 1.4, (0.25, 0.75)).mean
-    1.5
-    """
+    """A number among some rows, in its own units: mean, median, and the share of the rows in every bin."""
 
     mean: float
     median: float
@@ -42,10 +60,6 @@ class NumberTrait:
 
     `edges` bound the bins of the histograms, which all sides share; values beyond the outer ones are in the outer bins.
     `beside` is the second set of rows to compare with, where one was asked for.
-
-    >>> few, many = Numbers(1.5, 1.4, (1.0, 0.0)), Numbers(4.9, 4.9, (0.1, 0.9))
-    >>> NumberTrait("petal length", few, many, edges=(1.0, 3.0, 7.0), difference=-2.0, strength=0.9).is_high
-    False
     """
 
     column: str
@@ -63,18 +77,14 @@ class NumberTrait:
         return self.inside.mean > self.outside.mean
 
     @property
-    def told(self) -> float:
+    def told_share(self) -> float:
         """How much of the difference its mean tells: all of it."""
         return self.strength
 
 
 @dataclass(frozen=True)
 class LevelTrait:
-    """A category or a truth value inside and outside a set of rows: the share of every level on each side.
-
-    >>> LevelTrait("education", ("Bachelors", "other"), (0.58, 0.42), (0.12, 0.88)).telling
-    0
-    """
+    """A category or a truth value inside and outside a set of rows: the share of every level on each side."""
 
     column: str
     levels: tuple[str, ...]
@@ -92,7 +102,7 @@ class LevelTrait:
         return least if gain[most] < -gain[least] / 2 else most
 
     @property
-    def told(self) -> float:
+    def told_share(self) -> float:
         """How much of the difference its most telling level tells by itself."""
         return abs(self.inside[self.telling] - self.outside[self.telling])
 
@@ -106,13 +116,7 @@ Trait = NumberTrait | LevelTrait
 
 
 def trait_of(column: Column, inside: Mask, outside: Mask, *, beside: Mask | None = None, strength: float) -> Trait:
-    """What a column says of the rows inside against those outside; rows where it is missing count on no side.
-
-    >>> size = Column("size", values=np.array([1.0, 2.0, 7.0, 8.0]))
-    >>> trait = trait_of(size, np.array([True, True, False, False]), np.array([False, False, True, True]), strength=1.0)
-    >>> trait.inside.mean, trait.outside.median
-    (1.5, 7.5)
-    """
+    """What a column says of the rows inside against those outside; rows where it is missing count on no side."""
     if column.values is not None:
         return _of_numbers(column.name, column.values, inside, outside, beside, strength)
     assert column.codes is not None
@@ -139,13 +143,7 @@ def trait_of(column: Column, inside: Mask, outside: Mask, *, beside: Mask | None
 
 
 def say_the_same(trait: Trait, column: Column, other: Trait, beside: Column) -> bool:
-    """Whether two traits repeat each other: of all rows, one column can nearly be read from the other.
-
-    >>> level, number = Column("level", codes=np.array([0, 1, 1]), levels=("a", "b")), np.array([1.0, 2.0, 2.0])
-    >>> one = LevelTrait("level", ("a", "b"), (1.0, 0.0), (0.0, 1.0))
-    >>> say_the_same(one, level, NumberTrait("size", Numbers(1, 1, ()), Numbers(2, 2, ())), Column("size", number))
-    True
-    """
+    """Whether two traits repeat each other: of all rows, one column can nearly be read from the other."""
     if isinstance(trait, LevelTrait) and isinstance(other, LevelTrait):
         assert column.codes is not None
         assert beside.codes is not None
@@ -166,11 +164,11 @@ def say_the_same(trait: Trait, column: Column, other: Trait, beside: Column) -> 
     return _correlation(column.values[known], beside.values[known]) > SAME_NUMBERS
 
 
-def _correlation(one: Array, other: Array) -> float:
+def _correlation(first: Array, second: Array) -> float:
     """|r|, 0 where one of them does not vary."""
-    one, other = one - one.mean(), other - other.mean()
-    size = float(np.sqrt((one @ one) * (other @ other)))
-    return abs(float(one @ other)) / size if size > 0 else 0.0
+    first, second = first - first.mean(), second - second.mean()
+    size = float(np.sqrt((first @ first) * (second @ second)))
+    return abs(float(first @ second)) / size if size > 0 else 0.0
 
 
 def _of_numbers(
@@ -207,11 +205,7 @@ def _numbers(values: Array, edges: Array) -> Numbers:
 
 
 def shared_edges(values: Array) -> Array:
-    """The bounds of bins that suit all of these values: one for each whole number, or 16 over all but the outer 1 %.
-
-    >>> shared_edges(np.array([1.0, 2.0, 3.0]))
-    array([0.5, 1.5, 2.5, 3.5])
-    """
+    """The bounds of bins that suit all of these values: one for each whole number, or 16 over all but the outer 1 %."""
     if not len(values):
         return np.array([0.0, 1.0])
     low, high = float(values.min()), float(values.max())
@@ -223,3 +217,89 @@ def shared_edges(values: Array) -> Array:
     if not high - low > abs(low) * 1e-12:
         return np.array([low - 0.5, low + 0.5])
     return np.linspace(low, high, BINS + 1)
+
+
+def name_of_traits(traits: Sequence[Trait]) -> str:
+    """A name for rows from their traits, strongest first; a truth about all rows where nothing sets them apart."""
+    worth = traits_worth_telling(traits)[:MOST_IN_NAME]
+    if not worth:
+        return NOTHING_APART
+    levels = Counter(level for trait in traits if isinstance(trait, LevelTrait) for level in trait.levels)
+    return ", ".join(trait_in_words(trait, with_column=_needs_column(trait, levels)) for trait in worth)
+
+
+def traits_worth_telling(traits: Sequence[Trait]) -> list[Trait]:
+    """The traits that a single number or level tells, strongest first, as far as they are strong beside the first."""
+    # "70 % Bachelors" is understood where "education-num high" takes thought, so a level may come before a number that
+    # tells half as much again.
+    ordered = sorted(traits, key=lambda trait: -trait.told_share * (1.5 if isinstance(trait, LevelTrait) else 1.0))
+    return [trait for trait in ordered if trait.told_share >= max(WORTH_NAMING, WORTH_ADDING * ordered[0].told_share)]
+
+
+def trait_in_words(trait: Trait, *, with_column: bool = True) -> str:
+    """One trait in words; of a level `with_column` tells the column, too."""
+    if isinstance(trait, NumberTrait):
+        inside, outside = aligned(trait.inside.mean, trait.outside.mean)
+        return f"{trait.column} {'high' if trait.is_high else 'low'} ({inside} against {outside})"
+    place = trait.telling
+    level = f"{trait.column} = {trait.levels[place]}" if with_column else trait.levels[place]
+    inside, outside = percent(trait.inside[place]), percent(trait.outside[place])
+    if trait.inside[place] == 0.0:
+        return f"no {level} ({outside} elsewhere)"
+    only = "only " if trait.inside[place] < trait.outside[place] else ""
+    return f"{only}{inside}{NO_BREAK}{level} ({outside} elsewhere)"
+
+
+def _needs_column(trait: Trait, levels: Counter[str]) -> bool:
+    """Whether a level would not be understood alone: short, a number, or a level of several columns."""
+    if isinstance(trait, NumberTrait):
+        return False
+    level = trait.levels[trait.telling]
+    plain = level.strip().lower()
+    return len(plain) < _SHORT_LEVEL or plain in _BARE or levels[level] > 1 or not any(map(str.isalpha, plain))
+
+
+def percent(share: float) -> str:
+    r"""A share without decimals, and never a part as nothing or as everything."""
+    value = 100 * share
+    if 0 < value < 1:
+        return f"under 1{NO_BREAK}%"
+    return f"over 99{NO_BREAK}%" if 99 < value < 100 else f"{value:.0f}{NO_BREAK}%"
+
+
+def aligned(one: float, other: float, *more: float) -> list[str]:
+    """Numbers with as many decimals as it takes to see how the first two differ.
+
+    >>> aligned(1.462, 4.906), aligned(40.21, 40.44), aligned(189778.4, 210333.9, 0.0)
+    (['1.5', '4.9'], ['40.21', '40.44'], ['189,778', '210,334', '0'])
+    """
+    values = (one, other, *more)
+    gap, size = abs(one - other), max(abs(one), abs(other))
+    if not math.isfinite(gap) or gap <= 1e-9 * size or not 1e-4 <= size < 1e12:
+        return ["unknown" if math.isnan(value) else _signed(number_text(value, 4)) for value in values]
+    decimals = max(0, 1 - math.floor(math.log10(gap)))
+    return ["unknown" if math.isnan(value) else _signed(f"{value:,.{decimals}f}") for value in values]
+
+
+def _signed(text: str) -> str:
+    """A minus sign, and no sign of a zero."""
+    return text.replace("-", "−", 1) if any(digit in text for digit in "123456789") else text.lstrip("-")
+
+
+def distinctness_in_words(distinctness: float) -> str:
+    r"""How much a cluster overlaps its nearest neighbour in the view, on a scale of four words.
+
+    The distinctness of a cluster is Bhattacharyya's distance B to the nearest other; of the area below both bell
+    curves they share exp(−B).
+    """
+    overlap = math.exp(-distinctness)
+    word = next(word for most, word in DISTINCTNESS_SCALE if overlap <= most)
+    return f"{word}: {percent(overlap)} overlap with its nearest neighbour"
+
+
+def p_value_in_words(p_value: float) -> str:
+    """How surprising the split would be among rows of one Gaussian."""
+    word = next(word for most, word in P_VALUE_SCALE if p_value <= most)
+    times = p_value * 100
+    often = f"{times:.0f} of 100 tables" if times >= 1 else f"{times * 10:.0f} of 1,000 tables"
+    return f"{word}: a single group would look as split in {often} (p = {p_value:.2g})"

@@ -9,8 +9,7 @@ from scipy.special import ndtr
 from imapce.clusters.structure import Evidence, Structure, Verdict
 from imapce.common.archive import in_json
 from imapce.common.checks import is_whole, require_choice
-from imapce.common.words import counted
-from imapce.errors import Argument, InvalidValueError, Phrase, Sentence
+from imapce.errors import InvalidValueError, Phrase, Sentence
 
 GRANULARITIES = ("coarser", "auto", "finer")
 RULES = ("heed", "ignore")
@@ -24,33 +23,19 @@ DRAWS = 10
 
 
 def verdict_in_words(structure: Structure) -> str:
-    """The verdict and why, without a full stop.
-
-    >>> verdict_in_words(Structure("perhaps", "z = 3.9"))
-    'Perhaps structure: z = 3.9'
-    """
+    """The verdict and why, without a full stop."""
     return f"{BEGINNINGS[structure.verdict]}: {structure.words}"
 
 
 def best_split_in_words(structure: Structure | None) -> str:
-    """What the best split would be where it is not more than chance, without a full stop; empty where there is none.
-
-    >>> import numpy as np
-    >>> from imapce.clusters.structure import Split
-    >>> best_split_in_words(Structure("none", "z = 0.3", candidate=Split(np.array([0, 0, 1]))))
-    'The best split would be 2 groups of 2 and 1 rows'
-    """
+    """What the best split would be where it is not more than chance, without a full stop; empty where there is none."""
     if structure is None or structure.is_taken or structure.candidate is None or structure.candidate.n_clusters < 2:
         return ""
     return f"The best split would be {structure.candidate.words}"
 
 
 def evidence_in_words(structure: Structure | None) -> str:
-    """What a verdict was tested against, a sentence; empty where nothing was.
-
-    >>> evidence_in_words(Structure("none", "no", (Evidence("tables of one group", 1.26, 0.104),)))
-    'Tested against tables of one group (z = 1.3, p = 0.1).'
-    """
+    """What a verdict was tested against, a sentence; empty where nothing was."""
     if structure is None or not structure.evidence:
         return ""
     told = (
@@ -105,11 +90,7 @@ def require_rule(value: Any) -> bool:
 
 
 def require_number_of_clusters(value: Any) -> int | None:
-    """Refuse a number of clusters that none can be made of.
-
-    >>> require_number_of_clusters(3), require_number_of_clusters(None)
-    (3, None)
-    """
+    """Refuse a number of clusters that none can be made of."""
     if value is None:
         return None
     if not is_whole(value) or value < 2:
@@ -118,39 +99,8 @@ def require_number_of_clusters(value: Any) -> int | None:
     return int(value)
 
 
-def require_clusters_as_asked(
-    granularity: str, n_clusters: int | None, *, is_joint: bool, n_rows: int, least: int
-) -> None:
-    """Refuse to ask of clusters found view by view what is for those in all directions, and for too many of `n_rows`.
-
-    >>> require_clusters_as_asked("finer", 3, is_joint=True, n_rows=150, least=5)
-    """
-    asked = {"granularity": None if granularity == "auto" else granularity, "n_clusters": n_clusters}
-    for name, value in asked.items():
-        if value is not None and not is_joint:
-            raise InvalidValueError(
-                name,
-                f"is for clusters found in all directions, and here they are found view by view; got {value!r}",
-                way_out=Sentence("use ", Argument("clusterer", "joint"), ", or leave it out"),
-            )
-    if n_clusters is not None and n_clusters * least > n_rows:
-        raise InvalidValueError(
-            "n_clusters",
-            Sentence(
-                "must leave ",
-                Argument("min_cluster_size", least),
-                f" or more of {counted(n_rows, 'row')} for each cluster; got {n_clusters}",
-            ),
-            way_out=Sentence("ask for fewer, or lower ", Argument("min_cluster_size")),
-        )
-
-
 def told_structure(structure: Structure) -> dict[str, Any]:
-    """The verdict, the words and the evidence as a file and JSON hold them; the split is found again.
-
-    >>> told_structure(Structure("none", "z = 0.3"))
-    {'verdict': 'none', 'words': 'z = 0.3', 'evidence': []}
-    """
+    """The verdict, the words and the evidence as a file and JSON hold them; the split is found again."""
     evidence = [
         {"against": one.against, "z": in_json(one.z), "p_value": in_json(one.p_value)} for one in structure.evidence
     ]
@@ -158,11 +108,7 @@ def told_structure(structure: Structure) -> dict[str, Any]:
 
 
 def structure_of_file(stored: Any) -> Structure | None:
-    """What a file tells of it; sessions of clusters found view by view have none, and older ones two z-scores.
-
-    >>> structure_of_file({"clear": True, "valley": 5.0, "dependence": None, "words": "a valley"}).verdict
-    'clear'
-    """
+    """What a file tells of it; sessions of clusters found view by view have none, and older ones two z-scores."""
     if stored is None:
         return None
     words = str(stored["words"])

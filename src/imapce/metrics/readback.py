@@ -21,6 +21,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from imapce.common.checks import MOST_CLASSES_OF_NUMBERS, as_classes, as_labels, as_matrix, check_splits
+from imapce.common.neighbours import votes
 from imapce.errors import InvalidTypeError, InvalidValueError
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
@@ -106,12 +107,11 @@ def _read_classes(points: np.ndarray, codes: np.ndarray, folds: Folds) -> tuple[
         return model.fit(train, train_codes).predict(test)
 
     def vote(train: np.ndarray, train_codes: np.ndarray, test: np.ndarray) -> np.ndarray:
-        votes = np.zeros((len(test), codes.max() + 1))
-        nearest = train_codes[_nearest(train, test)]
-        np.add.at(votes, (np.arange(len(test))[:, None], nearest), 1.0)
-        shares = np.bincount(train_codes, minlength=votes.shape[1]) / len(train_codes)
+        n_classes = int(codes.max()) + 1
+        shares = np.bincount(train_codes, minlength=n_classes) / len(train_codes)
         # A class absent from the training part has no votes to divide.
-        return np.argmax(votes / np.where(shares > 0, shares, 1.0), axis=1)
+        told = votes(_nearest(train, test), train_codes, n_classes)
+        return np.argmax(told / np.where(shares > 0, shares, 1.0), axis=1)
 
     # One measure over all rows, not a mean over folds: a fold may hold no row at all of a rare class.
     return (

@@ -35,8 +35,8 @@ from imapce.plotting.style import (
     write_title,
 )
 from imapce.priors.effect import explained_away
-from imapce.search.solution import Optimum
-from imapce.search.stiefel import squared_distances
+from imapce.search.descent import squared_distances
+from imapce.search.race import Optimum
 
 MOST_THUMBNAILS = 4
 # The optima of a fit are often one view found at several settings. A thumbnail is for one of which the others leave a

@@ -309,10 +309,8 @@ class LabelTerm:
         return cls(L, labels.stated, X.cross(L), (code,))
 
     @classmethod
-    def beside_each_other(cls, terms: list[LabelTerm]) -> LabelTerm | None:
+    def beside_each_other(cls, terms: list[LabelTerm]) -> LabelTerm:
         """Several labels as one; a row counts as labelled where it has all of them."""
-        if not terms:
-            return None
         return cls(
             np.column_stack([one.values for one in terms]),
             np.logical_and.reduce([one.stated for one in terms]),

@@ -342,15 +342,15 @@ def pose(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
             f"{n_components + 1} are needed for this many components; name fewer rows as known."
         )
-    together = LabelTerm.beside_each_other(erased_labels)
+    together = _together(erased_labels)
     known_terms = PriorTerms(
         tuple(parts),
         known,
         _bound(X, erased if erased.any() else None, together),
         erased if erased.any() else None,
         together,
-        LabelTerm.beside_each_other(labels),
-        LabelTerm.beside_each_other(weighed_labels),
+        _together(labels),
+        _together(weighed_labels),
         explained if explained.any() else None,
     )
     Z = X if known is None else standardized(rows.subset(~known))
@@ -365,6 +365,11 @@ def pose(
             codes=tuple(code for term in labels for code in term.codes),
         )
     return Problem(X, known_terms, Z, n_components, outlying, tuple(remarks), reader.groups, told, gaps=reader.gaps)
+
+
+def _together(terms: list[LabelTerm]) -> LabelTerm | None:
+    """Several labels as one, None where there is none."""
+    return LabelTerm.beside_each_other(terms) if terms else None
 
 
 def _beside(rows: Rows, values: Array, n_components: int) -> Rows:

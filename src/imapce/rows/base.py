@@ -56,7 +56,7 @@ class Moments:
         spread = np.sqrt(self.variance)
         return bool(np.any((spread > 0) & (np.abs(self.mean) > FAR_FROM_ORIGIN * spread)))
 
-    def joined(self, other: Moments) -> Moments:
+    def join(self, other: Moments) -> Moments:
         """Of both rows together, each about its own mean: nothing cancels (Chan, Golub and LeVeque 1979)."""
         n = self.n_rows + other.n_rows
         apart = other.mean - self.mean
@@ -224,9 +224,5 @@ def _cross(block: Array, values: Array) -> tuple[Array]:
 
 
 def scatter_is_affordable(n_features: int, n_bytes: int) -> bool:
-    """Whether to form d×d: when it stays under 64 MiB or an eighth of the data, whichever is more.
-
-    >>> scatter_is_affordable(2_000, n_bytes=0), scatter_is_affordable(20_000, n_bytes=1 << 30)
-    (True, False)
-    """
+    """Whether to form d×d: when it stays under 64 MiB or an eighth of the data, whichever is more."""
     return 8 * n_features**2 <= max(64 << 20, n_bytes // 8)

@@ -63,11 +63,7 @@ Store = PlainStore | HalvesStore
 
 
 def plain_quartic(xp: Any, chunks: Iterator[Any], frames: Array, offset: Array) -> tuple[Array, Array]:
-    """The reduction by float32 products of some 65,000 rows, whose sums are added in float64; any k.
-
-    >>> plain_quartic(np, iter([np.eye(2, dtype=np.float32)]), np.ones((1, 2, 1)), np.zeros((1, 1)))[1]
-    array([[2.]])
-    """
+    """The reduction by float32 products of some 65,000 rows, whose sums are added in float64; any k."""
     n_frames, d, k = frames.shape
     lift = frame_lift(frames)
     # u = (z, 1)·(W; −offset), frame by frame and axis by axis: then s of a frame is a sum of k rows of a matrix.
@@ -140,7 +136,7 @@ class CudaRows(Rows):
                 f"engine='cuda' needs another {need:.1f} GiB on the card for X, and it is full; pass X as an array of "
                 "the host, which is then read in parts, or fewer rows."
             )
-        self.held = list(self._encoded(0, count, step=count))
+        self.held = list(self._encode(0, count, step=count))
 
     def _room(self) -> int:
         """How many rows to hold."""
@@ -155,7 +151,7 @@ class CudaRows(Rows):
             return HalvesStore(self.xp, n_rows, self.n_features)
         return PlainStore(self.xp, n_rows, self.n_features)
 
-    def _encoded(self, start: int, stop: int, *, step: int) -> Iterator[Store]:
+    def _encode(self, start: int, stop: int, *, step: int) -> Iterator[Store]:
         """The rows from `start` to `stop`, read once, in stores of `step` rows."""
         if start == stop:
             return
@@ -176,7 +172,7 @@ class CudaRows(Rows):
         """Every row in order; those that are not held are read and encoded now, a gigabyte at a time."""
         yield from self.held
         first = sum(store.n_rows for store in self.held)
-        yield from self._encoded(first, self.n_rows, step=max(1, PART_BYTES // (4 * self.n_features)))
+        yield from self._encode(first, self.n_rows, step=max(1, PART_BYTES // (4 * self.n_features)))
 
     def _compute_moments(self) -> Moments:
         """Of a subset, from the rows as they are held, in the coordinates of all."""
@@ -204,7 +200,7 @@ class CudaRows(Rows):
 
     def project_exactly(self, W: Array, offset: Array) -> Array:
         # From the rows as they came: of 30,000 of them 22 bits told a few pairs in another order than float64 does.
-        return on_host(_projected(self._source, W, self.origin)) - offset
+        return on_host(_project_source(self._source, W, self.origin)) - offset
 
     def project(self, W: Array, offset: Array) -> Array:
         inside, shift = self.xp.asarray(W / self.scale[:, None]), self.xp.asarray(offset)
@@ -241,15 +237,11 @@ class CudaRows(Rows):
             yield from store.chunks()
 
 
-def projected_on_card(matrix: Any, W: Array, mean: Array, *, xp: Any = None) -> Any:
-    """(x − mean)ᵀW of every row, in float64 and left on the card.
-
-    >>> projected_on_card(np.eye(2), np.array([[2.0], [0.0]]), np.zeros(2), xp=np).ravel().tolist()
-    [2.0, 0.0]
-    """
-    return _projected(ArraySource(cupy_module() if xp is None else xp, matrix), W, mean)
+def project_on_card(matrix: Any, W: Array, mean: Array, *, xp: Any = None) -> Any:
+    """(x − mean)ᵀW of every row, in float64 and left on the card."""
+    return _project_source(ArraySource(cupy_module() if xp is None else xp, matrix), W, mean)
 
 
-def _projected(source: CardSource, W: Array, centre: Array) -> Any:
+def _project_source(source: CardSource, W: Array, centre: Array) -> Any:
     frames, middle = source.xp.asarray(W), source.xp.asarray(centre)
     return source.xp.concatenate([(batch - middle) @ frames for batch in source.batches()])

@@ -45,20 +45,12 @@ def padded(n_columns: int) -> int:
 
 
 def column_scale(largest: Array) -> Array:
-    """c of columns whose largest |z| is given; 1 where there is nothing but zeros.
-
-    >>> column_scale(np.array([1.0, 3.0, 0.0])).tolist()
-    [16384.0, 4096.0, 1.0]
-    """
+    """c of columns whose largest |z| is given; 1 where there is nothing but zeros."""
     return _power_of_two(COLUMN_TOP, largest)
 
 
 def frame_lift(frames: Array) -> Array:
-    """The power of two that brings the largest entry of each frame (R, d, k) below 2^10: hi and lo keep all its bits.
-
-    >>> frame_lift(np.array([[[3.0]], [[0.0]]]))
-    array([256.,   1.])
-    """
+    """The power of two that brings the largest entry of each frame (R, d, k) below 2^10; hi and lo keep its bits."""
     return _power_of_two(FRAME_TOP, np.abs(frames).max(axis=(1, 2), initial=0.0))
 
 
@@ -248,9 +240,9 @@ class HalvesStore:
     def chunks(self) -> Iterator[Any]:
         step = max(1, CHUNK_BYTES // (4 * self.n_columns))
         for first in range(0, self.n_rows, step):
-            yield self._decoded(first, min(step, self.n_rows - first))
+            yield self._decode(first, min(step, self.n_rows - first))
 
-    def _decoded(self, first: int, count: int) -> Any:
+    def _decode(self, first: int, count: int) -> Any:
         rows = self._cupy.empty((count, self.n_columns), dtype=np.float32)
         stride = np.int64(self.n_columns)
         for code, columns in self._panels():
@@ -284,7 +276,7 @@ class HalvesStore:
     def _some_rows(self) -> Any:
         """Rows that stand for all (m, c) in the columns of the frames, evenly spaced."""
         places = np.linspace(0, self.n_rows - 1, min(SOME_ROWS, self.n_rows)).astype(np.int64)
-        chosen = self.chosen(self._cupy.asarray(places))._decoded(0, len(places))
+        chosen = self.chosen(self._cupy.asarray(places))._decode(0, len(places))
         some = self._cupy.zeros((len(places), len(self.codes), self.shape.padded_columns), dtype=np.float32)
         for place, (_, columns) in enumerate(self._panels()):
             some[:, place, : columns.stop - columns.start] = chosen[:, columns]
@@ -301,13 +293,13 @@ class HalvesStore:
             part = frames[:, columns].transpose(1, 0, 2) * lift[:, None]
             held[place, : columns.stop - columns.start, :n_frames, :k] = part
         buffers.offsets.reshape(-1, room)[:n_frames, :k] = offset * lift[:, None]
-        peaks = self._launched(k)
+        peaks = self._launch(k)
         if not ((peaks <= OVERFLOW) & ((peaks >= TOO_LOW) | (peaks == 0))).all() and np.isfinite(peaks).all():
             # Peaks are taken before they are rounded to fp16, so they are right even where that overflowed.
             found = peaks / buffers.scales
             if k == 3:
                 found = np.repeat(found.reshape(-1, 2).max(axis=1), 2)
-            self._launched(k, peak_fit(found))
+            self._launch(k, peak_fit(found))
         back = 1.0 / (np.repeat(buffers.scales, 2).reshape(-1, room)[:n_frames, :k] * lift[:, None] ** 3)
         sums = buffers.sums.reshape(len(self.codes), self.shape.padded_columns + 8, -1, room)[:, :, :n_frames, :k]
         panels = [sums[i, : part.stop - part.start] for i, (_, part) in enumerate(self._panels())]
@@ -315,7 +307,7 @@ class HalvesStore:
         # Every panel adds up Σ s u; the first one's counts.
         return weighted, sums[0, self.shape.padded_columns :].sum(axis=0) * back
 
-    def _launched(self, k: int, scales: Array | None = None) -> Array:
+    def _launch(self, k: int, scales: Array | None = None) -> Array:
         """What is in the buffers sent to the card, and the sums brought back; the peaks (12,)."""
         buffers = self.buffers
         buffers.send(scales)

@@ -166,11 +166,7 @@ def _on_card(xp: Any, part: Any) -> Any:
 
 
 def survey(xp: Any, shape: tuple[int, int], batches: Iterator[Any]) -> tuple[Moments, Array]:
-    """The moments of the rows, and the largest deviation from its mean in every column.
-
-    >>> survey(np, (2, 1), iter([np.array([[0.0], [4.0]])]))[1]
-    array([2.])
-    """
+    """The moments of the rows, and the largest deviation from its mean in every column."""
     n, d = shape
     form_scatter = scatter_is_affordable(d, n * d * 4)
     total, squares = xp.zeros(d), xp.zeros((d, d) if form_scatter else d)
@@ -194,11 +190,7 @@ def survey(xp: Any, shape: tuple[int, int], batches: Iterator[Any]) -> tuple[Mom
 
 
 def scale_batch(xp: Any, batch: Any, origin: Any, scale: Any) -> Any:
-    """(x − origin)·scale, computed in float64 and rounded to float32 once.
-
-    >>> scale_batch(np, np.array([[1.5]]), np.array([1.0]), np.array([4.0]))
-    array([[2.]], dtype=float32)
-    """
+    """(x − origin)·scale, computed in float64 and rounded to float32 once."""
     return ((batch - origin) * scale).astype(np.float32) if xp is np else _kernels(xp)[1](batch, origin, scale)
 
 

@@ -86,9 +86,9 @@ class DaskRows(BlockRows):
 
     def _each(self, reduce: Callable[..., Any], own: Sequence[Any] | None = None) -> tuple[Any, ...]:
         """What `reduce` makes of the rows of every chunk, in order."""
-        return _computed(*self._tasks(reduce, own))
+        return _compute(*self._tasks(reduce, own))
 
-    def _added(
+    def _add_up(
         self,
         reduce: Callable[..., Any],
         own: Sequence[Any] | None = None,
@@ -101,16 +101,16 @@ class DaskRows(BlockRows):
             groups = [keys[i : i + ADDED_AT_ONCE] for i in range(0, len(keys), ADDED_AT_ONCE)]
             keys = [f"{name}-{len(groups)}-{i}" for i in range(len(groups))]
             graph.update({key: (functools.reduce, add, group) for key, group in zip(keys, groups, strict=True)})
-        (result,) = _computed(graph, keys)
+        (result,) = _compute(graph, keys)
         return result
 
     # --- the contract -------------------------------------------------------------------------------------------------
 
     def _sum(self, reduce: Callable[[Blocks], Sums]) -> Sums:
-        return self._added(partial(_blocks_reduced, reduce))
+        return self._add_up(partial(_reduce_rows, reduce))
 
     def _compute_moments(self) -> Moments:
-        return self._added(DenseRows.moments, add=Moments.joined)
+        return self._add_up(DenseRows.moments, add=Moments.join)
 
     def project_some(self, W: Array, offset: Array, mask: Mask) -> Array:
         # Where they lie: a view of a row is smaller than the row.
@@ -118,31 +118,31 @@ class DaskRows(BlockRows):
 
     def subset(self, mask: Mask) -> Rows:
         if self._is_sample(mask):
-            return DenseRows(self._gathered(mask), origin=self.origin)
+            return DenseRows(self._gather(mask), origin=self.origin)
         return DaskRows(self._where(mask), origin=self.origin)
 
     def without(self, mask: Mask) -> Rows:
         if self._is_sample(~mask):
-            return DenseRows(self._gathered(~mask)).centred_if_far()
-        return DaskRows(self._where(~mask)).centred_if_far()
+            return DenseRows(self._gather(~mask)).centre_if_far()
+        return DaskRows(self._where(~mask)).centre_if_far()
 
     def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         """Chunk by chunk, for what cannot be done where they lie: a baseline's own loop, never a fit."""
         graph, keys = self._tasks(partial(_each_block, np.copy, columns))
         for key in keys:
-            yield np.concatenate(_computed(graph, [key])[0])
+            yield np.concatenate(_compute(graph, [key])[0])
 
     def reduce_blocks(self, reduce: Callable[[Array], Any], columns: Codes | None = None) -> Iterator[Any]:
         return chain.from_iterable(self._each(partial(_each_block, reduce, columns)))
 
     def add_blocks(self, reduce: Callable[..., tuple[Any, ...]], *, beside: AnyArray | None = None) -> tuple[Any, ...]:
-        return self._added(partial(_added_blocks, reduce), None if beside is None else self._cut(beside))
+        return self._add_up(partial(_add_blocks, reduce), None if beside is None else self._cut(beside))
 
     def digest(self) -> str:
         """Sums over rows of a hash of their numbers and their place: the same wherever chunks begin and end."""
         starts = [int(stop) - length for stop, length in zip(self._ends, self._chunks.lengths, strict=True)]
         # Less no origin: a mean differs in its last bits with the chunks it was added from.
-        (words,) = DaskRows(self._chunks)._added(_digest, starts)
+        (words,) = DaskRows(self._chunks)._add_up(_digest, starts)
         return str(words.astype("<u8").tobytes().hex())
 
     # --- some of the rows ---------------------------------------------------------------------------------------------
@@ -169,11 +169,11 @@ class DaskRows(BlockRows):
         for i, (part, chosen) in enumerate(zip(self._chunks.parts, self._cut_places(mask), strict=True)):
             if counts[i]:
                 key = f"{name}-{i}"
-                parts.append(Delayed(key, {**dict(part.dask), key: (_taken, part.key, chosen)}))
+                parts.append(Delayed(key, {**dict(part.dask), key: (_take_rows, part.key, chosen)}))
                 lengths.append(counts[i])
         return parts, tuple(lengths)
 
-    def _gathered(self, mask: Mask) -> AnyArray:
+    def _gather(self, mask: Mask) -> AnyArray:
         import dask
 
         parts, _ = self._parts_of(mask)
@@ -187,7 +187,7 @@ class DaskRows(BlockRows):
         return self._chunks.chosen(tuple(dask.persist(*parts, optimize_graph=False)), lengths)
 
 
-def _computed(graph: dict[Any, Any], keys: Sequence[str]) -> tuple[Any, ...]:
+def _compute(graph: dict[Any, Any], keys: Sequence[str]) -> tuple[Any, ...]:
     from dask.delayed import Delayed
 
     import dask
@@ -205,7 +205,7 @@ def _on_chunk(chunk: Any, asked: Round, *own: Any) -> Any:
     return asked.reduce(DenseRows(np.asarray(chunk), origin=asked.origin), *own)
 
 
-def _blocks_reduced(reduce: Callable[[Blocks], Sums], rows: DenseRows) -> Sums:
+def _reduce_rows(reduce: Callable[[Blocks], Sums], rows: DenseRows) -> Sums:
     return reduce(rows.blocks())
 
 
@@ -213,7 +213,7 @@ def _each_block(reduce: Callable[[Array], Any], columns: Codes | None, rows: Den
     return [reduce(block) for block in rows.blocks(columns)]
 
 
-def _added_blocks(reduce: Callable[..., tuple[Any, ...]], rows: DenseRows, beside: Any = None) -> tuple[Any, ...]:
+def _add_blocks(reduce: Callable[..., tuple[Any, ...]], rows: DenseRows, beside: Any = None) -> tuple[Any, ...]:
     return rows.add_blocks(reduce, beside=beside)
 
 
@@ -223,7 +223,7 @@ def _project_some(W: Array, offset: Array, rows: DenseRows, chosen: NDArray[Any]
     return rows.subset(mask).project(W, offset)
 
 
-def _taken(chunk: Any, chosen: NDArray[Any]) -> Any:
+def _take_rows(chunk: Any, chosen: NDArray[Any]) -> Any:
     return np.asarray(chunk)[chosen]
 
 
@@ -238,13 +238,13 @@ def _digest(rows: DenseRows, start: int) -> tuple[NDArray[np.uint64]]:
         bits = np.ascontiguousarray(block + 0.0).view(np.uint64)
         places = np.arange(start, start + len(bits), dtype=np.uint64)
         start += len(bits)
-        hashes = (_scrambled((bits * weight).sum(axis=1)) for weight in weights)
+        hashes = (_scramble((bits * weight).sum(axis=1)) for weight in weights)
         # Sums of arrays wrap; those of numbers would warn.
-        words += np.array([_scrambled(hashed + places).sum() for hashed in hashes])
+        words += np.array([_scramble(hashed + places).sum() for hashed in hashes])
     return (words,)
 
 
-def _scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _scramble(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Every bit of a value in all bits of the result (the last steps of splitmix64), one to one."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

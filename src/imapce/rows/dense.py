@@ -45,12 +45,8 @@ class BlockRows(Rows):
         """The arrays that `reduce` makes of some blocks, added up over all."""
         return reduce(self.blocks())
 
-    def centred_if_far(self) -> Self:
-        """The rows with their mean as origin where a column lies far from zero, else unchanged.
-
-        >>> DenseRows(np.array([[2000.0, 0.0], [2000.5, 1.0]])).centred_if_far().origin
-        array([2.00025e+03, 5.00000e-01])
-        """
+    def centre_if_far(self) -> Self:
+        """The rows with their mean as origin where a column lies far from zero, else unchanged."""
         moments = self.moments()
         if not moments.is_far_from_zero:
             return self
@@ -111,7 +107,7 @@ class DenseRows(BlockRows):
 
     def without(self, mask: Mask) -> DenseRows:
         array, index = self._chosen(~mask)
-        return DenseRows(array, index=index).centred_if_far()
+        return DenseRows(array, index=index).centre_if_far()
 
     def _chosen(self, mask: Mask) -> tuple[AnyArray, Codes | None]:
         """The array and the places in it of the rows in `mask`: a copy, or where that is large the array as it is."""

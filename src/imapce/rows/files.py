@@ -55,8 +55,8 @@ class FileRows(BlockRows):
         # By what was asked for: the same sample is asked for by every part of a fit.
         self._gathered: OrderedDict[bytes, DenseRows] = OrderedDict()
 
-    def centred_if_far(self) -> FileRows:
-        rows = super().centred_if_far()
+    def centre_if_far(self) -> FileRows:
+        rows = super().centre_if_far()
         if rows is not self:
             # Centring moves means and nothing else, and another pass over the files would be dear.
             rows._kept_moments = replace(self.moments(), mean=np.zeros(self.n_features))
@@ -89,7 +89,7 @@ class FileRows(BlockRows):
 
     def _compute_moments(self) -> Moments:
         moments = functools.partial(moments_of, form_scatter=self._forms_scatter)
-        return functools.reduce(Moments.joined, self._of_each(moments))
+        return functools.reduce(Moments.join, self._of_each(moments))
 
     def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         return chain.from_iterable(self._blocks_of(*read, columns) for read in self._portions(columns))
@@ -112,8 +112,8 @@ class FileRows(BlockRows):
 
     def without(self, mask: Mask) -> Rows:
         if self._fits(int((~mask).sum())):
-            return DenseRows(self._array_of(~mask)).centred_if_far()
-        return FileRows(self._stream, mask=mask_within(self._mask, ~mask)).centred_if_far()
+            return DenseRows(self._array_of(~mask)).centre_if_far()
+        return FileRows(self._stream, mask=mask_within(self._mask, ~mask)).centre_if_far()
 
     def _fits(self, n_rows: int) -> bool:
         return n_rows * self.n_features * 8 <= GATHERED_BYTES // GATHERED_SAMPLES

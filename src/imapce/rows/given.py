@@ -40,7 +40,7 @@ class RowsBeside(BlockRows):
         self.precision, self.resolution = self.base.precision, self.base.resolution
 
     def _sum(self, reduce: Callable[[Blocks], Sums]) -> Sums:
-        return self.add_blocks(partial(_block_reduced, reduce))
+        return self.add_blocks(partial(_reduce_block, reduce))
 
     def _compute_moments(self) -> Moments:
         own = self.base.moments()
@@ -88,15 +88,15 @@ class RowsBeside(BlockRows):
 
     def add_blocks(self, reduce: Callable[..., tuple[Any, ...]], *, beside: AnyArray | None = None) -> tuple[Any, ...]:
         if beside is None:
-            return self.base.add_blocks(partial(_joined_reduced, reduce), beside=self.values)
+            return self.base.add_blocks(partial(_reduce_joined, reduce), beside=self.values)
         return super().add_blocks(reduce, beside=beside)
 
 
-def _block_reduced(reduce: Callable[[Blocks], Sums], block: Array) -> Sums:
+def _reduce_block(reduce: Callable[[Blocks], Sums], block: Array) -> Sums:
     return reduce([block])
 
 
-def _joined_reduced(reduce: Callable[..., tuple[Any, ...]], block: Array, values: Array) -> tuple[Any, ...]:
+def _reduce_joined(reduce: Callable[..., tuple[Any, ...]], block: Array, values: Array) -> tuple[Any, ...]:
     return reduce(np.column_stack([block, values]))
 
 
@@ -126,15 +126,17 @@ class RowsGiven(MappedRows):
         shared = beside.second_moment.columns(known)[:, np.argsort(np.argsort(places))]
         own, with_own = beside.variance[:n_features], shared[:n_features]
         # The share of a column that a line of the known tells; all of it: the column is the known once more.
-        told = np.einsum("dq,dq->d", with_own @ np.linalg.pinv(shared[places], rcond=1e-10, hermitian=True), with_own)
-        self.informative = varies & (told < (1 - EXPLAINED) * beside.n_rows * own)
+        explained = np.einsum(
+            "dq,dq->d", with_own @ np.linalg.pinv(shared[places], rcond=1e-10, hermitian=True), with_own
+        )
+        self.informative = varies & (explained < (1 - EXPLAINED) * beside.n_rows * own)
         # B in the units of the standardised rows.
         self.standardized_effect = B = B * self.informative
         taken = np.einsum("qd,qd->d", B, shared[places] @ B - 2 * with_own.T) / beside.n_rows
         self.variance = np.where(self.informative, own + taken, 0.0)
         C = beside.second_moment
         trace = float(beside.n_rows * self.variance.sum()) if C.matrix is None else None
-        super().__init__(beside, C.mapped(n_features, self.forward, self.back, trace))
+        super().__init__(beside, C.map_through(n_features, self.forward, self.back, trace))
 
     def forward(self, V: Array) -> Array:
         """[V; −BV] (..., d + q, k): the frame of the rows with the known beside them."""

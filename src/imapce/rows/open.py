@@ -13,7 +13,7 @@ from imapce.common.checks import require_choice
 from imapce.common.streams import Stream
 from imapce.errors import InvalidTypeError
 from imapce.rows.base import Rows
-from imapce.rows.cuda import CudaRows, projected_on_card
+from imapce.rows.cuda import CudaRows, project_on_card
 from imapce.rows.dask import DaskRows
 from imapce.rows.dense import DenseRows
 from imapce.rows.files import FileRows
@@ -30,9 +30,6 @@ def open_rows(matrix: Any, *, engine: str = "auto", n_components: int = 2) -> Ro
 
     "auto" goes by what the matrix is: sparse, on a card, on a cluster, on disk or in memory; of the last two it takes a
     card where one answers and the matrix is large. Where columns are few, the rows are folded into fourth moments.
-
-    >>> open_rows(np.eye(3), engine="dense").n_features
-    3
     """
     require_choice("engine", engine, ENGINES)
     rows = _opened(matrix, engine, n_components)
@@ -57,7 +54,7 @@ def _opened(matrix: Any, engine: str, n_components: int) -> Rows:
         raise InvalidTypeError(
             "engine='dense' reads arrays and X is sparse; use engine='auto' or 'sparse', or pass X.toarray()."
         )
-    return SparseRows(matrix) if is_sparse or engine == "sparse" else DenseRows(matrix).centred_if_far()
+    return SparseRows(matrix) if is_sparse or engine == "sparse" else DenseRows(matrix).centre_if_far()
 
 
 def _on_disk(matrix: Any, engine: str) -> Rows:
@@ -67,7 +64,7 @@ def _on_disk(matrix: Any, engine: str) -> Rows:
         raise InvalidTypeError(
             f"engine={engine!r} does not read files and X is imapce.scan(path); use engine='auto', 'files' or 'cuda'."
         )
-    return FileRows(matrix).centred_if_far()
+    return FileRows(matrix).centre_if_far()
 
 
 def _on_cluster(matrix: Any, engine: str) -> Rows:
@@ -80,7 +77,7 @@ def _on_cluster(matrix: Any, engine: str) -> Rows:
         raise InvalidTypeError(f"engine='dask' reads Dask collections, and X is {type(matrix).__name__}; use 'auto'.")
     if engine not in ("auto", "dask", "moment_tensor"):
         raise InvalidTypeError(f"engine={engine!r} reads arrays and X lies on a cluster; use engine='auto' or 'dask'.")
-    return DaskRows(matrix).centred_if_far()
+    return DaskRows(matrix).centre_if_far()
 
 
 def _worth_a_card(matrix: Any, n_components: int) -> bool:
@@ -100,16 +97,12 @@ def _on_card(matrix: Any, engine: str) -> CudaRows:
     return CudaRows.open(matrix)
 
 
-def projected(matrix: Any, W: Array, mean: NDArray) -> Array:
-    """(x − mean)ᵀW for every row of `matrix`, read once: a row's place depends on no other row.
-
-    >>> projected(np.eye(2), np.array([[2.0], [0.0]]), np.zeros(2)).ravel().tolist()
-    [2.0, 0.0]
-    """
+def project_matrix(matrix: Any, W: Array, mean: NDArray) -> Array:
+    """(x − mean)ᵀW for every row of `matrix`, read once: a row's place depends on no other row."""
     if issparse(matrix):
         return SparseRows(matrix).project(W, mean @ W)
     if is_on_card(matrix):
-        return projected_on_card(matrix, W, mean)
+        return project_on_card(matrix, W, mean)
     if isinstance(matrix, Stream):
         return FileRows(matrix, origin=mean).project(W, np.zeros(W.shape[1]))
     return DenseRows(matrix, origin=mean).project(W, np.zeros(W.shape[1]))

@@ -61,7 +61,7 @@ class QuadraticForm:
         units[places, np.arange(len(places))] = 1.0
         return self @ units
 
-    def mapped(
+    def map_through(
         self, size: int, forward: Callable[[Array], Array], back: Callable[[Array], Array], trace: float | None
     ) -> QuadraticForm:
         """AᵀMA for a linear map with AV = forward(V) and AᵀG = back(G); `trace` None is that of the matrix formed."""
@@ -77,12 +77,7 @@ class QuadraticForm:
 
     @staticmethod
     def combine(terms: Sequence[tuple[float, QuadraticForm]]) -> QuadraticForm:
-        """Σ wⱼMⱼ, as one matrix when every term has one.
-
-        >>> M, N = QuadraticForm.of_matrix(np.eye(2)), QuadraticForm.of_matrix(np.diag([0.0, 1.0]))
-        >>> QuadraticForm.combine([(1.0, M), (-2.0, N)]).matrix.diagonal()
-        array([ 1., -1.])
-        """
+        """Σ wⱼMⱼ, as one matrix when every term has one."""
         terms = [(weight, form) for weight, form in terms if weight != 0.0] or [(0.0, terms[0][1])]
         if len(terms) == 1 and terms[0][0] == 1.0:
             return terms[0][1]
@@ -103,9 +98,6 @@ def column_scales(mean: Array, variance: Array, groups: Codes | None, *, standar
     A spread below 8 rounding errors of the mean counts as constant: a column of 0.1 has no information in its last
     bit, a column of nanosecond time stamps a few microseconds apart has. So does one below 1e-150, whose square has
     lost its digits and whose reciprocal would overflow.
-
-    >>> column_scales(np.array([0.0, 0.1]), np.array([4.0, 1e-34]), None, standardize=True)
-    array([2., 0.])
     """
     spread = np.sqrt(variance)
     constant = (spread <= 8 * np.finfo(np.float64).eps * np.abs(mean)) | (spread < SMALLEST_SPREAD)
@@ -284,9 +276,6 @@ class MappedRows(StandardizedRows):
 def order_of_points(points: Array) -> Codes:
     """The order of rows (n, c) by their columns, the first before the second and so on; those that agree in all of
     them, to DIGITS of their spread, are the same row.
-
-    >>> order_of_points(np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 1.0]]))
-    array([1, 2, 0])
     """
     if points.size == 0:
         return np.arange(len(points))

@@ -69,7 +69,7 @@ class Subspace:
 
     def form(self, M: QuadraticForm) -> QuadraticForm:
         """NᵀMN, with the trace of M itself: f goes on counting the variance that no view in the subspace can show."""
-        return M if self.is_whole else M.mapped(self.size, self.lift, self.coordinates, M.trace)
+        return M if self.is_whole else M.map_through(self.size, self.lift, self.coordinates, M.trace)
 
 
 class RowsWithin(MappedRows):

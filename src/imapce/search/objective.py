@@ -18,7 +18,7 @@ import numpy as np
 
 from imapce.common.arrays import Array, Mask
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
-from imapce.search.stiefel import transpose
+from imapce.search.descent import transpose
 
 # Up to this width the curvature of f is modelled by a d×d preconditioner. On Image Segmentation (d = 19, condition
 # 1e16) it halves the iterations; on 784 pixels the same model drives starts into noise directions (73 -> 1,165).
@@ -39,11 +39,7 @@ class Evaluation:
 
 
 def stacked_product(M: QuadraticForm, V: Array) -> Array:
-    """MV for a stack V (R, d, k) as one product with a d × Rk matrix.
-
-    >>> stacked_product(QuadraticForm.of_matrix(np.diag([1.0, 2.0])), np.ones((3, 2, 1)))[0].ravel()
-    array([1., 2.])
-    """
+    """MV for a stack V (R, d, k) as one product with a d × Rk matrix."""
     n_frames, d, k = V.shape
     flat = np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(d, n_frames * k)
     return (M @ flat).reshape(d, n_frames, k).transpose(1, 0, 2)
@@ -182,11 +178,6 @@ def kurtosis_matrix(Z: StandardizedRows, basis: Array) -> Array:
     """Σ ‖u‖² uuᵀ of the rows in a whitening basis: its eigenvectors point at clusters (low) and outliers (high).
 
     It is the quartic reduction with one frame of all the basis vectors.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> Z = StandardizedRows(DenseRows(np.array([[1.0], [-1.0]])))
-    >>> kurtosis_matrix(Z, np.eye(1))
-    array([[2.]])
     """
     moved = np.matmul(transpose(basis), Z.quartic(basis[None])[0])
     return (moved + moved.T) / 2
@@ -195,9 +186,6 @@ def kurtosis_matrix(Z: StandardizedRows, basis: Array) -> Array:
 def shares_of_kurtosis(Q: Array) -> Array:
     """sᵢ²/Σs² of the rows of Q = ZV (n, k), with s = qᵀ(QᵀQ)⁻¹q: how much of κ each row is; directions of no variance
     count for nothing.
-
-    >>> shares_of_kurtosis(np.array([[1.0], [-1.0], [2.0]])).round(3)
-    array([0.056, 0.056, 0.889])
     """
     left, sizes, _ = np.linalg.svd(Q, full_matrices=False)
     s = np.sum(left[:, sizes > 1e-10 * sizes.max(initial=0.0)] ** 2, axis=1)
@@ -205,11 +193,7 @@ def shares_of_kurtosis(Q: Array) -> Array:
 
 
 def reconstruction_error(M: QuadraticForm, V: Array) -> float:
-    """‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² = tr M − tr(VᵀMV), for one frame V (d, k).
-
-    >>> reconstruction_error(QuadraticForm.of_matrix(np.diag([3.0, 2.0])), np.array([[1.0], [0.0]]))
-    2.0
-    """
+    """‖X − XVVᵀ‖² − α‖Y − YVVᵀ‖² = tr M − tr(VᵀMV), for one frame V (d, k)."""
     return M.trace - float(np.sum(V * (M @ V)))
 
 
@@ -218,10 +202,6 @@ def paper_mu(M: QuadraticForm, C_X: QuadraticForm, V: Array) -> float:
 
     V is the cPCA solution. Where the prior outweighs the data the error is not positive and says nothing about
     scale; then the plain reconstruction error ‖X − XVVᵀ‖² takes its place.
-
-    >>> C_X = QuadraticForm.of_matrix(np.diag([3.0, 2.0]))
-    >>> round(paper_mu(C_X, C_X, np.array([[1.0], [0.0]])), 4)
-    0.0632
     """
     error = reconstruction_error(M, V)
     plain = reconstruction_error(C_X, V)

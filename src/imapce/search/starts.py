@@ -19,8 +19,8 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from imapce.common.arrays import Array
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.search.descent import random_frames
 from imapce.search.objective import kurtosis_matrix
-from imapce.search.stiefel import random_frames
 
 DENSE_EIGEN_LIMIT = 1024
 COMMONLY_ASKED = 64
@@ -30,11 +30,7 @@ WHITENED_AXES = 64
 
 
 def leading_eigenvectors(form: QuadraticForm, count: int) -> tuple[Array, Array]:
-    """The `count` algebraically largest eigenvalues (descending) and their eigenvectors (d, count).
-
-    >>> leading_eigenvectors(QuadraticForm.of_matrix(np.diag([1.0, 3.0, 2.0])), 1)[0]
-    array([3.])
-    """
+    """The `count` algebraically largest eigenvalues (descending) and their eigenvectors (d, count)."""
     for values, vectors in form.found:
         if len(values) >= count:
             return values[:count], vectors[:, :count]
@@ -110,13 +106,7 @@ def kurtosis_frames(Z: StandardizedRows, n_components: int) -> list[Array]:
 
 
 def starting_frames(axes: Array, Z: StandardizedRows, n_starts: int, rng: np.random.Generator) -> Array:
-    """`n_starts` frames (R, d, k): the cPCA `axes`, both ends of the kurtosis matrix, then uniform random ones.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> Z = StandardizedRows(DenseRows(np.random.default_rng(0).normal(size=(100, 3))))
-    >>> starting_frames(np.eye(3)[:, :2], Z, 10, np.random.default_rng(0)).shape
-    (10, 3, 2)
-    """
+    """`n_starts` frames (R, d, k): the cPCA `axes`, both ends of the kurtosis matrix, then uniform random ones."""
     k = axes.shape[1]
     closed = [axes]
     if n_starts > 1:

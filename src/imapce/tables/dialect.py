@@ -68,11 +68,11 @@ def recognise(
     encoding: str | None = None,
     header: bool | None = None,
 ) -> Dialect:
-    """The dialect of a file that begins with these bytes; what is given is taken as it is and not told.
+    """The dialect of a file that begins with these bytes; what is given is taken as it is and not among its `words`.
 
     ``whole`` says that the bytes are the whole file, so that their last line is whole too.
     """
-    sep, decimal, encoding = checked(sep=sep, decimal=decimal, encoding=encoding, header=header)
+    sep, decimal, encoding = check_given(sep=sep, decimal=decimal, encoding=encoding, header=header)
     code = encoding or encoding_of(start, whole=whole)
     try:
         text = codecs.getincrementaldecoder(code)().decode(start, whole).removeprefix("\ufeff")
@@ -101,25 +101,25 @@ def recognise(
     first = header if header is not None else quoted == [True, False] or not _headless(rows, mark)
     names = _names_in_comment(comments, rows, chosen) if not first and header is None and not titles else None
 
-    told: list[str] = []
+    facts: list[str] = []
     if sep is None and chosen != default_sep:
-        told.append(f"{SEPARATORS.get(chosen, repr(chosen))} between values")
+        facts.append(f"{SEPARATORS.get(chosen, repr(chosen))} between values")
     if decimal is None and mark != ".":
-        told.append("a decimal comma")
+        facts.append("a decimal comma")
     if encoding is None and code != "utf-8":
-        told.append(f"the encoding {code}")
+        facts.append(f"the encoding {code}")
     if names is not None:
-        told.append("the names in its comment")
+        facts.append("the names in its comment")
     elif header is None and not first:
-        told.append("no header (the columns are x0, x1, ...)")
+        facts.append("no header (the columns are x0, x1, ...)")
     passed_over = len(comments) - (names is not None) + titles
     if passed_over:
-        told.append(f"{passed_over} {'line' if passed_over == 1 else 'lines'} above the table passed over")
-    words = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+        facts.append(f"{passed_over} {'line' if passed_over == 1 else 'lines'} above the table passed over")
+    words = " and ".join([", ".join(facts[:-1]), facts[-1]] if len(facts) > 1 else facts)
     return Dialect(chosen, mark, code, header=first, skipped=above + titles, names=names, words=words)
 
 
-def checked(
+def check_given(
     *, sep: str | None, decimal: str | None, encoding: str | None, header: bool | None
 ) -> tuple[str | None, str | None, str | None]:
     """Separator, decimal sign and encoding as a user gave them, words spelled out, or one sentence on what is wrong."""
@@ -168,7 +168,7 @@ def windows_or_latin(data: bytes) -> str:
         return "latin-1"
 
 
-def parsed(lines: list[str], sep: str, most: int | None = MOST_SAMPLE_ROWS) -> list[list[str]]:
+def parse_cells(lines: list[str], sep: str, most: int | None = MOST_SAMPLE_ROWS) -> list[list[str]]:
     """The cells of lines, trimmed, empty lines left out; blanks after a separator may stand before a quote."""
     if sep == BLANKS:
         lines = [line.replace("\t", " ").strip() + "\n" for line in lines]
@@ -188,7 +188,7 @@ def parsed(lines: list[str], sep: str, most: int | None = MOST_SAMPLE_ROWS) -> l
 
 def _sample(lines: list[str], sep: str) -> list[list[str]]:
     try:
-        return parsed(lines, sep)
+        return parse_cells(lines, sep)
     except ValueError:
         # A line of 128 kB without this separator is a cell that the csv module refuses, and no sign of the separator.
         return []
@@ -311,6 +311,6 @@ def _names_in_comment(comments: list[str], rows: list[list[str]], sep: str) -> t
     """The names in the last comment above a table without header, where it has one for each column."""
     if not comments or not rows:
         return None
-    names: list[Any] = next(iter(parsed([comments[-1].lstrip("#").strip() + "\n"], sep)), [])
+    names: list[Any] = next(iter(parse_cells([comments[-1].lstrip("#").strip() + "\n"], sep)), [])
     fit = len(names) == len(rows[0]) and all(names) and len(set(names)) == len(names)
     return tuple(names) if fit and len(names) > 1 else None

@@ -1,7 +1,7 @@
 """Dask's arrays and tables as chunks of a matrix that stay where they are: what is learned of them comes back small.
 
 >>> import dask.array as da
->>> encoding, chunks = learned_on_cluster(da.ones((6, 2), chunks=(3, 2)))
+>>> encoding, chunks = learn_on_cluster(da.ones((6, 2), chunks=(3, 2)))
 >>> chunks.lengths, chunks.shape
 ((6,), (6, 2))
 """
@@ -20,7 +20,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError, needs
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import column_names, encode, summarize
 from imapce.tables.learn import Encoding, Missing, Summary, encoding_of
-from imapce.tables.reader import filled, require_numbers_in_rows
+from imapce.tables.reader import fill_gaps, require_numbers_in_rows
 
 Array = NDArray[np.float64]
 
@@ -47,19 +47,19 @@ class Chunks:
         return replace(self, parts=parts, lengths=lengths)
 
 
-def learned_on_cluster(X: Any, *, missing: Missing = "error") -> tuple[Encoding | None, Chunks]:
+def learn_on_cluster(X: Any, *, missing: Missing = "error") -> tuple[Encoding | None, Chunks]:
     """The encoding of a table (None for an array) and its chunks, held by the cluster from now on."""
     with needs("Reading Dask collections", "imapce[dask]"):
         import dask
     if not is_dask_table(X):
-        return None, _of_array(X, "X", missing, None)
+        return None, _chunks_of_array(X, "X", missing, None)
     column_names(outline(X))
     summaries = dask.compute(*[dask.delayed(summarize)(part) for part in X.to_delayed()])
     encoding = encoding_of(_join(summaries, "X"), missing=missing)
-    return encoding, encoded_on_cluster(X, encoding, missing=missing)
+    return encoding, encode_on_cluster(X, encoding, missing=missing)
 
 
-def encoded_on_cluster(
+def encode_on_cluster(
     X: Any,
     encoding: Encoding | None,
     *,
@@ -74,14 +74,14 @@ def encoded_on_cluster(
         here, there = ("a dask.dataframe", "an array") if is_dask_table(X) else ("a dask.array", "a table")
         raise InvalidTypeError(f"{name} must be {there}, as in fit; got {here}.")
     if encoding is None:
-        return _of_array(X, name, missing, means)
+        return _chunks_of_array(X, name, missing, means)
     import dask
 
-    make = dask.delayed(_encoded, pure=False)
+    make = dask.delayed(_encode_part, pure=False)
     settings = {"encoding": encoding, "missing": missing, "unknown": unknown, "extra": extra, "name": name}
     parts = dask.persist(*[make(part, settings) for part in X.to_delayed()])
     lengths = dask.compute(*[dask.delayed(len)(part) for part in parts])
-    return _held(parts, lengths, (len(encoding.feature_names), 8), name)
+    return _hold(parts, lengths, (len(encoding.feature_names), 8), name)
 
 
 def is_dask_table(X: Any) -> bool:
@@ -145,7 +145,7 @@ def _whole_rows(X: Any) -> Any:
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
 
 
-def _of_array(X: Any, name: str, missing: Missing, means: Array | None) -> Chunks:
+def _chunks_of_array(X: Any, name: str, missing: Missing, means: Array | None) -> Chunks:
     import dask
 
     require_numbers_in_rows(X, name)
@@ -170,9 +170,9 @@ def _of_array(X: Any, name: str, missing: Missing, means: Array | None) -> Chunk
     if missing == "error":
         summary.require_whole(name)
     if summary.gaps:
-        fill = dask.delayed(filled, pure=False)
+        fill = dask.delayed(fill_gaps, pure=False)
         parts = dask.persist(*[fill(part, summary.means if means is None else means) for part in parts])
-    return _held(parts, [part.n_rows for part in summaries], (X.shape[1], X.dtype.itemsize), name)
+    return _hold(parts, [part.n_rows for part in summaries], (X.shape[1], X.dtype.itemsize), name)
 
 
 def _summary_of_chunk(part: Any, names: list[str], name: str) -> Summary:
@@ -188,7 +188,7 @@ def _summary_of_chunk(part: Any, names: list[str], name: str) -> Summary:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _encoded(part: Any, settings: dict[str, Any]) -> Any:
+def _encode_part(part: Any, settings: dict[str, Any]) -> Any:
     if not len(part):
         return np.empty((0, len(settings["encoding"].feature_names)))
     return encode(part, **settings).matrix
@@ -209,7 +209,7 @@ def _require_rows(n_rows: int, name: str) -> None:
         raise InvalidValueError(f"{name} must have rows, and every part of it is empty; check the step that made it.")
 
 
-def _held(parts: Any, lengths: Sequence[int], width: tuple[int, int], name: str) -> Chunks:
+def _hold(parts: Any, lengths: Sequence[int], width: tuple[int, int], name: str) -> Chunks:
     """The parts that have rows, small ones put together; how, depends on the lengths alone."""
     import dask
 
@@ -220,10 +220,10 @@ def _held(parts: Any, lengths: Sequence[int], width: tuple[int, int], name: str)
     row = max(1, n_features * itemsize)
     wanted = min(max(n_rows * row // MANY, SMALLEST_CHUNK), LARGEST_CHUNK) // row
     groups: list[list[tuple[Any, int]]] = [[]]
-    for one in full:
-        if groups[-1] and sum(length for _, length in groups[-1]) + one[1] > wanted:
+    for part, length in full:
+        if groups[-1] and sum(rows for _, rows in groups[-1]) + length > wanted:
             groups.append([])
-        groups[-1].append(one)
+        groups[-1].append((part, length))
     together = dask.delayed(np.concatenate, pure=False)
     made = [group[0][0] if len(group) == 1 else together([part for part, _ in group]) for group in groups]
     held = dask.persist(*made) if len(groups) < len(full) else made

@@ -22,8 +22,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.common.arrays import Array
-from imapce.common.streams import Places, Portion, Stream, in_order
+from imapce.common.arrays import Array, Codes
+from imapce.common.checks import require_choice
+from imapce.common.streams import Portion, Stream, in_order
 from imapce.common.words import counted, listing
 from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.tables.columns import MISSING, Unknown, UnusableColumn, kind_of, read_codes, read_numbers
@@ -96,14 +97,13 @@ def native_table(X: Any) -> Any:
 
 def column_at(X: Any, position: int) -> nw.Series[Any]:
     """One column of a table, nothing copied; by position, as a pandas name that is an integer is ambiguous."""
-    X = native_table(X)
+    return nw.from_native(_native_column(native_table(X), position), series_only=True)
+
+
+def _native_column(X: Any, position: int) -> Any:
     if nw.dependencies.is_pandas_dataframe(X):
-        native = X.iloc[:, position]
-    elif nw.dependencies.is_polars_dataframe(X):
-        native = X.to_series(position)
-    else:
-        native = X.column(position)
-    return nw.from_native(native, series_only=True)
+        return X.iloc[:, position]
+    return X.to_series(position) if nw.dependencies.is_polars_dataframe(X) else X.column(position)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ def summarize(table: Any, name: str = "X") -> Summary:
     names = column_names(table, name)
     if _are_uniform_floats(table):
         return Summary.of_matrix(names, table.to_numpy())
-    return Summary.of_columns(names, (column_at(table, place) for place in range(len(names))))
+    return Summary.of_columns(names, (_native_column(table, place) for place in range(len(names))))
 
 
 def encode(
@@ -181,15 +181,9 @@ def encode(
     >>> encode(pa.table({"on": [True, False]})).matrix.ravel().tolist()
     [1.0, 0.0]
     """
-    for argument, value, choices in (
-        ("missing", missing, ("error", "mean")),
-        ("extra", extra, ("error", "ignore")),
-        ("unknown", unknown, ("error", "ignore")),
-    ):
-        if value not in choices:
-            raise InvalidValueError(
-                argument, f"must be {choices[0]!r} or {choices[1]!r}, got {value!r}: pass one of the two."
-            )
+    require_choice("missing", missing, ("error", "mean"))
+    require_choice("extra", extra, ("error", "ignore"))
+    require_choice("unknown", unknown, ("error", "ignore"))
     names, rows = column_names(X, name), len(X)
     if not names or rows == 0:
         raise InvalidValueError(
@@ -203,6 +197,9 @@ def encode(
     if isinstance(X, LearnedTable) and missing in X.made and X.made[missing].encoding == encoding:
         return X.made[missing]
     matrix = fill_matrix(X, _matched(names, encoding, extra, name), encoding, unknown=unknown, name=name)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(matrix.sum(dtype=np.float64)):
+            return Encoded(matrix, encoding)
     firsts = np.searchsorted(encoding.groups, range(len(encoding.columns)))
     summary = Summary.of_matrix(encoding.feature_names, matrix).select(firsts.tolist(), encoding.columns)
     summary.require_finite(name)
@@ -283,7 +280,7 @@ class ScannedMatrix(Stream):
             yield Portion(batch.num_rows, blocks)
 
     def _encoded(
-        self, batch: pa.RecordBatch, columns: NDArray[np.intp] | None, places: Places | None
+        self, batch: pa.RecordBatch, columns: NDArray[np.intp] | None, places: Codes | None
     ) -> Iterator[Array]:
         rows = pa.Table.from_batches([batch if places is None else batch.take(pa.array(places))])
         matrix = encode(rows, encoding=self.encoding, missing=self._missing, unknown=self._unknown).matrix
@@ -293,7 +290,7 @@ class ScannedMatrix(Stream):
         yield from (matrix[start : start + step] for start in range(0, len(matrix), step))
 
 
-def _numbers(batch: pa.RecordBatch, places: Places | None) -> Iterator[Array]:
+def _numbers(batch: pa.RecordBatch, places: Codes | None) -> Iterator[Array]:
     """Columns of plain numbers, each copied in one run of memory; a block is the transpose of what they fill."""
     columns = [_values(column) for column in batch.columns]
     n_rows = batch.num_rows

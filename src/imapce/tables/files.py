@@ -38,7 +38,7 @@ from imapce.errors import (
     Sentence,
     one_line,
 )
-from imapce.tables.dialect import Dialect, checked, recognise
+from imapce.tables.dialect import Dialect, check_given, recognise
 from imapce.tables.encode import column_at, column_names, is_table
 from imapce.tables.named import Limit, numeric_matrix, read_h5ad
 from imapce.tables.text import beginning, read_json_lines, read_sheet, read_text
@@ -85,7 +85,7 @@ def read_table(
     [2.5, None]
     """
     given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
-    return read_and_tell(path, given=given, max_bytes=max_bytes)[0]
+    return read_with_words(path, given=given, max_bytes=max_bytes)[0]
 
 
 def recognised(path: str | os.PathLike[str]) -> Dialect:
@@ -103,17 +103,23 @@ def recognised(path: str | os.PathLike[str]) -> Dialect:
         return recognise(start, whole=whole, default_sep=_TEXT[_unpacked(suffix)])
 
 
-def read_and_tell(
+def read_with_words(
     path: str | os.PathLike[str], *, given: Mapping[str, Any] | None = None, max_bytes: int | None = None
 ) -> tuple[Any, str]:
     """What `read_table` returns, and the words of the dialect it was read in; `given` overrules what is recognised."""
     asked = {name: value for name, value in (given or {}).items() if value is not None}
-    checked(**{name: asked.get(name) for name in ("sep", "decimal", "encoding", "header")})
+    check_given(**{name: asked.get(name) for name in ("sep", "decimal", "encoding", "header")})
     parts = None if str(path) == STREAM else parts_of(str(path))
     file = as_path(path)
 
     def limit(size: int) -> None:
-        _check_size(size, max_bytes, file)
+        if max_bytes is not None and size > max_bytes:
+            raise FileFormatError(
+                "path",
+                Sentence(NAMES, f" a file of at most {max_bytes} bytes"),
+                f"{file.name!r}, which has or unpacks to more",
+                "take a part of it or raise max_bytes",
+            )
 
     suffix = ".csv" if str(path) == STREAM else ".parquet" if parts is not None else _suffix(file, READ_SUFFIXES)
     plain = _unpacked(suffix)
@@ -290,17 +296,25 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     """
     file = table_target(path)
     suffix = _suffix(file, WRITE_SUFFIXES)
-    write = _writer(table, suffix)
-    with _written(path, suffix) as stream:
-        write(stream)
+    if suffix == ".npy":
+        matrix = _numbers_alone(table)
+        with _open_target(path, suffix) as stream:
+            # Given an open file, NumPy writes past its buffer and tells a full disk as a count of items.
+            buffer = io.BytesIO()
+            np.save(buffer, matrix, allow_pickle=False)
+            stream.write(buffer.getbuffer())
+        return
+    arrow = as_arrow(table)
+    with open_table_writer(path, arrow.schema) as write:
+        write(arrow)
 
 
 @contextmanager
-def batches_written(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+def open_table_writer(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
     """Someone to give the rows of a table to, some at a time; the file appears when all were given, or not at all."""
     file = table_target(path)
-    suffix = _suffix(file, tuple(one for one in WRITE_SUFFIXES if one != ".npy"))
-    with _written(path, suffix) as stream:
+    suffix = _suffix(file, tuple(ending for ending in WRITE_SUFFIXES if ending != ".npy"))
+    with _open_target(path, suffix) as stream:
         if suffix in _WRITE_DELIMITERS:
             options = pyarrow.csv.WriteOptions(delimiter=_WRITE_DELIMITERS[suffix])
             writer: Any = pyarrow.csv.CSVWriter(stream, schema, write_options=options)
@@ -313,7 +327,7 @@ def batches_written(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator
 
 
 @contextmanager
-def _written(path: str | os.PathLike[str], suffix: str) -> Iterator[BinaryIO]:
+def _open_target(path: str | os.PathLike[str], suffix: str) -> Iterator[BinaryIO]:
     """A stream to a whole file, and Arrow's complaints in one sentence."""
     try:
         with whole_file(path) as stream:
@@ -348,16 +362,6 @@ def _suffix(file: Path, allowed: tuple[str, ...]) -> str:
         repr(file.name),
         "rename or convert the file to one of these",
     )
-
-
-def _check_size(size: int, max_bytes: int | None, file: Path) -> None:
-    if max_bytes is not None and size > max_bytes:
-        raise FileFormatError(
-            "path",
-            Sentence(NAMES, f" a file of at most {max_bytes} bytes"),
-            f"{file.name!r}, which has or unpacks to more",
-            "take a part of it or raise max_bytes",
-        )
 
 
 def _require_file(file: Path, path: str | os.PathLike[str]) -> int:
@@ -418,35 +422,23 @@ def _source(file: Path, suffix: str, limit: Limit, max_bytes: int | None = None)
     return data
 
 
-def _writer(table: Any, suffix: str) -> Callable[[BinaryIO], None]:
-    """What writes the table to an open file; what can be refused is refused before one is opened."""
-    if isinstance(table, np.ndarray) and suffix == ".npy":
+def _numbers_alone(table: Any) -> np.ndarray:
+    """The matrix of a table that holds nothing but numbers."""
+    if isinstance(table, np.ndarray):
         matrix = table
     else:
         arrow = as_arrow(table)
-        if suffix in _WRITE_DELIMITERS:
-            options = pyarrow.csv.WriteOptions(delimiter=_WRITE_DELIMITERS[suffix])
-            return lambda stream: pyarrow.csv.write_csv(arrow, stream, options)
-        if suffix == ".parquet":
-            return lambda stream: pyarrow.parquet.write_table(arrow, stream)
-        if suffix in _ARROW_SUFFIXES:
-            return lambda stream: _write_arrow(arrow, stream)
-        words = [name for name, kind in zip(arrow.column_names, arrow.schema.types, strict=True) if not _plain(kind)]
-        if words:
+        is_plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+        if words := [field.name for field in arrow.schema if not any(check(field.type) for check in is_plain)]:
             raise InvalidValueError(
                 f"table must hold numbers only for .npy, got {listing(map(repr, words))}: drop them or write .parquet."
             )
         columns = [column.to_numpy() for column in arrow.columns]
         matrix = np.column_stack(columns) if columns else np.empty((arrow.num_rows, 0))
     try:
-        numeric_matrix(matrix)
+        return numeric_matrix(matrix)
     except ValueError as problem:
         raise InvalidValueError(f"table must be numbers in two dimensions for .npy, but {problem}.") from problem
-    return lambda stream: _write_npy(matrix, stream)
-
-
-def _plain(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
 
 
 def as_arrow(table: Any) -> pa.Table:
@@ -468,15 +460,3 @@ def as_arrow(table: Any) -> pa.Table:
         f"table must be a pandas, polars or Arrow table or a dict of columns, got {type(table).__name__}: "
         "name its columns in a dict."
     )
-
-
-def _write_arrow(arrow: pa.Table, stream: BinaryIO) -> None:
-    with pa.ipc.new_file(stream, arrow.schema) as writer:
-        writer.write_table(arrow)
-
-
-def _write_npy(matrix: Any, stream: BinaryIO) -> None:
-    # Given an open file, NumPy writes past its buffer and tells a full disk as a count of items.
-    buffer = io.BytesIO()
-    np.save(buffer, matrix, allow_pickle=False)
-    stream.write(buffer.getbuffer())

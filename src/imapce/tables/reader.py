@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from imapce.common.arrays import as_cupy, is_dask, is_on_card, is_scan, on_host
+from imapce.common.arrays import Array, as_cupy, is_dask, is_on_card, is_scan, on_host
 from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.tables.columns import Column, Unknown, read_column
@@ -26,10 +26,7 @@ from imapce.tables.learn import Encoding, Missing, Summary
 from imapce.tables.named import NamedMatrix, column_means
 
 if TYPE_CHECKING:
-    from imapce.tables.distributed import Chunks
     from imapce.tables.scan import Scan
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -54,23 +51,23 @@ class Reader:
             encoding, stream = learn_scan(X, missing=missing)
             return cls(stream.shape[1], encoding), stream
         if is_dask(X):
-            from imapce.tables.distributed import learned_on_cluster
+            from imapce.tables.distributed import learn_on_cluster
 
-            of_table, chunks = learned_on_cluster(X, missing=missing)
+            of_table, chunks = learn_on_cluster(X, missing=missing)
             return cls(chunks.n_features, of_table), chunks
         if is_table(X):
             encoded = encode(X, missing=missing)
             return cls(encoded.matrix.shape[1], encoded.encoding), encoded.matrix
         named = X if isinstance(X, NamedMatrix) else None
-        matrix = _as_matrix(X if named is None else named.matrix, fewest_rows=2)
+        matrix = _as_matrix(X if named is None else named.matrix, "X", fewest_rows=2)
         reader = cls(matrix.shape[1])
         if missing == "mean":
-            before, matrix = matrix, filled(matrix, None)
+            before, matrix = matrix, fill_gaps(matrix, None)
             if matrix is not before:
                 holes = np.isnan(before)
                 first = matrix[holes.argmax(axis=0), np.arange(matrix.shape[1])]
                 reader = replace(reader, filled_with=tuple(np.where(holes.any(axis=0), first, np.nan).tolist()))
-        require_finite(matrix, "X", reader.names if named is None else list(named.names))
+        require_finite(matrix, "X", reader.names if named is None else list(named.names), learning=True)
         return reader if named is None else replace(reader, encoding=named.encoding(column_means(matrix))), matrix
 
     def with_unknown(self, unknown: Unknown) -> Reader:
@@ -84,67 +81,53 @@ class Reader:
 
         `unknown` is that of `encode`, by default the reader's own.
         """
-        if is_scan(X):
-            return self._scanned(X, missing, unknown or self.unknown)
-        if is_dask(X):
-            return self._on_cluster(X, missing=missing, unknown=unknown or self.unknown, means=means)
-        if is_table(X):
-            matrix = encode(X, encoding=self.encoding, missing=missing, unknown=unknown or self.unknown).matrix
-            if matrix.shape[1] != self.n_features:
-                raise InvalidValueError(
-                    "X", f"must have the {self.n_features} numeric columns of fit; got {matrix.shape[1]}."
-                )
-            return matrix
         self.require_table_for_categories(X)
-        matrix = _as_matrix(self._in_order(X, "X"), fewest_rows=1)
-        if matrix.shape[1] != self.n_features:
-            raise InvalidValueError("X", f"must have the {self.n_features} columns of fit; got {matrix.shape[1]}.")
-        if missing == "mean":
-            matrix = filled(matrix, means)
-        require_finite(matrix, "X", self.names)
-        return matrix
+        return self._read(X, "X", means, missing=missing, unknown=unknown or self.unknown)
 
     def background(self, table: Any, *, means: Array, missing: Missing = "error") -> Any:
         """The rows of Samples(background) in the encoding of X, columns matched by name where both have names.
 
         `means` are those of X, which fill gaps here too.
         """
-        name = "Samples(background)"
-        if is_scan(table):
-            if table.n_rows < 2:
-                raise InvalidValueError(name, f"must have at least 2 rows; got {table.n_rows}.")
-            return self._scanned(table, missing, "error")
-        if is_dask(table):
-            return self._on_cluster(table, missing=missing, extra="ignore", means=means, name=name)
-        table = self._in_order(table, name)
-        if is_table(table):
-            matrix = encode(table, encoding=self.encoding, name=name, extra="ignore", missing=missing).matrix
-        elif sparse.issparse(table):
-            matrix = table
-        else:
-            matrix = np.asarray(table)
-            _require_numbers(matrix, name)
-            if matrix.dtype == object:
-                try:
-                    matrix = matrix.astype(np.float64)
-                except (TypeError, ValueError) as error:
-                    raise InvalidTypeError(name, f"must hold numbers, and it does not: {error}.") from error
-        if matrix.ndim != 2 or matrix.shape[1] != self.n_features:
-            raise InvalidValueError(
-                name, f"must have the {self.n_features} columns of X; got an array of shape {matrix.shape}."
-            )
-        if missing == "mean":
-            matrix = filled(matrix, means)
+        matrix = self._read(table, "Samples(background)", means, missing=missing, extra="ignore")
         if matrix.shape[0] < 2:
-            raise InvalidValueError(name, f"must have at least 2 rows; got {matrix.shape[0]}.")
-        require_finite(matrix, name, self.names)
+            raise InvalidValueError("Samples(background)", f"must have at least 2 rows; got {matrix.shape[0]}.")
         return matrix
 
-    def _in_order(self, X: Any, name: str) -> Any:
-        """The matrix of a NamedMatrix with its columns as they were learned; anything else as it is."""
-        if not isinstance(X, NamedMatrix):
-            return X
-        return (X if self.columns is None else X.select(self.columns, name)).matrix
+    def _read(
+        self,
+        X: Any,
+        name: str,
+        means: Array | None,
+        *,
+        missing: Missing,
+        unknown: Unknown = "error",
+        extra: Literal["error", "ignore"] = "error",
+    ) -> Any:
+        """Rows of any kind, held to the columns that were learned."""
+        if is_scan(X):
+            matrix: Any = self._scanned(X, missing, unknown)
+        elif is_dask(X):
+            from imapce.tables.distributed import encode_on_cluster
+
+            matrix = encode_on_cluster(
+                X, self.encoding, missing=missing, unknown=unknown, extra=extra, means=means, name=name
+            )
+        elif is_table(X):
+            matrix = encode(X, encoding=self.encoding, missing=missing, unknown=unknown, extra=extra, name=name).matrix
+        else:
+            named = isinstance(X, NamedMatrix)
+            matrix = X if not named else (X if self.columns is None else X.select(self.columns, name)).matrix
+            matrix = _as_matrix(matrix, name, fewest_rows=1)
+        if matrix.shape[1] != self.n_features:
+            learned = "fit" if name == "X" else "X"
+            raise InvalidValueError(
+                name, f"must have the {self.n_features} columns of {learned}; got {matrix.shape[1]}."
+            )
+        if not is_in_columns(X):
+            matrix = fill_gaps(matrix, means) if missing == "mean" else matrix
+            require_finite(matrix, name, self.names)
+        return matrix
 
     def _scanned(self, X: Scan, missing: Missing, unknown: Unknown) -> ScannedMatrix:
         """The matrix of new rows on disk, columns matched by name."""
@@ -159,21 +142,9 @@ class Reader:
             )
         return ScannedMatrix(X, self.encoding, missing=missing, unknown=unknown)
 
-    def _on_cluster(self, X: Any, *, name: str = "X", **how: Any) -> Chunks:
-        """The matrix of new rows on a cluster, as `encoded_on_cluster` reads them."""
-        from imapce.tables.distributed import encoded_on_cluster
-
-        chunks = encoded_on_cluster(X, self.encoding, name=name, **how)
-        if chunks.n_features != self.n_features:
-            raise InvalidValueError(name, f"must have the {self.n_features} columns of X; got {chunks.n_features}.")
-        if name != "X" and chunks.shape[0] < 2:
-            raise InvalidValueError(name, f"must have at least 2 rows; got {chunks.shape[0]}.")
-        return chunks
-
     def require_table_for_categories(self, X: Any) -> None:
         """Refuse an array where columns were learned as categories, which it cannot hold."""
-        tabular = is_scan(X) or is_dask(X) or is_table(X)
-        if not tabular and self.encoding is not None and "category" in self.encoding.kinds:
+        if not is_in_columns(X) and self.encoding is not None and "category" in self.encoding.kinds:
             raise InvalidTypeError(
                 "X",
                 "must be a table with the columns of fit, because some of them are categories; "
@@ -233,11 +204,16 @@ class Reader:
         )
 
 
-def _as_matrix(X: Any, *, fewest_rows: int) -> Any:
+def is_in_columns(X: Any) -> bool:
+    """Whether `X` is a table, a scan or lies on a cluster, which are read column by column; not an array."""
+    return is_scan(X) or is_dask(X) or is_table(X)
+
+
+def _as_matrix(X: Any, name: str, *, fewest_rows: int) -> Any:
     """An array or a sparse matrix of numbers, which may still hold NaN and inf; anything else in one sentence."""
-    require_numbers_in_rows(X)
+    require_numbers_in_rows(X, name)
     if is_on_card(X):
-        return _on_card(X, fewest_rows)
+        return _on_card(X, name, fewest_rows)
     try:
         matrix = check_array(
             X,
@@ -245,23 +221,23 @@ def _as_matrix(X: Any, *, fewest_rows: int) -> Any:
             dtype="numeric",
             ensure_all_finite=False,
             ensure_min_samples=fewest_rows,
-            input_name="X",
+            input_name=name,
         )
         # Whole numbers beyond 64 bits in plain lists stay Python objects there.
         return matrix.astype(np.float64) if matrix.dtype == object else matrix
     except (TypeError, ValueError, OverflowError) as error:
         kind = InvalidTypeError if isinstance(error, TypeError) else InvalidValueError
-        raise kind("X", Sentence("cannot be used: ", one_line(error))) from error
+        raise kind(name, Sentence("cannot be used: ", one_line(error))) from error
 
 
-def _on_card(X: Any, fewest_rows: int) -> Any:
+def _on_card(X: Any, name: str, fewest_rows: int) -> Any:
     """An array of a card, which stays there."""
     matrix = as_cupy(X)
     if matrix.dtype.kind not in "fiub":
-        raise InvalidTypeError("X", f"must hold real numbers; got an array of type {matrix.dtype} on the card.")
+        raise InvalidTypeError(name, f"must hold real numbers; got an array of type {matrix.dtype} on the card.")
     n, d = matrix.shape
     if n < fewest_rows or d < 1:
-        raise InvalidValueError("X", f"must have at least {fewest_rows} row(s) and a column; got shape {(n, d)}.")
+        raise InvalidValueError(name, f"must have at least {fewest_rows} row(s) and a column; got shape {(n, d)}.")
     return matrix
 
 
@@ -271,7 +247,7 @@ def require_numbers_in_rows(X: Any, name: str = "X") -> None:
     _require_numbers(X, name)
 
 
-def filled(matrix: Any, means: NDArray[np.float64] | None) -> Any:
+def fill_gaps(matrix: Any, means: NDArray[np.float64] | None) -> Any:
     """A copy with `means`, or else each column's own mean, in place of NaN; what has no NaN, or is sparse, as it is."""
     if sparse.issparse(matrix) or matrix.dtype.kind != "f":
         return matrix
@@ -332,7 +308,7 @@ def _require_numbers(X: Any, name: str) -> None:
         )
 
 
-def require_finite(matrix: Any, name: str, names: list[str]) -> None:
+def require_finite(matrix: Any, name: str, names: list[str], *, learning: bool = False) -> None:
     """Refuse NaN and inf, naming the columns; looks closely only where a cheap sum is not finite."""
     values = matrix.data if sparse.issparse(matrix) else matrix
     if values.dtype.kind != "f":
@@ -349,8 +325,9 @@ def require_finite(matrix: Any, name: str, names: list[str]) -> None:
     else:
         blocks = (on_host(matrix[start : start + 4096]) for start in range(0, len(matrix), 4096))
         summary = reduce(Summary.join, (Summary.of_matrix(names, block) for block in blocks))
-    # A column of nothing but NaN has no mean to be filled with.
-    summary.require_usable(name)
+    if learning:
+        # A column of nothing but NaN has no mean to be filled with.
+        summary.require_usable(name)
     summary.require_finite(name)
     summary.require_whole(name, can_be_filled=not sparse.issparse(matrix))
 

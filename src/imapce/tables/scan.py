@@ -42,7 +42,7 @@ BATCHES_AHEAD, FILES_AHEAD = 4, 1
 CSV_BLOCK_BYTES = 4 << 20
 NO_SCAN = (
     "no scan can follow: convert the file once, for example with polars.scan_csv('rows.csv').sink_parquet("
-    "'rows.parquet')."
+    "'rows.parquet')"
 )
 PARQUET_OPTIONS = pyarrow.dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 # What a fit reads a table for: its columns, its moments, two looks for outliers, one to four samples of rows to search
@@ -67,17 +67,6 @@ class Estimate:
     def __str__(self) -> str:
         read = f"about {self.passes} passes of {size_in_words(self.bytes_per_pass)}"
         return f"{read}, in about {size_in_words(self.memory)} of memory"
-
-    @classmethod
-    def of_table(cls, n_rows: int, n_columns: int, *, n_bytes: int, evaluations: int) -> Estimate:
-        """For so many rows and columns in files of so many bytes.
-
-        >>> Estimate.of_table(1_000_000, 4, n_bytes=16_000_000, evaluations=1).passes
-        7
-        """
-        # Samples of rows lie in memory for the search, and sums of columns by columns while they are made.
-        memory = BASE_BYTES + BYTES_PER_ROW * n_rows + 8 * n_columns * min(n_rows, 100_000) + 64 * n_columns**2
-        return cls(PASSES_BEFORE + evaluations, n_bytes, memory)
 
 
 @dataclass
@@ -211,7 +200,10 @@ class Scan:
         >>> scan("table.parquet").estimate().passes
         7
         """
-        return Estimate.of_table(*self.shape, n_bytes=self.n_bytes, evaluations=evaluations)
+        n, d = self.shape
+        # Samples of rows lie in memory for the search, and sums of columns by columns while they are made.
+        memory = BASE_BYTES + BYTES_PER_ROW * n + 8 * d * min(n, 100_000) + 64 * d**2
+        return Estimate(PASSES_BEFORE + evaluations, self.n_bytes, memory)
 
     def watched(self, progress: Tell) -> Scan:
         """The same table; progress(words, share) is told how far each pass is, its rate and the time left.
@@ -253,7 +245,9 @@ class Scan:
     def _dataset(self) -> Any:
         kind: Any = self.kind
         if self.dialect is not None:
-            options = arrow_options(self.dialect, block=CSV_BLOCK_BYTES, names=_names(self.dialect, self.schema))
+            # The columns of a text file that does not name them, where it is known how many there are.
+            names = None if self.dialect.header or self.schema is None else list(self.schema.names)
+            options = arrow_options(self.dialect, block=CSV_BLOCK_BYTES, names=names)
             kind = pyarrow.dataset.CsvFileFormat(**options)
         return pyarrow.dataset.dataset(list(self.files), format=kind, schema=self.schema)
 
@@ -270,7 +264,7 @@ class Scan:
             reason = re.sub(r".* input source '.*?': ", "", whole).split(". ")[0][:300].removesuffix(".")
             way_out = "mend the file or write it again"
             if "conversion error" in reason:
-                way_out = f"types are those of its first rows, and other ones {NO_SCAN.removesuffix('.')}"
+                way_out = f"types are those of its first rows, and other ones {NO_SCAN}"
             elif self.kind == "ipc" and reason == "Not an Arrow file":
                 way_out = "write it again, whole and as an Arrow file, not as a stream"
             raise FileFormatError(
@@ -394,7 +388,7 @@ def _dialect(files: list[str]) -> Dialect:
         own = first if file == files[0] else recognised(file)
         # Arrow's datasets do not pass over lines.
         if own.skipped or not is_plain(Path(file), own):
-            raise FileFormatError(f"{file!r} is read with {own.words or 'blanks before quotes'}, which {NO_SCAN}")
+            raise FileFormatError(f"{file!r} is read with {own.words or 'blanks before quotes'}, which {NO_SCAN}.")
         if own != first:
             raise FileFormatError(
                 f"{file!r} is written otherwise than {files[0]!r} ({own.words or 'as any CSV file'} there, "
@@ -403,15 +397,10 @@ def _dialect(files: list[str]) -> Dialect:
     return first
 
 
-def _names(dialect: Dialect, schema: pa.Schema | None) -> list[str] | None:
-    """The columns of a text file that does not name them, where it is known how many there are."""
-    return None if dialect.header or schema is None else list(schema.names)
-
-
 def _schema(file: str, kind: str, dialect: Dialect | None) -> pa.Schema:
-    one = Scan((file,), (), 0, kind, None, (_state(file),), dialect)
-    with one._one_sentence():
-        schema = one._dataset().schema
+    alone = Scan((file,), (), 0, kind, None, (_state(file),), dialect)
+    with alone._one_sentence():
+        schema = alone._dataset().schema
     if len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise FileFormatError(f"{file!r} names column {twice!r} twice; rename one of them.")

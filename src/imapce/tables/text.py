@@ -25,7 +25,7 @@ import pyarrow.json
 
 from imapce.common.words import listing
 from imapce.errors import Phrase, Sentence, needs
-from imapce.tables.dialect import BLANKS, SAMPLE_BYTES, Dialect, parsed, recognise, windows_or_latin
+from imapce.tables.dialect import BLANKS, SAMPLE_BYTES, Dialect, parse_cells, recognise, windows_or_latin
 
 # One row must fit in one block; 16 MiB holds rows of about a million columns.
 _BLOCK_BYTES = 1 << 24
@@ -44,16 +44,16 @@ def read_text(source: Path | bytes, *, default_sep: str = ",", **given: Any) -> 
     start, whole = beginning(source)
     dialect = recognise(start, whole=whole, default_sep=default_sep, **given)
     try:
-        return _tidied(_read(source, dialect), dialect), dialect
+        return _tidy(_read(source, dialect), dialect), dialect
     except UnicodeDecodeError:
         if given.get("encoding") is not None or dialect.encoding != "utf-8":
             raise
         # UTF-8 as far as was looked, and something else beyond.
         dialect = recognise(start, whole=whole, default_sep=default_sep, **{**given, "encoding": "utf-8"})
         code = windows_or_latin(_bytes(source))
-        told = f"{dialect.words}, " if dialect.words else ""
-        dialect = replace(dialect, encoding=code, words=f"{told}the encoding {code}")
-        return _tidied(_read(source, dialect), dialect), dialect
+        before = f"{dialect.words}, " if dialect.words else ""
+        dialect = replace(dialect, encoding=code, words=f"{before}the encoding {code}")
+        return _tidy(_read(source, dialect), dialect), dialect
 
 
 def beginning(source: Path | bytes) -> tuple[bytes, bool]:
@@ -182,7 +182,7 @@ def _read_copy(source: Path | bytes, dialect: Dialect) -> pa.Table:
     text = _bytes(source).decode(dialect.encoding).removeprefix("\ufeff")
     lines = io.StringIO(text, newline="").readlines()[dialect.skipped :]
     lines = [line for line in lines if not line.startswith("#")]
-    rows = parsed(lines, dialect.sep, most=None)
+    rows = parse_cells(lines, dialect.sep, most=None)
     width = len(rows[0])
     below = rows[1:]
     if dialect.header and below and all(len(row) == width + 1 for row in below):
@@ -221,7 +221,7 @@ def _plain_csv(rows: list[list[str]]) -> bytes:
     return copy.getvalue().encode()
 
 
-def _tidied(table: pa.Table, dialect: Dialect) -> pa.Table:
+def _tidy(table: pa.Table, dialect: Dialect) -> pa.Table:
     names = [name.strip() for name in table.column_names]
     columns = [_tidy_column(column, dialect.decimal) for column in table.columns]
     if not dialect.header:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from imapce.exploration.description import Profile
-from imapce.exploration.naming import aligned, percent
-from imapce.exploration.traits import LevelTrait, NumberTrait, Trait
+from imapce.exploration.traits import LevelTrait, NumberTrait, Trait, aligned, percent
 from imapce.plotting.reports.page import Grid, Histogram, Lines, Share
 from imapce.plotting.style import shorten
 

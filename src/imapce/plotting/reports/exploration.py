@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from imapce.common.words import counted, uncapitalized
 from imapce.errors import InvalidTypeError
 from imapce.exploration.knowledge import read_back_in_words
-from imapce.exploration.naming import distinctness_in_words, p_value_in_words, percent
+from imapce.exploration.traits import distinctness_in_words, p_value_in_words, percent
 from imapce.exploration.verdict import (
     DRAWS,
     best_split_in_words,

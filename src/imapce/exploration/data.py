@@ -1,0 +1,157 @@
+"""The data of a session: its rows as a matrix, the table they came from, their names, and a print to know them by.
+
+A saved session holds the print instead of the data: number of rows, column names, the mean and variance of every column
+and a hash over all values in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.common.arrays import Array, Mask, is_dask
+from imapce.common.records import Comparable
+from imapce.common.threads import threads_for
+from imapce.common.words import close_matches, counted
+from imapce.errors import Argument, ImapceError, InvalidTypeError, InvalidValueError, Reference
+from imapce.estimators.imapce import IMAPCE
+from imapce.priors.kinds import AS_A_MASK, LEAVE_OUT_OR, Subset
+from imapce.priors.problem import require_shape
+from imapce.rows.base import Rows
+from imapce.rows.open import open_rows
+from imapce.tables.columns import Column
+from imapce.tables.encode import is_table
+from imapce.tables.reader import OriginalColumns, Reader
+
+
+@dataclass(frozen=True, eq=False)
+class DataPrint(Comparable):
+    """What tells data apart without keeping it: rows, column names, means, variances, and a hash of all values."""
+
+    n_rows: int
+    columns: tuple[str, ...]
+    mean: Array
+    variance: Array
+    digest: str
+
+    @classmethod
+    def of(cls, rows: Rows, names: list[str]) -> DataPrint:
+        """The print of rows whose columns have these names."""
+        moments = rows.moments()
+        return cls(rows.n_rows, tuple(names), moments.mean + rows.origin, moments.variance, rows.digest())
+
+    def require_same(self, other: DataPrint) -> None:
+        """Refuse other data than this by the name of what differs."""
+        rule = "must be the data of the session"
+        for what, here, there in (
+            ("row", other.n_rows, self.n_rows),
+            ("column", len(other.columns), len(self.columns)),
+        ):
+            if here != there:
+                raise InvalidValueError("X", f"{rule}; it has {counted(here, what)} and the session {there:,}.")
+        for name, expected in zip(other.columns, self.columns, strict=True):
+            if name != expected:
+                raise InvalidValueError("X", f"{rule}; it has column {name!r} where the session has {expected!r}.")
+        if other.digest == self.digest:
+            return
+        close = np.isclose(other.mean, self.mean, rtol=1e-9, atol=1e-300)
+        close &= np.isclose(other.variance, self.variance, rtol=1e-7, atol=1e-300)
+        if close.all():
+            raise InvalidValueError(
+                "X",
+                f"{rule}, in the same order; its columns have the same means and spreads, so the rows are in another "
+                "order or a few values differ.",
+            )
+        different = [self.columns[i] for i in np.flatnonzero(~close)]
+        more = f" and {len(different) - 3} more" if len(different) > 3 else ""
+        raise InvalidValueError("X", f"{rule}; the values of {', '.join(map(repr, different[:3]))}{more} differ.")
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """The rows of a session; `table` is what was given where that was a table, `row_ids` (n,) what results call them.
+
+    >>> data = Data.read(np.eye(5), IMAPCE())
+    >>> data.n_rows, data.column("x1").values.tolist()
+    (5, [0.0, 1.0, 0.0, 0.0, 0.0])
+    """
+
+    rows: Rows
+    reader: Reader
+    table: Any
+    row_ids: NDArray
+
+    @classmethod
+    def read(cls, X: Any, estimator: IMAPCE, row_ids: Any = None) -> Data:
+        """What was given as X, as the estimator reads it."""
+        reader, matrix = Reader.learn(X, missing=estimator.missing)
+        require_shape(matrix.shape, estimator.n_components)
+        with threads_for(*matrix.shape), np.errstate(over="ignore", invalid="ignore"):
+            rows = open_rows(matrix, engine=estimator.engine, n_components=estimator.n_components)
+        return cls(rows, reader, X if is_table(X) else None, _names_of_rows(row_ids, X, rows.n_rows))
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return self.rows.n_rows
+
+    @cached_property
+    def print(self) -> DataPrint:
+        """What tells these data from others; it takes a pass over all values."""
+        return DataPrint.of(self.rows, self.reader.names)
+
+    @property
+    def source(self) -> OriginalColumns:
+        """The columns as they were given, in their own units."""
+
+        def values(places: NDArray[np.intp]) -> Array:
+            return np.vstack([block.copy() for block in self.rows.blocks(places)]) + self.rows.origin[places]
+
+        return OriginalColumns(self.reader, self.table, values)
+
+    def column(self, name: str) -> Column:
+        """One of these columns by its name."""
+        source = self.source
+        if not isinstance(name, str):
+            raise InvalidTypeError(f"name must be the name of a column, a text; got {name!r:.80}.")
+        if name not in source.names:
+            raise InvalidValueError(f"name must be a column of X, got {name!r}: {close_matches(name, source.names)}")
+        return source.column(source.names.index(name))
+
+    def mask_of(self, chosen: Any, argument: str) -> Mask:
+        """(n,): a boolean mask or positions as a mask, by the rules of Subset(rows)."""
+        try:
+            Subset(chosen).require_same_index(self.table)
+            return Subset(chosen).row_mask(self.n_rows)
+        except ImapceError as error:
+            # The sentence must name the argument that was given.
+            words: dict[Reference, str] = {Argument("Subset(rows)"): argument, LEAVE_OUT_OR: ""}
+            if argument == "mask":
+                words[AS_A_MASK] = ""
+            raise type(error)(error.rendered(lambda part: words.get(part, str(part)))) from error
+
+    def positions_of(self, rows: Any) -> NDArray[np.intp]:
+        """Positions of rows in the order asked for, from the end where they are negative."""
+        places = np.asarray(rows)
+        if places.size and not np.issubdtype(places.dtype, np.integer):
+            raise InvalidTypeError(f"rows must be positions, whole numbers; got values of type {places.dtype}.")
+        if places.size and not (-self.n_rows <= places.min() and places.max() < self.n_rows):
+            raise InvalidValueError(
+                f"rows must lie within the {self.n_rows} rows of X; got {places.min()} to {places.max()}."
+            )
+        return places.astype(np.intp) % self.n_rows
+
+
+def _names_of_rows(row_ids: Any, X: Any, n_rows: int) -> NDArray:
+    """What rows are called in results: as given, else the index of a table, else 0, 1, ..."""
+    if row_ids is None:
+        index = getattr(X, "index", None) if is_table(X) or is_dask(X) else None
+        return np.arange(n_rows) if index is None else np.asarray(index)
+    ids = np.asarray(row_ids)
+    if ids.shape != (n_rows,):
+        raise InvalidValueError(f"row_ids must have one entry per row of X ({n_rows}); got shape {ids.shape}.")
+    return ids
