@@ -69,7 +69,7 @@ def describe_state(study: Study, scene: Scene) -> dict[str, Any]:
         "known_beside": exploration.known_beside(study.columns_to_see_past),
         "read_back": _read_back(exploration, step, scene),
         "known_columns": study.columns_to_see_past,
-        "weights": {name: exploration.parameters[name] for name in ("alpha", "mu")},
+        "weights": {name: short_value(exploration.parameters[name]) for name in ("alpha", "mu")},
         "file": study.file_name,
     }
 
