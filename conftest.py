@@ -21,10 +21,10 @@ import numpy as np
 import pytest
 
 # What some modules import as they are loaded and an installation without their extra does not have.
-_NUMBA = ("elementary", "fair_nerv_kernel", "fair_nerv", "tsne_affinities", "nbody", "tsne_descent", "ctsne")
+_NUMBA = ("fair_nerv_kernel", "fair_nerv", "tsne_affinities", "tsne_descent", "ctsne")
 OF_AN_EXTRA = {
     "numba": tuple(f"baselines/{module}.py" for module in _NUMBA),
-    "openTSNE": ("baselines/nbody.py", "baselines/tsne_descent.py", "baselines/ctsne.py"),
+    "openTSNE": ("baselines/tsne_descent.py", "baselines/ctsne.py"),
     "anndata": ("anndata",),
 }
 collect_ignore = [
@@ -41,7 +41,7 @@ collect_ignore += [
 ]
 # What an example uses where its module imports it only when asked to.
 EXAMPLE_NEEDS = {
-    "imapce.baselines.plain.TSNE": "openTSNE",
+    "imapce.baselines.embedding.TSNE": "openTSNE",
     "imapce.exploration.session.Exploration.from_anndata": "anndata",
     "imapce.tables.named.features": "anndata",
 }

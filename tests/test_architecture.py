@@ -269,6 +269,21 @@ if isinstance(one, (str, Labels)) or type(one) is kinds.Subset or one.kind == "s
     assert len(list(questions_of_kind(broken))) == 4
 
 
+def test_a_class_has_its_name_alone() -> None:
+    """One word is one thing: no two classes share a name, and no type alias takes that of a word with a meaning."""
+    homes: dict[str, list[str]] = {}
+    aliases: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                aliases.setdefault(node.targets[0].id, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+    words = {"Session", "Space", "Source", "Column", "Labels", "Desk", "Layout", "Method"}
+    assert {name: where for name, where in aliases.items() if name in words} == {}
+
+
 def private_names_inherited(sources: dict[str, str]) -> Iterator[str]:
     """`Class._name` for every private name that a class reads of itself and only a base of another module defines.
 

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from imapce.baselines.embedding import MapProgress, PerplexityMap, report
 from imapce.baselines.tsne_affinities import conditional_affinities, gaussian_affinities, principal_axes
-from imapce.baselines.tsne_descent import Method, layout, starting_map
+from imapce.baselines.tsne_descent import Summation, layout, starting_map
 from imapce.common.arrays import Array, Codes
 from imapce.common.checks import require_choice, require_number, require_truth
 from imapce.errors import InvalidValueError
@@ -34,7 +34,7 @@ class _ConditionalTSNE(PerplexityMap):
     """What both share: a P from the rows, a start, the descent and its parameters."""
 
     theta: float
-    method: Method
+    method: Summation
     learning_rate: float | Literal["auto"]
     initialization: Literal["pca", "random"]
 
@@ -116,7 +116,7 @@ class CTSNE(_ConditionalTSNE):
         beta: float = 1e-2,
         n_pca: int | None = 50,
         theta: float = 0.5,
-        method: Method = "auto",
+        method: Summation = "auto",
         n_iter: int = 1000,
         early_exaggeration: float = 12.0,
         exaggeration_iter: int = 250,
@@ -189,7 +189,7 @@ class RevisedCTSNE(_ConditionalTSNE):
         fixed_perplexity: bool = True,
         n_pca: int | None = 50,
         theta: float = 0.5,
-        method: Method = "auto",
+        method: Summation = "auto",
         n_iter: int = 750,
         early_exaggeration: float = 12.0,
         exaggeration_iter: int = 250,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from imapce.datasets import downloads as data_files
-from imapce.datasets.dataset import Dataset, Labels
+from imapce.datasets.dataset import Dataset, LabelColumns
 from imapce.datasets.downloads import DataFile
 
 _ADULT = "Becker and Kohavi, UCI Machine Learning Repository, Adult (1996)"
@@ -39,7 +39,7 @@ class CatalogueEntry:
         """Whether every file is in the data folder or the cache (or none is needed)."""
         return all(data_files.find(paths) is not None for paths in self.files)
 
-    def of(self, X: np.ndarray, feature_names: tuple[str, ...], labels: Labels) -> Dataset:
+    def of(self, X: np.ndarray, feature_names: tuple[str, ...], labels: LabelColumns) -> Dataset:
         """The data set with these rows; where it comes from is told here alone."""
         return Dataset(self.name, X, feature_names, labels=labels, source=self.source, licence=self.licence)
 

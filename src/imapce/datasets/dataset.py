@@ -13,7 +13,7 @@ import numpy as np
 
 from imapce.errors import InvalidValueError
 
-Labels = dict[str, np.ndarray]
+LabelColumns = dict[str, np.ndarray]
 DIGIT_NAMES = tuple(str(digit) for digit in range(10))
 
 
@@ -34,11 +34,11 @@ class Dataset:
     X: np.ndarray
     feature_names: tuple[str, ...]
     _: KW_ONLY
-    labels: Labels
+    labels: LabelColumns
     source: str
     licence: str
     background: np.ndarray | None = None
-    background_labels: Labels | None = None
+    background_labels: LabelColumns | None = None
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2 or self.X.shape[1] != len(self.feature_names):
@@ -65,7 +65,7 @@ class Dataset:
         return f"Dataset({'; '.join(parts)})"
 
 
-def numbered_classes(numbers: np.ndarray, names: Sequence[str] | np.ndarray) -> Labels:
+def numbered_classes(numbers: np.ndarray, names: Sequence[str] | np.ndarray) -> LabelColumns:
     """The labels ``class``, a number for each row, and ``class_name``, the name of that number.
 
     >>> numbered_classes(np.array([1, 0]), ["cat", "dog"])
@@ -75,7 +75,7 @@ def numbered_classes(numbers: np.ndarray, names: Sequence[str] | np.ndarray) -> 
     return {"class": numbers, "class_name": np.asarray(names, dtype=str)[numbers]}
 
 
-def _check_one_label_per_row(name: str, labels: Labels, n_rows: int) -> None:
+def _check_one_label_per_row(name: str, labels: LabelColumns, n_rows: int) -> None:
     for key, values in labels.items():
         if len(values) != n_rows:
             raise InvalidValueError(

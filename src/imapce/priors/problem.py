@@ -125,14 +125,6 @@ class PriorTerms:
     def any_known(self) -> bool:
         return bool(self.parts)
 
-    def known_columns(self, n_features: int) -> Mask:
-        """The columns of X that are known and vary; none where only rows are known."""
-        columns = np.zeros(n_features, dtype=bool)
-        for part in self.parts:
-            if part.rows is None:
-                columns |= part.varies
-        return columns
-
     @property
     def is_background(self) -> bool:
         """Whether more is weighed than rows of X: other rows, columns or labels, of which its clusters know nothing."""
@@ -200,8 +192,9 @@ class Problem:
 
     @property
     def known_columns(self) -> Mask:
-        """The columns of X that are known and vary."""
-        return self.Y.known_columns(self.X.n_features)
+        """The columns of X that are known and vary; none where only rows are known."""
+        of_parts = [part.varies for part in self.Y.parts if part.rows is None]
+        return np.logical_or.reduce([np.zeros(self.X.n_features, dtype=bool), *of_parts])
 
     @property
     def hidden_columns(self) -> Mask:
