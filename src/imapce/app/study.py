@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -102,7 +101,7 @@ class Study:
     # --- what is known ------------------------------------------------------------------------------------------------
 
     @property
-    def known_columns(self) -> list[str]:
+    def columns_to_see_past(self) -> list[str]:
         """The columns that are known and given up by views, but not erased."""
         names = [*self.feature_columns, *self.columns.names]
         known = self.exploration.known_names
@@ -321,9 +320,8 @@ class ShownColumns:
             return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
         return np.array(column.to_pylist(), dtype=object)
 
-    def _made(self, name: str) -> NDArray[np.float64]:
-        names = self._exploration.feature_names
-        axis = np.zeros((1, len(names)))
-        axis[0, names.index(name)] = 1.0
-        unit = SimpleNamespace(components=axis, mean=np.zeros(len(names)), scale=np.ones(len(names)), explained=None)
-        return self._exploration.coordinates(unit)[:, 0]  # type: ignore[arg-type]
+    def _made(self, name: str) -> NDArray[Any]:
+        column = self._exploration.column(name)
+        if column.values is not None:
+            return column.values
+        return np.array([column.text(row) or None for row in range(len(self._exploration.row_ids))], dtype=object)

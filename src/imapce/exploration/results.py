@@ -159,7 +159,7 @@ class Results:
     @property
     def parameters(self) -> dict[str, Any]:
         """The settings of the estimator that looks for views, alpha and mu among them."""
-        return self.found.record.parameters
+        return self.found.record.estimator.get_params(deep=False)
 
     @property
     def known_names(self) -> list[str]:
