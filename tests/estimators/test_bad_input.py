@@ -163,7 +163,7 @@ PRIORS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "a short column mask": (lambda: Attributes([True, False]), ("Attributes(columns)", "got 2")),
     "no background rows": (lambda: Samples(X[:0]), ("Samples(background)", "got 0")),
     "one background row": (lambda: Samples(X[:1]), ("Samples(background)", "got 1")),
-    "a narrow background": (lambda: Samples(X[:, :2]), ("Samples(background)", "(40, 2)")),
+    "a narrow background": (lambda: Samples(X[:, :2]), ("Samples(background)", "5 columns of X; got 2")),
     "a flat background": (lambda: Samples(X[0]), ("Samples(background)", "(5,)")),
     "no background": (lambda: Samples(None), ("Samples(background)", "()")),
     "NaN in the background": (lambda: Samples(holding(np.nan)), ("Samples(background)", "'x2'", "NaN")),

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from commands import succeed
 from helpers import grouped
 from imapce import IMAPCE, Exploration, Labels
 from imapce.choice.read_back import KnownReader
@@ -18,7 +17,6 @@ from imapce.errors import InvalidValueError
 from imapce.plotting import plot_path, write_view_report
 from imapce.search.objective import Objective
 from imapce.tables import reader
-from imapce.tables.files import write_table
 
 DATA = grouped(200)
 TABLE = pa.table({f"c{i}": column for i, column in enumerate(DATA.X.T)} | {"batch": DATA.batch.astype(str)})
@@ -80,13 +78,6 @@ def test_a_path_and_a_report_read_the_table_once(encodings: list[int], tmp_path:
     encodings.clear()
     write_view_report(model, TABLE, tmp_path / "view.html", title="a view", facts={})
     assert encodings == [200]
-
-
-def test_a_command_with_a_report_reads_its_table_once_for_each(encodings: list[int], tmp_path: Path) -> None:
-    write_table(TABLE, tmp_path / "data.parquet")
-    words = ("-o", tmp_path / "view.csv", "--report", tmp_path / "view.html", "--plot", tmp_path / "view.png")
-    succeed("embed", tmp_path / "data.parquet", *words)
-    assert encodings == [200, 200]
 
 
 def test_a_session_reads_its_table_once(encodings: list[int], tmp_path: Path) -> None:

@@ -118,7 +118,8 @@ class Reader:
         else:
             named = isinstance(X, NamedMatrix)
             matrix = X if not named else (X if self.columns is None else X.select(self.columns, name)).matrix
-            matrix = _as_matrix(matrix, name, fewest_rows=1)
+            # A background has its own sentence on rows.
+            matrix = _as_matrix(matrix, name, fewest_rows=1 if name == "X" else 0)
         if matrix.shape[1] != self.n_features:
             learned = "fit" if name == "X" else "X"
             raise InvalidValueError(
