@@ -113,7 +113,7 @@ class ImapceError(Exception):
     ... except ImapceError as problem:
     ...     print(isinstance(problem, ValueError), problem)
     True n_samples must be a whole number of at least 6 (there are six combined clusters), got 2: give a larger ...
-    >>> problem = ImapceError("alpha", "must be a number", "'b'", "use 1")
+    >>> problem = ImapceError("alpha", "must be a number", "'b'", way_out="use 1")
     >>> print(problem)
     alpha must be a number, got 'b': use 1.
     >>> problem.argument, problem.got, problem.way_out
@@ -121,7 +121,7 @@ class ImapceError(Exception):
     """
 
     def __init__(
-        self, argument: str, rule: Words | None = None, got: Words | None = None, way_out: Words | None = None
+        self, argument: str, rule: Words | None = None, got: Words | None = None, *, way_out: Words | None = None
     ) -> None:
         self.argument: str | None = None if rule is None else argument
         self.rule: Words = argument if rule is None else rule

@@ -103,7 +103,7 @@ def test_a_data_set_of_the_start_page_comes_back_with_its_work_and_its_settings(
     again = some.tab(None, "me")
     assert again.key == tab.key
     np.testing.assert_array_equal(again.conversation.exploration.labels_, labels)
-    assert again.conversation.study.known_columns == ["batch"]
+    assert again.conversation.study.columns_to_see_past == ["batch"]
     assert again.conversation.exploration.parameters["mu"] == 9.0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from archives import repacked, unpacked
+from imapce import Exploration
 from imapce.errors import InvalidValueError
 from imapce.exploration import clustering
 from imapce.exploration.clustering import OUTLIER, cluster_view, mahalanobis_distinctness, most_distinct, settings_of
@@ -266,3 +270,16 @@ def test_a_clusterer_that_is_none_is_refused_in_one_sentence(clusterer: str, way
         settings_of("auto", None, clusterer, None)
     assert way_out in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_session_saved_with_a_clusterer_that_is_gone_goes_on(tmp_path: Path) -> None:
+    view, _ = blobs([60, 50, 40], 3)
+    exploration = Exploration(view, clusterer="dpgmm", random_state=0)
+    exploration.accept()
+    path = tmp_path / "session.imapce"
+    exploration.save(path)
+    header, arrays = unpacked(path)
+    header["clusterer"] = "hdbscan"
+    loaded = Exploration.load(repacked(path, header, arrays), view)
+    assert loaded.clusterer == "dpgmm"
+    np.testing.assert_array_equal(loaded.labels_, exploration.labels_)

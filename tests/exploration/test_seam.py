@@ -12,7 +12,7 @@ import pytest
 
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset
 from imapce.errors import CancelledError, ImapceError, InvalidTypeError, InvalidValueError
-from imapce.exploration import look
+from imapce.exploration import steps
 from imapce.exploration.session_file import read_session
 
 RNG = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def test_whether_it_is_over_is_told_without_looking(monkeypatch: pytest.MonkeyPa
 
     exploration = session()
     exploration.propose(clusters=False)
-    monkeypatch.setattr(look, "cluster_view", refused)
+    monkeypatch.setattr(steps, "cluster_view", refused)
     monkeypatch.setattr(IMAPCE, "solve", refused)
     assert exploration.done is False
     assert exploration.stop_reason is None

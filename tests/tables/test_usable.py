@@ -86,7 +86,6 @@ def test_dates_are_days() -> None:
         "long": [1.5],
         "x": [1],
     }
-    assert dates_as_numbers(table, ["day"]).schema.field("s").type == pa.timestamp("s")
 
 
 def test_categories_that_were_not_learned_are_refused_or_zeros() -> None:

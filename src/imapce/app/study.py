@@ -101,7 +101,7 @@ class Study:
     # --- what is known ------------------------------------------------------------------------------------------------
 
     @property
-    def known_columns(self) -> list[str]:
+    def columns_to_see_past(self) -> list[str]:
         """The columns that are known and given up by views, but not erased."""
         names = [*self.feature_columns, *self.columns.names]
         known = self.exploration.known_names

@@ -66,9 +66,9 @@ def describe_state(study: Study, scene: Scene) -> dict[str, Any]:
         "views": 0 if step is None else len(step.views),
         "can_take_most": seen is not None and seen.looked_at and bool(seen.most_distinct),
         "looking": {"kind": scene.kind, "number": scene.number},
-        "known_beside": exploration.known_beside(study.known_columns),
+        "known_beside": exploration.known_beside(study.columns_to_see_past),
         "read_back": _read_back(exploration, step, scene),
-        "known_columns": study.known_columns,
+        "known_columns": study.columns_to_see_past,
         "weights": {name: short_value(exploration.parameters[name]) for name in ("alpha", "mu")},
         "file": study.file_name,
     }
@@ -167,7 +167,7 @@ def _trait(trait: Trait) -> dict[str, Any]:
 
 def read_known_back(study: Study, scene: Scene) -> dict[str, Any]:
     """How well every known column can be read back from the view, against chance and against the table itself."""
-    names = [name for name in study.known_columns if name in study.columns.names]
+    names = [name for name in study.columns_to_see_past if name in study.columns.names]
     rows = np.sort(np.random.default_rng(0).permutation(study.n_rows)[:READ_ROWS])
     found = []
     for name in names[:MOST_KNOWN]:

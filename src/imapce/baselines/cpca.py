@@ -22,10 +22,10 @@ from scipy.sparse.linalg import ArpackError
 from sklearn.cluster import SpectralClustering
 
 from imapce.common.arrays import Array
-from imapce.common.checks import require_flag, require_number
+from imapce.common.checks import random_generator, require_flag, require_number
 from imapce.common.words import listed
 from imapce.errors import InvalidValueError
-from imapce.estimators.base import LinearView
+from imapce.estimators.base import LinearView, check_common, keep_view, pose_for
 from imapce.priors.base import Prior
 from imapce.priors.problem import PriorTerms
 from imapce.rows.base import Rows
@@ -35,6 +35,8 @@ from imapce.search.descent import with_fixed_signs
 from imapce.search.starts import leading_eigenvectors
 
 LEAST_LOG_ALPHA = -1.0
+# A d×d matrix of 512 MiB: what decomposes one whole takes minutes there and hours beyond.
+MOST_COLUMNS = 8192
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class CPCA(LinearView):
         self.verbose = verbose
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
-        problem = self._pose(rows, priors)
+        problem = pose_for(self, rows, priors)
         Xs, terms = problem.X, problem.Y
         alphas = self._weights(terms)
         if alphas[-1] > 0:
@@ -115,7 +117,7 @@ class CPCA(LinearView):
         self.alpha_ = float(self.alphas_[0])
         place = int(np.flatnonzero(alphas == self.alpha_)[0])
         self.eigenvalues_ = self.path_.eigenvalues[place]
-        self._keep_view(self.path_.components[place], Xs)
+        keep_view(self, self.path_.components[place], Xs)
         if self.verbose:
             print(
                 f"alpha {self.alpha_:.4g} out of {len(alphas)}; offered: {', '.join(f'{a:.4g}' for a in self.alphas_)}"
@@ -158,7 +160,7 @@ class CPCA(LinearView):
             return path.alphas.copy()
         if count == self.n_alphas:
             return path.alphas[1:].copy()
-        seed = int(self._generator().randint(2**31 - 1))
+        seed = int(random_generator(self.random_state).randint(2**31 - 1))
         clustering = SpectralClustering(count + 1, affinity="precomputed", random_state=seed)
         with warnings.catch_warnings():
             # Views that are all the same, or unlike all others, are an answer here, not a mishap.
@@ -187,7 +189,7 @@ class CPCA(LinearView):
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
-        self._check_common("n_alphas", "n_alphas_to_return")
+        check_common(self, "n_alphas", "n_alphas_to_return")
         if isinstance(self.alpha, str):
             if self.alpha not in ("auto", "paper"):
                 raise InvalidValueError(f'alpha must be a number, "auto" or "paper"; got {self.alpha!r}.')
@@ -246,3 +248,16 @@ def affinity(frames: Array, C: QuadraticForm) -> Array:
     result = (result + result.T) / 2
     np.fill_diagonal(result, 1.0)
     return result
+
+
+def entries_of(view: LinearView, form: QuadraticForm) -> Array:
+    """The d×d matrix itself, for methods that decompose it whole."""
+    if form.matrix is not None:
+        return form.matrix
+    if form.size > MOST_COLUMNS:
+        raise InvalidValueError(
+            "X",
+            f"must have at most {MOST_COLUMNS} columns for {type(view).__name__}, which decomposes a matrix of "
+            f"columns by columns; got {form.size}. Reduce it first, for example with PCA.",
+        )
+    return form @ np.eye(form.size)

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from imapce.baselines.embedding import MapProgress, PerplexityMap
+from imapce.baselines.embedding import MapProgress, PerplexityMap, report
 from imapce.baselines.tsne_affinities import conditional_affinities, gaussian_affinities, principal_axes
 from imapce.baselines.tsne_descent import Method, layout, starting_map
 from imapce.common.arrays import Array, Codes
@@ -58,7 +59,7 @@ class _ConditionalTSNE(PerplexityMap):
             early_exaggeration=self.early_exaggeration,
             exaggeration_iter=self.exaggeration_iter,
             learning_rate=self.learning_rate,
-            report=self._report if self.verbose else None,
+            report=partial(report, self) if self.verbose else None,
         )
         self.n_iter_ = self.n_iter
         return embedding

@@ -20,7 +20,7 @@ from scipy import sparse
 from imapce.common.arrays import Array, Codes, require_in_memory
 from imapce.common.checks import as_codes, random_generator, require_count, require_number
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
-from imapce.estimators.base import TableEstimator
+from imapce.estimators.base import TableEstimator, check_common, learn
 from imapce.priors.kinds import as_list, is_prior, prior_codes
 from imapce.rows.standardized import column_scales
 
@@ -59,7 +59,7 @@ class Embedding(TableEstimator):
         self.check_parameters()
         generator = random_generator(self.random_state)
         require_in_memory(X, type(self).__name__)
-        matrix = self._learn(X)
+        matrix = learn(self, X)
         if sparse.issparse(matrix):
             raise InvalidTypeError(
                 f"X must be dense, not sparse, for {type(self).__name__}, which works on distances; use X.toarray() "
@@ -91,17 +91,19 @@ class Embedding(TableEstimator):
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return (matrix - self.mean_) * inverse
 
-    def _report(self, progress: MapProgress) -> None:
-        if callable(self.verbose):
-            self.verbose(progress)
-        elif self.verbose and progress.iteration % 50 == 0:
-            cost = "" if progress.cost is None else f"  cost {progress.cost:.6g}"
-            print(f"iteration {progress.iteration:4d} of {progress.n_iterations}{cost}")
-
 
 # Up to here the nearest rows are found exactly, as for ct-SNE, so that maps differ by the method alone.
 MOST_EXACT_NEIGHBOURS = 10_000
 TOLD_EVERY = 50
+
+
+def report(embedding: Embedding, progress: MapProgress) -> None:
+    """Tell where a map stands, as `verbose` says."""
+    if callable(embedding.verbose):
+        embedding.verbose(progress)
+    elif embedding.verbose and progress.iteration % 50 == 0:
+        cost = "" if progress.cost is None else f"  cost {progress.cost:.6g}"
+        print(f"iteration {progress.iteration:4d} of {progress.n_iterations}{cost}")
 
 
 class _Plain(Embedding):
@@ -129,7 +131,7 @@ class PerplexityMap(Embedding):
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
-        self._check_common("n_iter")
+        check_common(self, "n_iter")
         if self.n_components > 2:
             raise InvalidValueError(
                 f"n_components must be 1 or 2 for {type(self).__name__}, whose sums are made for maps; got "
@@ -203,7 +205,7 @@ class TSNE(_Plain, PerplexityMap):
         def tell(iteration: int, cost: float, embedding: Array) -> None:
             # openTSNE counts anew in each of its two phases.
             before = exaggerated if next(calls) > exaggerated // TOLD_EVERY else 0
-            self._report(MapProgress(before + iteration, self.n_iter, float(cost)))
+            report(self, MapProgress(before + iteration, self.n_iter, float(cost)))
 
         method = openTSNE.TSNE(
             n_components=self.n_components,
@@ -293,7 +295,7 @@ class UMAP(_Plain):
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
-        self._check_common("n_neighbors")
+        check_common(self, "n_neighbors")
         if self.n_neighbors < 2:
             raise InvalidValueError(f"n_neighbors must be at least 2; got {self.n_neighbors}.")
         require_number("min_dist", self.min_dist)

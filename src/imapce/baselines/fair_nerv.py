@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -20,11 +21,12 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.decomposition import PCA
 
-from imapce.baselines.embedding import Embedding, MapProgress
+from imapce.baselines.embedding import Embedding, MapProgress, report
 from imapce.baselines.fair_nerv_kernel import evaluate, neighbourhoods
 from imapce.common.arrays import Array, Codes
 from imapce.common.checks import is_whole, require_number, require_verbose
 from imapce.errors import InvalidValueError
+from imapce.estimators.base import check_common
 
 # log P of this many rows takes 6 GiB in single precision.
 MOST_ROWS = 40_000
@@ -291,7 +293,7 @@ class FairNeRV(Embedding):
             exaggeration_iter=self.exaggeration_iter,
             max_seconds=self.max_seconds,
             tol=self.tol,
-            report=self._report,
+            report=partial(report, self),
         )
         return Y
 
@@ -323,7 +325,7 @@ class FairNeRV(Embedding):
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
-        self._check_common("n_neighbors", "n_iter")
+        check_common(self, "n_neighbors", "n_iter")
         for name in ("tau_in", "tau_out", "beta", "gamma", "omega"):
             value = getattr(self, name)
             require_number(name, value)

@@ -16,11 +16,12 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import eigh
 
+from imapce.baselines.cpca import entries_of
 from imapce.choice.trace_ratio import with_ridge
 from imapce.common.arrays import Array
 from imapce.common.checks import require_choice, require_flag, require_number, require_truth
 from imapce.errors import InvalidValueError
-from imapce.estimators.base import LinearView
+from imapce.estimators.base import LinearView, check_common, keep_view, pose_for
 from imapce.priors.base import Prior
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm
@@ -80,16 +81,16 @@ class GCPCA(LinearView):
         self.verbose = verbose
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
-        problem = self._pose(rows, priors)
+        problem = pose_for(self, rows, priors)
         Xs, terms = problem.X, problem.Y
-        a = self._entries(Xs.second_moment) / (Xs.n_rows - 1)
+        a = entries_of(self, Xs.second_moment) / (Xs.n_rows - 1)
         b = np.zeros_like(a)
         if terms.any_known:
             varies = Xs.informative.astype(np.float64)
-            b = self._entries(QuadraticForm.combine(terms.covariances)) * np.outer(varies, varies)
-            b = self._entries(with_ridge(QuadraticForm.of_matrix(b), self.shrinkage, Xs.informative))
+            b = entries_of(self, QuadraticForm.combine(terms.covariances)) * np.outer(varies, varies)
+            b = entries_of(self, with_ridge(QuadraticForm.of_matrix(b), self.shrinkage, Xs.informative))
         N = problem.directions()
-        J = N.lift(_common_range(*(self._entries(N.form(QuadraticForm.of_matrix(form))) for form in (a, b))))
+        J = N.lift(_common_range(*(entries_of(self, N.form(QuadraticForm.of_matrix(form))) for form in (a, b))))
         if J.shape[1] < self.n_components:
             raise InvalidValueError(
                 f"X must vary in at least n_components={self.n_components} directions; got {J.shape[1]}, since columns "
@@ -99,7 +100,7 @@ class GCPCA(LinearView):
         axes = _alternating_axes if orthogonal else leading_ratio_axes
         V = with_fixed_signs(axes(a, b, J, self.n_components))
         self.values_ = self._values(np.einsum("dk,dk->k", V, a @ V), np.einsum("dk,dk->k", V, b @ V))
-        self._keep_view(V.T.copy(), Xs)
+        keep_view(self, V.T.copy(), Xs)
 
     def _values(self, in_data: Array, in_background: Array) -> Array:
         """The objective of each axis from xᵀax and xᵀbx; ρ = ∞ where the background does not vary."""
@@ -111,7 +112,7 @@ class GCPCA(LinearView):
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
-        self._check_common()
+        check_common(self)
         require_choice("version", self.version, VERSIONS)
         require_truth("orthogonal", self.orthogonal)
         require_number("shrinkage", self.shrinkage)

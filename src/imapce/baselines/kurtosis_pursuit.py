@@ -18,10 +18,11 @@ from typing import Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from imapce.baselines.cpca import entries_of
 from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.checks import require_flag, require_number
+from imapce.common.checks import random_generator, require_flag, require_number
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.base import LinearView
+from imapce.estimators.base import LinearView, check_common, data_of, keep_view
 from imapce.priors.base import Prior
 from imapce.rows.base import Rows
 from imapce.rows.standardized import StandardizedRows
@@ -84,10 +85,10 @@ class KurtosisPursuit(LinearView):
         self.verbose = verbose
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
-        Xs = self._data(rows)
+        Xs = data_of(self, rows)
         Z, searched = self._searched(priors, Xs)
         whitening = self._whitening(Z, searched)
-        seed = int(self._generator().randint(2**31 - 1))
+        seed = int(random_generator(self.random_state).randint(2**31 - 1))
         whitened = WhitenedRows(Z, whitening)
         starts = _starting_frames(whitened, self.n_starts, self.n_components, np.random.default_rng(seed))
         outcome = pursue(whitened, starts, tol=self.tol, max_iter=self.max_iter, verbose=bool(self.verbose))
@@ -99,7 +100,7 @@ class KurtosisPursuit(LinearView):
         self.kurtosis_ = float(outcome.kurtosis[best])
         self.kurtoses_ = outcome.kurtosis
         self.n_iter_ = outcome.n_iterations
-        self._keep_view(canonical_frame(V, Xs.second_moment @ V).T.copy(), Xs)
+        keep_view(self, canonical_frame(V, Xs.second_moment @ V).T.copy(), Xs)
         if not outcome.converged[best]:
             warnings.warn(
                 f"the best start had not converged to tol={self.tol:g} after max_iter={self.max_iter} iterations; "
@@ -138,7 +139,7 @@ class KurtosisPursuit(LinearView):
 
     def _whitening(self, Z: StandardizedRows, columns: Mask) -> Array:
         """F (d, q) with w = Fᵀz of unit covariance, zero on the columns that are left out."""
-        C = self._entries(Z.second_moment)[np.ix_(columns, columns)] / Z.n_rows
+        C = entries_of(self, Z.second_moment)[np.ix_(columns, columns)] / Z.n_rows
         values, vectors = np.linalg.eigh(C) if columns.any() else (np.zeros(0), np.zeros((0, 0)))
         kept = values > NEGLIGIBLE * values.max(initial=0.0)
         if int(kept.sum()) < self.n_components:
@@ -152,7 +153,7 @@ class KurtosisPursuit(LinearView):
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
-        self._check_common("n_starts", "max_iter")
+        check_common(self, "n_starts", "max_iter")
         require_number("tol", self.tol)
         require_flag("verbose", self.verbose)
 

@@ -16,11 +16,20 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from imapce.baselines.cpca import entries_of
 from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, require_flag, require_number
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.base import LinearView
+from imapce.estimators.base import (
+    LinearView,
+    check_common,
+    data_of,
+    keep_view,
+    learn_for_view,
+    open_for,
+    read_rows,
+)
 from imapce.priors.base import Prior, labels_among
 from imapce.priors.kinds import is_prior
 from imapce.priors.labels import LabelCode
@@ -84,9 +93,9 @@ class LEACE(LinearView):
         if is_prior(prior):
             return super()._fit(X, prior)
         self.check_parameters()
-        matrix = self._learned(X)
+        matrix = learn_for_view(self, X)
         with threads_for(*matrix.shape):
-            rows = self._open(matrix)
+            rows = open_for(self, matrix)
             self._erase_and_keep(rows, [as_codes("prior", prior, rows.n_rows)], np.zeros(rows.n_features, dtype=bool))
         return matrix
 
@@ -104,8 +113,8 @@ class LEACE(LinearView):
         self._erase_and_keep(rows, classes, columns, np.column_stack([np.zeros((rows.n_rows, 0)), *labels]))
 
     def _erase_and_keep(self, rows: Rows, classes: list[Codes], columns: Mask, labels: Array | None = None) -> None:
-        Xs = self._data(rows)
-        S_xx = self._entries(Xs.second_moment) / (Xs.n_rows - 1)
+        Xs = data_of(self, rows)
+        S_xx = entries_of(self, Xs.second_moment) / (Xs.n_rows - 1)
         S_xz, S_zz = _label_moments(Xs, S_xx, classes, columns, labels)
         L, R, self.canonical_correlations_ = erasure(self._shrunk(S_xx, Xs), S_xz, S_zz, self.tol)
         self.erasure_ = (L, R)
@@ -118,7 +127,7 @@ class LEACE(LinearView):
                 "n_components or erase less."
             )
         V = V[:, ::-1][:, : self.n_components]
-        self._keep_view(with_fixed_signs(V - R.T @ (L.T @ V)).T.copy(), Xs)
+        keep_view(self, with_fixed_signs(V - R.T @ (L.T @ V)).T.copy(), Xs)
 
     def _shrunk(self, S: Array, Xs: StandardizedRows) -> Array:
         """aS + (1−a)(tr S/d)I over the columns that vary, a = 1 − ((tr S)²/n)/(‖S‖² − (tr S)²/d), kept in [0, 1].
@@ -138,7 +147,7 @@ class LEACE(LinearView):
         """The standardised rows without what is known: Px for each x = (row − mean_)/scale_."""
         check_is_fitted(self)
         require_in_memory(X, "LEACE.erase")
-        matrix = self._read(X)
+        matrix = read_rows(self, X)
         dense = matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix, dtype=np.float64)
         inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
         rows = (dense - self.mean_) * inverse
@@ -147,7 +156,7 @@ class LEACE(LinearView):
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
-        self._check_common()
+        check_common(self)
         if not (isinstance(self.shrinkage, (bool, np.bool_)) or self.shrinkage == "auto"):
             raise InvalidValueError(f'shrinkage must be True, False or "auto"; got {self.shrinkage!r}.')
         require_number("tol", self.tol)

@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 from imapce.baselines.embedding import MapProgress
 from imapce.baselines.side_background import FLOOR, Background, principal_axes
 from imapce.common.arrays import Array, Mask, require_in_memory
-from imapce.common.checks import require_number, require_truth, require_verbose
+from imapce.common.checks import random_generator, require_number, require_truth, require_verbose
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.base import LinearView
+from imapce.estimators.base import LinearView, check_common, data_of, keep_view, learn, read_rows
 from imapce.priors.kinds import as_list, is_prior, prior_codes
 from imapce.priors.problem import require_shape
 from imapce.rows.open import open_rows
@@ -108,9 +108,9 @@ class SIDE(LinearView):
     def _fit(self, X: Any, prior: Any) -> Any:
         """As every linear view, but on the rows themselves and with an array of labels for a prior as well."""
         self.check_parameters()
-        generator = self._generator()
+        generator = random_generator(self.random_state)
         require_in_memory(X, "SIDE")
-        matrix = self._learn(X)
+        matrix = learn(self, X)
         if sparse.issparse(matrix):
             raise InvalidTypeError(
                 "X must be dense, since SIDE whitens every row; a sparse matrix is not supported, use X.toarray() if "
@@ -120,7 +120,7 @@ class SIDE(LinearView):
         clusters = self._clusters(prior, X, matrix)
         with np.errstate(over="ignore", invalid="ignore"):
             rows = open_rows(matrix, engine="dense")
-        Xs = self._data(rows)
+        Xs = data_of(self, rows)
         self.mean_, self.scale_ = Xs.mean, Xs.scale
         # Without standardisation the start is N(0, σ̄²I), σ̄² the mean variance: the unit of measurement says nothing.
         self._unit = 1.0 if self.standardize else float(np.sqrt(Xs.variance[Xs.informative].mean()))
@@ -131,7 +131,7 @@ class SIDE(LinearView):
             axes = self._axes(Z, generator)
         components = np.zeros((self.n_components, Xs.n_features))
         components[:, Xs.informative] = axes.T
-        self._keep_view(components, Xs)
+        keep_view(self, components, Xs)
         return matrix
 
     def _clusters(self, prior: Any, X: Any, matrix: Array) -> list[Mask]:
@@ -233,7 +233,7 @@ class SIDE(LinearView):
         """
         check_is_fitted(self)
         require_in_memory(X, "SIDE.whiten")
-        matrix = self._read(X)
+        matrix = read_rows(self, X)
         if sparse.issparse(matrix):
             matrix = matrix.toarray()
         whitened = np.zeros(matrix.shape)
@@ -250,7 +250,7 @@ class SIDE(LinearView):
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
-        self._check_common("max_sweeps", "n_restarts", "max_ica_dimensions")
+        check_common(self, "max_sweeps", "n_restarts", "max_ica_dimensions")
         require_number("tol", self.tol)
         if self.view not in ("ica", "pca", "auto"):
             raise InvalidValueError(f'view must be "ica", "pca" or "auto"; got {self.view!r}.')

@@ -8,13 +8,13 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from imapce.cli.messages import named, note
-from imapce.common.streams import memory_bytes
 from imapce.common.words import axis_names, size_in_words
 from imapce.errors import InvalidValueError
 from imapce.priors.effect import explained_away
@@ -30,6 +30,27 @@ DRAWN_ROWS = 20_000
 WHOLE_ONLY = (".xlsx", ".jsonl", ".ndjson", ".gz", ".bz2", ".zst")
 # A fit at one given alpha and mu takes about so many rounds; those of few columns need one pass for all.
 ROUNDS, FEW_COLUMNS = 100, 32
+# Where Linux tells the limit of a container, in its second and its first way.
+LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def memory_bytes() -> int | None:
+    """The memory that this process may use, None where the system does not tell.
+
+    >>> memory_bytes() is None or memory_bytes() > 1 << 20
+    True
+    """
+    limits = []
+    # Windows has no sysconf.
+    with suppress(AttributeError, OSError, ValueError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for file in LIMIT_FILES:
+        try:
+            limits.append(int(Path(file).read_text()))
+        except (OSError, ValueError):
+            # No such file, or "max" in it: no limit.
+            continue
+    return min(limits, default=None)
 
 
 def scanned(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Scan | None:

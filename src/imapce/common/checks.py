@@ -55,7 +55,10 @@ def check_splits(n_splits: Any, *, at_least: int) -> None:
     """
     if not is_whole(n_splits) or n_splits < at_least:
         raise InvalidValueError(
-            "n_splits", f"must be a whole number of at least {at_least}", repr(n_splits), "10 is the usual choice"
+            "n_splits",
+            f"must be a whole number of at least {at_least}",
+            repr(n_splits),
+            way_out="10 is the usual choice",
         )
 
 
@@ -69,20 +72,27 @@ def as_matrix(name: str, value: Any, n_rows: int | None = None) -> np.ndarray:
         matrix = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as reason:
         raise InvalidTypeError(
-            name, "must be a table of numbers", f"{type(value).__name__} ({reason})", "convert it to a dense array"
+            name,
+            "must be a table of numbers",
+            f"{type(value).__name__} ({reason})",
+            way_out="convert it to a dense array",
         ) from reason
     if matrix.ndim != 2 or matrix.shape[0] < 2 or matrix.shape[1] < 1:
         raise InvalidValueError(
             name,
             "must have two dimensions, two rows or more and a column",
             f"shape {matrix.shape}",
-            "a single column is written with reshape(-1, 1)",
+            way_out="a single column is written with reshape(-1, 1)",
         )
     if not np.all(np.isfinite(matrix)):
         bad_row = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
-        raise InvalidValueError(name, "must be finite", f"NaN or infinity in row {bad_row}", "drop or fill such rows")
+        raise InvalidValueError(
+            name, "must be finite", f"NaN or infinity in row {bad_row}", way_out="drop or fill such rows"
+        )
     if n_rows is not None and len(matrix) != n_rows:
-        raise InvalidValueError(name, f"must have {n_rows} rows like the other table", f"{len(matrix)}", "align them")
+        raise InvalidValueError(
+            name, f"must have {n_rows} rows like the other table", f"{len(matrix)}", way_out="align them"
+        )
     return matrix
 
 
@@ -97,9 +107,13 @@ def as_labels(name: str, value: Any, n_rows: int | None) -> np.ndarray:
     mixed = isinstance(value, list | tuple) and len({isinstance(item, str) for item in value}) > 1
     array = np.asarray(value, dtype=object) if mixed else np.asarray(value)
     if array.ndim != 1 or len(array) == 0:
-        raise InvalidValueError(name, "must be one value per row", f"shape {array.shape}", "pass a flat sequence")
+        raise InvalidValueError(
+            name, "must be one value per row", f"shape {array.shape}", way_out="pass a flat sequence"
+        )
     if n_rows is not None and len(array) != n_rows:
-        raise InvalidValueError(name, f"must have one value for each of {n_rows} rows", f"{len(array)}", "align them")
+        raise InvalidValueError(
+            name, f"must have one value for each of {n_rows} rows", f"{len(array)}", way_out="align them"
+        )
     # Only NaN and NaT differ from themselves, whatever the type.
     missing = np.array([is_missing(item) for item in array]) if array.dtype.kind == "O" else array != array
     if np.any(missing):
@@ -107,7 +121,7 @@ def as_labels(name: str, value: Any, n_rows: int | None) -> np.ndarray:
             name,
             "must not have missing values",
             f"one in row {int(np.flatnonzero(missing)[0])}",
-            "drop such rows or give them a label of their own",
+            way_out="drop such rows or give them a label of their own",
         )
     return array
 

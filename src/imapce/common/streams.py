@@ -1,7 +1,4 @@
-"""Rows that are larger than memory: a matrix that can only be read from its beginning to its end, again and again.
-
-Beside it the memory there is.
-"""
+"""Rows that are larger than memory: a matrix that can only be read from its beginning to its end, again and again."""
 
 from __future__ import annotations
 
@@ -10,10 +7,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -25,8 +20,6 @@ Result = TypeVar("Result")
 
 # Threads that reduce; each has a portion and what it makes of it in memory.
 MOST_THREADS = 8
-# Where Linux tells the limit of a container, in its second and its first way.
-LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 @dataclass(frozen=True)
@@ -93,22 +86,3 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
         finally:
             for one in waiting:
                 one.cancel()
-
-
-def memory_bytes() -> int | None:
-    """The memory that this process may use, None where the system does not tell.
-
-    >>> memory_bytes() is None or memory_bytes() > 1 << 20
-    True
-    """
-    limits = []
-    # Windows has no sysconf.
-    with suppress(AttributeError, OSError, ValueError):
-        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for file in LIMIT_FILES:
-        try:
-            limits.append(int(Path(file).read_text()))
-        except (OSError, ValueError):
-            # No such file, or "max" in it: no limit.
-            continue
-    return min(limits, default=None)

@@ -22,7 +22,10 @@ class NotWritableError(InvalidValueError):
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
         super().__init__(
-            "path", "must be a place that can be written", f"{str(path)!r} ({reason})", "free it or choose another"
+            "path",
+            "must be a place that can be written",
+            f"{str(path)!r} ({reason})",
+            way_out="free it or choose another",
         )
         self.reason = reason
 
@@ -35,7 +38,9 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     imapce.errors.InvalidTypeError: path must be the name of a file, got None: write it as a text or a Path.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise InvalidTypeError("path", "must be the name of a file", f"{path!r:.80}", "write it as a text or a Path")
+        raise InvalidTypeError(
+            "path", "must be the name of a file", f"{path!r:.80}", way_out="write it as a text or a Path"
+        )
     return Path(path)
 
 
@@ -58,11 +63,11 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
         )
         raise InvalidValueError("path", f"must lie in an existing folder, got {str(path)!r}: {way}")
     if is_folder:
-        raise InvalidValueError("path", "must name a file", f"the folder {str(path)!r}", "add a file name")
+        raise InvalidValueError("path", "must name a file", f"the folder {str(path)!r}", way_out="add a file name")
     # A file is replaced by a rename, so it is the folder that must be writable.
     if not os.access(target.parent, os.W_OK):
         raise InvalidValueError(
-            "path", "must lie in a folder that can be written", repr(str(path)), "choose another folder"
+            "path", "must lie in a folder that can be written", repr(str(path)), way_out="choose another folder"
         )
     return target
 
@@ -105,7 +110,7 @@ def folder_target(path: str | os.PathLike[str], own_names: Collection[str]) -> P
         is_folder, is_there = target.is_dir(), target.exists()
         foreign = sorted(entry.name for entry in target.iterdir() if entry.name not in own_names) if is_folder else []
     if is_there and not is_folder:
-        raise InvalidValueError("path", "must name a folder", f"the file {str(path)!r}", "choose another name")
+        raise InvalidValueError("path", "must name a folder", f"the file {str(path)!r}", way_out="choose another name")
     if foreign:
         raise InvalidValueError(
             "path",
@@ -115,7 +120,9 @@ def folder_target(path: str | os.PathLike[str], own_names: Collection[str]) -> P
     if not is_folder:
         writable_target(path)
     elif not os.access(target.parent, os.W_OK):
-        raise InvalidValueError("path", "must be a folder that can be replaced", repr(str(path)), "choose another")
+        raise InvalidValueError(
+            "path", "must be a folder that can be replaced", repr(str(path)), way_out="choose another"
+        )
     return target
 
 

@@ -91,7 +91,9 @@ def make_superimposed(
     _check_count("n_background", n_background, at_least=0, reason="it counts rows")
     for role, data in (("reference", reference), ("background", background)):
         if not isinstance(data, Dataset):
-            raise InvalidTypeError(role, "must be a Dataset", f"{type(data).__name__}", "pass fetch_mnist() for one")
+            raise InvalidTypeError(
+                role, "must be a Dataset", f"{type(data).__name__}", way_out="pass fetch_mnist() for one"
+            )
         if not {"class", "class_name"} <= data.labels.keys():
             raise InvalidValueError(
                 f"{role} must have the labels 'class' and 'class_name', got {sorted(data.labels)}: "
@@ -139,7 +141,7 @@ def _rows_of_classes(data: Dataset, classes: Sequence[str | int]) -> np.ndarray:
             "classes",
             "must be a list of class names or numbers",
             repr(classes),
-            "write ['Sandal', 'Sneaker'] or [5, 7]",
+            way_out="write ['Sandal', 'Sneaker'] or [5, 7]",
         )
     chosen = np.zeros(len(data.X), dtype=bool)
     for wanted in classes:
@@ -172,7 +174,7 @@ def _generator(random_state: RandomState) -> np.random.Generator:
             "random_state",
             "must be an integer from 0, a numpy Generator or None",
             repr(random_state),
-            "pass 0 for a repeatable draw",
+            way_out="pass 0 for a repeatable draw",
         ) from reason
 
 
@@ -182,5 +184,5 @@ def _check_count(name: str, value: int, *, at_least: int, reason: str) -> None:
             name,
             f"must be a whole number of at least {at_least} ({reason})",
             repr(value),
-            "give a larger whole number",
+            way_out="give a larger whole number",
         )

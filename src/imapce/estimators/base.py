@@ -32,7 +32,7 @@ from imapce.priors.labels import ReadLabels
 from imapce.priors.problem import Problem, pose, require_shape, standardized_data
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows, project_matrix
-from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.standardized import StandardizedRows
 from imapce.search.objective import shares_of_kurtosis, stacked_product
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import column_names, frame, is_table
@@ -41,9 +41,6 @@ from imapce.tables.reader import Missing, Reader, require_numbers_in_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# A d×d matrix of 512 MiB: what decomposes one whole takes minutes there and hours beyond.
-MOST_COLUMNS = 8192
 
 
 def _left_lazy(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,15 +96,6 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
 
-    def _check_common(self, *whole_numbers: str) -> None:
-        """The parameters every estimator has; `whole_numbers` names those that must be at least 1."""
-        for name in ("n_components", *whole_numbers):
-            require_count(name, getattr(self, name))
-        if self.missing not in ("error", "mean"):
-            raise InvalidValueError(f'missing must be "error" or "mean"; got {self.missing!r}.')
-        require_truth("standardize", self.standardize)
-        random_generator(self.random_state)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "mean"
@@ -136,18 +124,6 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """The table columns the model reads, in their order; None for one fitted on an array."""
         check_is_fitted(self)
         return self.reader_.columns
-
-    def _learn(self, X: Any) -> Any:
-        """X as a finite matrix; `reader_` remembers its columns."""
-        self.reader_, matrix = Reader.learn(X, missing=self.missing)
-        self._keep_books(X, learning=True)
-        return matrix
-
-    def _read(self, X: Any, unknown: Unknown | None = None) -> Any:
-        """New rows as a finite matrix, held to the columns of `fit`; `unknown` is that of `Reader.read`."""
-        self.reader_.require_table_for_categories(X)
-        self._keep_books(X, learning=False)
-        return self.reader_.read(X, means=getattr(self, "mean_", None), missing=self.missing, unknown=unknown)
 
     def _keep_books(self, X: Any, *, learning: bool) -> None:
         """n_features_in_ and feature_names_in_: set while learning, held against X afterwards."""
@@ -224,16 +200,10 @@ class LinearRows(TableEstimator):
         priors = as_list(prior)
         for one in priors:
             one.require_same_index(X)
-        matrix = self._learned(X)
+        matrix = learn_for_view(self, X)
         # On a card, threads of the host wait for each other: 0.32 s instead of 0.40 s for 2,000,000 × 784.
         with one_thread() if is_on_card(matrix) else threads_for(*matrix.shape):
             self._fit_rows(self._open(matrix), priors)
-        return matrix
-
-    def _learned(self, X: Any) -> Any:
-        """X as it was read, large enough for a view."""
-        matrix = self._learn(X)
-        require_shape(matrix.shape, self.n_components)
         return matrix
 
     @abstractmethod
@@ -244,30 +214,13 @@ class LinearRows(TableEstimator):
         with np.errstate(over="ignore", invalid="ignore"):
             return open_rows(matrix, n_components=self.n_components)
 
-    def _data(self, rows: Rows) -> StandardizedRows:
-        """X in standardised form, for methods that need neither Y nor Z."""
-        return standardized_data(rows, self.reader_, n_components=self.n_components, standardize=self.standardize)
-
-    def _pose(self, rows: Rows, priors: list[Prior], *, trim: bool = False, explain: bool = False) -> Problem:
-        """X, Y and Z as this estimator's parameters want them."""
-        return pose(
-            rows,
-            priors,
-            self.reader_,
-            n_components=self.n_components,
-            standardize=self.standardize,
-            missing=self.missing,
-            trim=trim,
-            explain=explain,
-        )
-
     def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
         """`fit`, then `transform` of the same rows, which are read once for both (but where they lie on a cluster)."""
         matrix = self._fit_whole(X, prior)
         if is_dask(X):
             view = self._shown_lazily(X, self._shown_axes, names=self.get_feature_names_out().tolist())
         else:
-            view = in_kind_of(X, self._placed(matrix, self._shown_axes))
+            view = in_kind_of(X, place(self, matrix, self._shown_axes))
         return self._with_known_labels(view, prior)
 
     def _with_known_labels(self, view: Any, prior: Any) -> Any:
@@ -327,14 +280,6 @@ class LinearRows(TableEstimator):
         self._read_labels(labels)
         return view
 
-    def _shown(
-        self, X: Any, components: Array, unknown: Unknown | None = None, names: Sequence[str] | None = None
-    ) -> Any:
-        """New rows in the view with these axes (m, d), called `names` where they are columns; where and as X is."""
-        if is_dask(X):
-            return self._shown_lazily(X, components, unknown, names)
-        return in_kind_of(X, self._placed(self._read(X, unknown), components))
-
     def _shown_lazily(
         self, X: Any, components: Array, unknown: Unknown | None = None, names: Sequence[str] | None = None
     ) -> Any:
@@ -346,23 +291,6 @@ class LinearRows(TableEstimator):
         names = names or axis_names(len(components), type(self).__name__.lower())
         return each_part(X, place, names, frame=self._wants_frame)
 
-    def _shown_side_by_side(self, X: Any, axes: list[Array], unknown: Unknown | None) -> Any:
-        """(m, n, k): a Dask collection in several views, read once for all."""
-        from imapce.tables.distributed import side_by_side
-
-        return side_by_side(as_array(self._shown_lazily(X, np.concatenate(axes), unknown)), len(axes))
-
-    @staticmethod
-    def _numbers(X: Any, width: int, *, one_for: str, columns: str) -> Any:
-        """X (n, width) as numbers, a Dask collection as it is; refused with what its columns must be otherwise."""
-        try:
-            rows = as_array(X) if is_dask(X) else np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidTypeError("X", f"must hold numbers, one {one_for}; {error}.") from error
-        if rows.ndim != 2 or rows.shape[1] != width:
-            raise InvalidValueError("X", f"must have {columns} ({width}); got an array of shape {rows.shape}.")
-        return rows
-
     def _axes_of_columns(self, components: Array) -> Array:
         """Axes (m, d) as they act on the standardised columns of a row."""
         return components
@@ -371,11 +299,6 @@ class LinearRows(TableEstimator):
         """Axes (m, d) as weights (d, m) of the columns in their own units."""
         inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
         return (self._axes_of_columns(components) * inverse).T
-
-    def _placed(self, matrix: Any, components: Array) -> Array:
-        """Rows as they were read, in the view with these axes (m, d)."""
-        with threads_for(*matrix.shape):
-            return project_matrix(matrix, self._column_weights(components), self.mean_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -392,30 +315,6 @@ class LinearView(LinearRows):
     def _shown_axes(self) -> Array:
         return self.components_
 
-    def _entries(self, form: QuadraticForm) -> Array:
-        """The d×d matrix itself, for methods that decompose it whole."""
-        if form.matrix is not None:
-            return form.matrix
-        if form.size > MOST_COLUMNS:
-            raise InvalidValueError(
-                "X",
-                f"must have at most {MOST_COLUMNS} columns for {type(self).__name__}, which decomposes a matrix of "
-                f"columns by columns; got {form.size}. Reduce it first, for example with PCA.",
-            )
-        return form @ np.eye(form.size)
-
-    def _keep_view(self, components: Array, Xs: StandardizedRows) -> None:
-        """The fitted attributes every view has; `components` is (k, d) in standardised space."""
-        self.components_ = components
-        self.mean_, self.scale_ = Xs.mean, Xs.scale
-        V = components.T
-        CV = stacked_product(Xs.second_moment, V[None])[0]
-        axis_variance = np.einsum("dk,dk->k", V, CV) / Xs.n_rows
-        spread = np.sqrt(np.outer(axis_variance, Xs.variance))
-        self.axis_correlation_ = np.divide(CV.T / Xs.n_rows, spread, out=np.zeros_like(spread), where=spread > 0)
-        self.explained_variance_ratio_ = axis_variance * Xs.n_rows / Xs.second_moment.trace
-        self.encoded_feature_names_ = self.reader_.names
-
     @property
     def _n_features_out(self) -> int:
         """What scikit-learn names the columns of a view by."""
@@ -431,7 +330,7 @@ class LinearView(LinearRows):
 
     def _view(self, X: Any, labels: Any = None) -> Array:
         check_is_fitted(self)
-        return self._with_labels(self._shown(X, self.components_), self.components_, labels)
+        return self._with_labels(show(self, X, self.components_), self.components_, labels)
 
     def plot(self, X: Any, *, color: Any = None, labels: Any = None, **settings: Any) -> Figure:
         """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`, `labels`
@@ -486,5 +385,106 @@ class LinearView(LinearRows):
         columns["contribution"] = share[order]
         return frame(columns)
 
-    def _generator(self) -> np.random.RandomState:
-        return random_generator(self.random_state)
+
+# --- for those who write an estimator ---------------------------------------------------------------------------------
+
+
+def check_common(estimator: TableEstimator, *whole_numbers: str) -> None:
+    """The parameters every estimator has; `whole_numbers` names those that must be at least 1."""
+    for name in ("n_components", *whole_numbers):
+        require_count(name, getattr(estimator, name))
+    if estimator.missing not in ("error", "mean"):
+        raise InvalidValueError(f'missing must be "error" or "mean"; got {estimator.missing!r}.')
+    require_truth("standardize", estimator.standardize)
+    random_generator(estimator.random_state)
+
+
+def learn(estimator: TableEstimator, X: Any) -> Any:
+    """X as a finite matrix; `reader_` remembers its columns."""
+    estimator.reader_, matrix = Reader.learn(X, missing=estimator.missing)
+    estimator._keep_books(X, learning=True)
+    return matrix
+
+
+def read_rows(estimator: TableEstimator, X: Any, unknown: Unknown | None = None) -> Any:
+    """New rows as a finite matrix, held to the columns of `fit`; `unknown` is that of `Reader.read`."""
+    estimator.reader_.require_table_for_categories(X)
+    estimator._keep_books(X, learning=False)
+    return estimator.reader_.read(
+        X, means=getattr(estimator, "mean_", None), missing=estimator.missing, unknown=unknown
+    )
+
+
+def learn_for_view(estimator: LinearRows, X: Any) -> Any:
+    """X as it was read, large enough for a view."""
+    matrix = learn(estimator, X)
+    require_shape(matrix.shape, estimator.n_components)
+    return matrix
+
+
+def data_of(estimator: LinearRows, rows: Rows) -> StandardizedRows:
+    """X in standardised form, for methods that need neither Y nor Z."""
+    return standardized_data(
+        rows, estimator.reader_, n_components=estimator.n_components, standardize=estimator.standardize
+    )
+
+
+def pose_for(
+    estimator: LinearRows, rows: Rows, priors: list[Prior], *, trim: bool = False, explain: bool = False
+) -> Problem:
+    """X, Y and Z as this estimator's parameters want them."""
+    return pose(
+        rows,
+        priors,
+        estimator.reader_,
+        n_components=estimator.n_components,
+        standardize=estimator.standardize,
+        missing=estimator.missing,
+        trim=trim,
+        explain=explain,
+    )
+
+
+def show(
+    estimator: LinearRows, X: Any, components: Array, unknown: Unknown | None = None, names: Sequence[str] | None = None
+) -> Any:
+    """New rows in the view with these axes (m, d), called `names` where they are columns; where and as X is."""
+    if is_dask(X):
+        return estimator._shown_lazily(X, components, unknown, names)
+    return in_kind_of(X, place(estimator, read_rows(estimator, X, unknown), components))
+
+
+def show_side_by_side(estimator: LinearRows, X: Any, axes: list[Array], unknown: Unknown | None) -> Any:
+    """(m, n, k): a Dask collection in several views, read once for all."""
+    from imapce.tables.distributed import side_by_side
+
+    return side_by_side(as_array(estimator._shown_lazily(X, np.concatenate(axes), unknown)), len(axes))
+
+
+def place(estimator: LinearRows, matrix: Any, components: Array) -> Array:
+    """Rows as they were read, in the view with these axes (m, d)."""
+    with threads_for(*matrix.shape):
+        return project_matrix(matrix, estimator._column_weights(components), estimator.mean_)
+
+
+def keep_view(estimator: LinearView, components: Array, Xs: StandardizedRows) -> None:
+    """The fitted attributes every view has; `components` is (k, d) in standardised space."""
+    estimator.components_ = components
+    estimator.mean_, estimator.scale_ = Xs.mean, Xs.scale
+    V = components.T
+    CV = stacked_product(Xs.second_moment, V[None])[0]
+    axis_variance = np.einsum("dk,dk->k", V, CV) / Xs.n_rows
+    spread = np.sqrt(np.outer(axis_variance, Xs.variance))
+    estimator.axis_correlation_ = np.divide(CV.T / Xs.n_rows, spread, out=np.zeros_like(spread), where=spread > 0)
+    estimator.explained_variance_ratio_ = axis_variance * Xs.n_rows / Xs.second_moment.trace
+    estimator.encoded_feature_names_ = estimator.reader_.names
+
+
+def shown_axes(estimator: LinearRows) -> Array:
+    """The axes (m, d) that rows are shown on, in standardised space."""
+    return estimator._shown_axes
+
+
+def open_for(estimator: LinearRows, matrix: Any) -> Rows:
+    """The rows of a matrix, opened as the parameters say."""
+    return estimator._open(matrix)

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from imapce.choice.read_back import read_from_clusters
 from imapce.clusters.given import candidate_of
-from imapce.common.arrays import Array, Codes, is_dask, put_beside, shifted
+from imapce.common.arrays import Array, Codes, as_array, is_dask, put_beside, shifted
 from imapce.common.checks import require_choice, require_truth
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.estimators.base import LinearRows
+from imapce.estimators.base import LinearRows, pose_for, show, shown_axes
 from imapce.priors.base import Prior, labels_among
 from imapce.priors.effect import Effect
 from imapce.priors.kinds import as_list, labels_of_new_rows
@@ -48,7 +48,7 @@ class ExplainedRows(LinearRows):
         """
         check_is_fitted(self)
         every = np.eye(len(self.scale_))
-        return self._with_labels(self._shown(X, every, names=self.reader_.names), every, labels)
+        return self._with_labels(show(self, X, every, names=self.reader_.names), every, labels)
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -64,6 +64,12 @@ class ExplainedRows(LinearRows):
     @property
     def _codes(self) -> tuple[LabelCode, ...]:
         return () if self.effect_ is None else self.effect_.codes
+
+    def _read_labels(self, labels: Any, n_rows: int | None = None) -> list[ReadLabels] | None:
+        return labels_for(self, labels, n_rows) if self._codes else super()._read_labels(labels, n_rows)
+
+    def _with_labels(self, view: Any, components: Array, labels: Any) -> Any:
+        return less_labels(self, view, components, labels)
 
     def _axes_of_columns(self, components: Array) -> Array:
         if self.effect_ is None:
@@ -83,29 +89,42 @@ class ExplainedRows(LinearRows):
         # Without the rows set aside a label may say nothing; a class that only they have says nothing of them.
         varying = [one for one in read if one.of_rows(counted).varies]
         told = [one.only(code.names) for one, code in zip(varying, self._codes, strict=True)]
-        return self._with_labels(view, self._shown_axes, told)
+        return self._with_labels(view, shown_axes(self), told)
 
-    def _read_labels(self, labels: Any, n_rows: int | None = None) -> list[ReadLabels] | None:
-        names = ", ".join(self.label_names)
-        if not names:
-            return super()._read_labels(labels, n_rows)
-        if labels is None:
-            raise InvalidValueError(
-                "labels",
-                f"must be given for the rows of X: the fit was given {names}, whose effect is taken from every "
-                "row. Pass labels=..., None for a row whose label is not known; a view fitted with Labels(y, "
-                "erase=True) needs none.",
-            )
-        return labels_of_new_rows(labels, self._codes, n_rows)
 
-    def _with_labels(self, view: Any, components: Array, labels: Any) -> Any:
-        read = self._read_labels(labels, None if is_dask(view) else len(view))
-        if read is None or self.effect_ is None:
-            return view
-        shift = self.effect_.beside(read) @ self.effect_.frame(components, self.scale_)[:, len(self.scale_) :].T
-        if is_dask(view):
-            return shifted(view, shift)
-        return view + put_beside(view, shift)
+def labels_for(model: ExplainedRows, labels: Any, n_rows: int | None = None) -> list[ReadLabels]:
+    """Labels of the rows to place, one for each that takes part in a model."""
+    names = ", ".join(model.label_names)
+    if labels is None:
+        raise InvalidValueError(
+            "labels",
+            f"must be given for the rows of X: the fit was given {names}, whose effect is taken from every "
+            "row. Pass labels=..., None for a row whose label is not known; a view fitted with Labels(y, "
+            "erase=True) needs none.",
+        )
+    return labels_of_new_rows(labels, model._codes, n_rows)
+
+
+def less_labels(model: ExplainedRows, view: Any, components: Array, labels: Any) -> Any:
+    """Rows in the view with these axes less what is known of them beside their columns."""
+    read = model._read_labels(labels, None if is_dask(view) else len(view))
+    if read is None or model.effect_ is None:
+        return view
+    shift = model.effect_.beside(read) @ model.effect_.frame(components, model.scale_)[:, len(model.scale_) :].T
+    if is_dask(view):
+        return shifted(view, shift)
+    return view + put_beside(view, shift)
+
+
+def numbers_in(X: Any, width: int, *, one_for: str, columns: str) -> Any:
+    """X (n, width) as numbers, a Dask collection as it is; refused with what its columns must be otherwise."""
+    try:
+        rows = as_array(X) if is_dask(X) else np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidTypeError("X", f"must hold numbers, one {one_for}; {error}.") from error
+    if rows.ndim != 2 or rows.shape[1] != width:
+        raise InvalidValueError("X", f"must have {columns} ({width}); got an array of shape {rows.shape}.")
+    return rows
 
 
 class Given(ExplainedRows):
@@ -183,7 +202,7 @@ class Given(ExplainedRows):
         return priors
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
-        problem = self._pose(rows, priors, trim=self.outliers == "trim", explain=True)
+        problem = pose_for(self, rows, priors, trim=self.outliers == "trim", explain=True)
         self.effect_ = self.read_back_ = None
         if problem.told is not None:
             candidate = candidate_of(problem, np.ones(len(problem.set_aside), dtype=bool))
@@ -217,7 +236,7 @@ class Given(ExplainedRows):
         (2, 3)
         """
         check_is_fitted(self)
-        return self._with_labels(self._shown(X, self._shown_axes, unknown, self._names_out()), self._shown_axes, labels)
+        return self._with_labels(show(self, X, self._shown_axes, unknown, self._names_out()), self._shown_axes, labels)
 
     def inverse_transform(self, X: Any) -> Array:
         """Corrected rows in the units of the table, X·scale_ + mean_; a known column is its mean.
@@ -229,7 +248,7 @@ class Given(ExplainedRows):
         np.True_
         """
         check_is_fitted(self)
-        rows = self._numbers(X, len(self.scale_), one_for="for each column of fit", columns="the columns of transform")
+        rows = numbers_in(X, len(self.scale_), one_for="for each column of fit", columns="the columns of transform")
         return rows * self.scale_ + self.mean_
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:

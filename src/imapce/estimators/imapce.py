@@ -20,6 +20,7 @@ from imapce.clusters.given import Candidate, candidate_of
 from imapce.common.arrays import Array, Mask, is_dask, on_host
 from imapce.common.checks import (
     is_whole,
+    random_generator,
     require_choice,
     require_count,
     require_number,
@@ -30,7 +31,17 @@ from imapce.common.settings import SETTINGS, Settings
 from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import listing
 from imapce.errors import InvalidValueError, Phrase, Sentence
-from imapce.estimators.base import LinearView
+from imapce.estimators.base import (
+    LinearView,
+    check_common,
+    keep_view,
+    place,
+    pose_for,
+    read_rows,
+    show,
+    show_side_by_side,
+)
+from imapce.estimators.given import less_labels, numbers_in
 from imapce.estimators.stability import HalvedFits
 from imapce.priors.base import Prior
 from imapce.priors.problem import FlatRowsError, Problem
@@ -156,7 +167,7 @@ class IMAPCE(HalvedFits, LinearView):
         """X, Y and Z of rows that are open already, with gross outliers set aside where `outliers` says so."""
         self.reader_ = reader
         trim = self.outliers == "trim" or (self.outliers == "auto" and self._walks)
-        return self._pose(rows, priors, trim=trim, explain=self.explains)
+        return pose_for(self, rows, priors, trim=trim, explain=self.explains)
 
     @property
     def explains(self) -> bool:
@@ -277,7 +288,7 @@ class IMAPCE(HalvedFits, LinearView):
                 float(alpha) if problem.Y.any_known else 0.0,
                 "paper" if isinstance(self.mu, str) else self.mu,
                 n_starts=self.n_starts,
-                seed=int(self._generator().randint(2**31 - 1)),
+                seed=int(random_generator(self.random_state).randint(2**31 - 1)),
                 tol=self.tol,
                 max_iter=self.max_iter,
                 callback=callback,
@@ -304,7 +315,7 @@ class IMAPCE(HalvedFits, LinearView):
         self.objective_, self.kurtosis_ = best.objective, best.kurtosis
         self.outliers_ = np.flatnonzero(problem.set_aside)
         self.engine_ = problem.X.rows.engine
-        self._keep_view(best.components, problem.X)
+        keep_view(self, best.components, problem.X)
         self.n_iter_ = max(1, solution.n_iterations)
         self.n_evaluations_ = solution.n_evaluations
         known = "" if told is None else Phrase(READ_BACK, f" {told.sentence}")
@@ -335,7 +346,7 @@ class IMAPCE(HalvedFits, LinearView):
         """
         check_is_fitted(self)
         components = self._optimum(view).components
-        return self._with_labels(self._shown(X, components, unknown), components, labels)
+        return less_labels(self, show(self, X, components, unknown), components, labels)
 
     def transform_all(
         self, X: Any, labels: Any = None, *, most: int | None = None, unknown: Unknown | None = None
@@ -352,12 +363,12 @@ class IMAPCE(HalvedFits, LinearView):
             require_count("most", most)
         axes = [one.components for one in self.optima_[:most]]
         if is_dask(X):
-            views = self._shown_side_by_side(X, axes, unknown)
-            if self._read_labels(labels) is None:
+            views = show_side_by_side(self, X, axes, unknown)
+            if not self.label_names and labels is None:
                 return views
-            return np.stack([self._with_labels(view, one, labels) for view, one in zip(views, axes, strict=True)])
-        matrix = self._read(X, unknown)
-        return np.stack([self._with_labels(on_host(self._placed(matrix, one)), one, labels) for one in axes])
+            return np.stack([less_labels(self, view, one, labels) for view, one in zip(views, axes, strict=True)])
+        matrix = read_rows(self, X, unknown)
+        return np.stack([less_labels(self, on_host(place(self, matrix, one)), one, labels) for one in axes])
 
     def _optimum(self, view: Any) -> Optimum:
         if not is_whole(view) or not 0 <= view < len(self.optima_):
@@ -370,7 +381,7 @@ class IMAPCE(HalvedFits, LinearView):
         """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
         check_is_fitted(self)
         width = len(self.components_)
-        embedding = self._numbers(X, width, one_for="column per axis", columns="one column per axis")
+        embedding = numbers_in(X, width, one_for="column per axis", columns="one column per axis")
         return (embedding @ self.components_) * self.scale_ + self.mean_
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -383,7 +394,7 @@ class IMAPCE(HalvedFits, LinearView):
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
-        self._check_common("n_starts", "max_iter")
+        check_common(self, "n_starts", "max_iter")
         require_number_or_rule("alpha", self.alpha, ("auto", "ratio"), infinite=True)
         require_number("tol", self.tol)
         require_number_or_rule("mu", self.mu, ("auto", "paper"), negative=True)

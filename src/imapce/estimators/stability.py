@@ -25,9 +25,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.common.arrays import Array, Mask
-from imapce.common.checks import require_count
+from imapce.common.checks import random_generator, require_count
 from imapce.common.threads import threads_for
 from imapce.errors import InvalidValueError
+from imapce.estimators.base import open_for, read_rows
 from imapce.estimators.given import ExplainedRows
 from imapce.priors.base import Prior, without_rows
 from imapce.priors.kinds import as_list
@@ -143,10 +144,10 @@ class HalvedFits(ExplainedRows):
         """
         check_is_fitted(self)
         require_count("n_splits", n_splits)
-        matrix, priors = self._read(X), as_list(prior)
+        matrix, priors = read_rows(self, X), as_list(prior)
         if (fewest := 2 * (self.n_components + 1)) > matrix.shape[0]:
             raise InvalidValueError(f"X must have at least {fewest} rows to be halved; got {matrix.shape[0]}.")
-        rows = self._open(matrix)
+        rows = open_for(self, matrix)
         whole = self._given_rows(self.pose(rows, priors, self.reader_))
 
         def axes_without(left_out: Mask, seed: int) -> Array:
@@ -158,7 +159,7 @@ class HalvedFits(ExplainedRows):
             return (other.components_ * units).T
 
         with threads_for(rows.n_rows, rows.n_features):
-            seed = int(self._generator().randint(2**31 - 1))
+            seed = int(random_generator(self.random_state).randint(2**31 - 1))
             score = agreement_of_halves(whole, axes_without, n_splits=n_splits, seed=seed)
             return {"score": score, "chance": agreement_by_chance(whole, self.n_components)}
 

@@ -1,4 +1,4 @@
-"""What an exploration knew before it began, in words for those who read its results."""
+"""What an exploration knows before it begins: read from the priors, and in words for those who read its results."""
 
 from __future__ import annotations
 

@@ -140,18 +140,24 @@ class Prior:
         """What `to_json` wrote, for a table of this shape; a ValueError or KeyError where it does not fit."""
         raise NotImplementedError
 
-    def _sentence(self, what: str, names: list[str]) -> str:
-        """That so many columns or labels, called so, are known, and what becomes of them."""
-        single = len(names) == 1
-        begin = f"The {what} {names[0]} was" if single else f"{len(names)} {what}s were"
-        if names == [UNTITLED]:
-            begin = "A label was"
-        rest = "" if single else f" ({listing(names, MOST_NAMES)})"
-        if self.erase:
-            left = f"nothing linear of {'it' if single else 'them'} is left in views and clusters"
-            return f"{begin} erased{rest}: {left}."
-        effect = "its effect is" if single else "their effects are"
-        return f"{begin} known{rest}: {effect} explained away, given the clusters."
+
+def sentence_of(prior: Prior, what: str, names: list[str]) -> str:
+    """That so many columns or labels, called so, are known, and what becomes of them.
+
+    >>> from imapce import Attributes
+    >>> sentence_of(Attributes([0], erase=True), "column", ["age"])
+    'The column age was erased: nothing linear of it is left in views and clusters.'
+    """
+    single = len(names) == 1
+    begin = f"The {what} {names[0]} was" if single else f"{len(names)} {what}s were"
+    if names == [UNTITLED]:
+        begin = "A label was"
+    rest = "" if single else f" ({listing(names, MOST_NAMES)})"
+    if prior.erase:
+        left = f"nothing linear of {'it' if single else 'them'} is left in views and clusters"
+        return f"{begin} erased{rest}: {left}."
+    effect = "its effect is" if single else "their effects are"
+    return f"{begin} known{rest}: {effect} explained away, given the clusters."
 
 
 def column_sources(reader: Reader) -> Codes:

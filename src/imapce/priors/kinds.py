@@ -18,7 +18,7 @@ from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, most_classes, require_truth, require_weight
 from imapce.common.words import counted, listing
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
-from imapce.priors.base import UNTITLED, Arrays, Prior, Reads, given_names, require_index, rows_in_python
+from imapce.priors.base import UNTITLED, Arrays, Prior, Reads, given_names, require_index, rows_in_python, sentence_of
 from imapce.priors.labels import LabelCode, ReadLabels
 from imapce.tables.reader import Missing, Reader
 
@@ -102,7 +102,7 @@ class Attributes(Prior):
         return given_names(self.column_mask(reader), reader)
 
     def sentence(self, reader: Reader) -> str:
-        return self._sentence("column", self.names(reader))
+        return sentence_of(self, "column", self.names(reader))
 
     @property
     def phrase(self) -> str:
@@ -362,7 +362,7 @@ class Labels(Prior):
         return [self.title or untitled]
 
     def sentence(self, reader: Reader) -> str:
-        return self._sentence("label", self.names(reader))
+        return sentence_of(self, "label", self.names(reader))
 
     @property
     def phrase(self) -> str:

@@ -16,12 +16,13 @@ from it that sums would cancel (a column of years: mean 2000, spread 5).
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,6 +143,12 @@ class Rows(ABC):
     @abstractmethod
     def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
         """The rows as float64 blocks that fit in cache, in order, or some of their columns; not to be written to."""
+
+    def with_origin(self, origin: Array, moments: Moments | None = None) -> Self:
+        """The same rows read less another origin; `moments` are those about it, where they are known already."""
+        rows = copy.copy(self)
+        rows.origin, rows._kept_moments = origin, moments
+        return rows
 
     # --- what can be made of that, and some engines do better ---------------------------------------------------------
 

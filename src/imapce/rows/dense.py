@@ -7,7 +7,6 @@ products of a block are BLAS calls on contiguous memory.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Self
@@ -48,18 +47,15 @@ class BlockRows(Rows):
     def centre_if_far(self) -> Self:
         """The rows with their mean as origin where a column lies far from zero, else unchanged."""
         moments = self.moments()
-        if not moments.is_far_from_zero:
-            return self
-        rows = copy.copy(self)
-        rows.origin, rows._kept_moments = moments.mean, None
-        return rows
+        return self.with_origin(moments.mean) if moments.is_far_from_zero else self
 
     @property
-    def _forms_scatter(self) -> bool:
+    def forms_scatter(self) -> bool:
+        """Whether the moments hold the d×d scatter matrix."""
         return scatter_is_affordable(self.n_features, self.n_rows * self.n_features * self.itemsize)
 
     def _compute_moments(self) -> Moments:
-        return moments_of(self.blocks(), form_scatter=self._forms_scatter)
+        return moments_of(self.blocks(), form_scatter=self.forms_scatter)
 
     def quartic(self, W: Array, offset: Array) -> Quartic:
         return Quartic(*self._sum(partial(quartic_of, W=W, offset=offset)))

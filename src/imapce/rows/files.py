@@ -56,11 +56,11 @@ class FileRows(BlockRows):
         self._gathered: OrderedDict[bytes, DenseRows] = OrderedDict()
 
     def centre_if_far(self) -> FileRows:
-        rows = super().centre_if_far()
-        if rows is not self:
-            # Centring moves means and nothing else, and another pass over the files would be dear.
-            rows._kept_moments = replace(self.moments(), mean=np.zeros(self.n_features))
-        return rows
+        moments = self.moments()
+        if not moments.is_far_from_zero:
+            return self
+        # Centring moves means and nothing else, and another pass over the files would be dear.
+        return self.with_origin(moments.mean, replace(moments, mean=np.zeros(self.n_features)))
 
     # --- one pass -----------------------------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class FileRows(BlockRows):
         return functools.reduce(add_sums, self._of_each(reduce))
 
     def _compute_moments(self) -> Moments:
-        moments = functools.partial(moments_of, form_scatter=self._forms_scatter)
+        moments = functools.partial(moments_of, form_scatter=self.forms_scatter)
         return functools.reduce(Moments.join, self._of_each(moments))
 
     def blocks(self, columns: Codes | None = None) -> Iterator[Array]:

@@ -1,4 +1,8 @@
-"""The one place that picks an engine: by the kind of matrix, its size, and how often it will be read."""
+"""The one place that picks an engine: by the kind of matrix, its size, and how often it will be read.
+
+sparse matrix → sparse        Dask collection → dask        on a card, or large where a card answers → cuda
+scan(path) → files            any other array → dense       few columns → moment_tensor, on top of any of these
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Rows in a SciPy sparse matrix: centring and scaling happen on the small side, so zeros stay zeros."""
+"""Rows in a SciPy sparse matrix: centring and scaling happen on the small side, so zeros stay zeros.
+
+    Wᵀ(z − m)/σ = (W/σ)ᵀz − mᵀ(W/σ)      W is scaled and the product shifted; z itself is read as it is stored
+
+Moments are sums over what is stored and, for each zero that is not, its column's mean: nothing cancels.
+"""
 
 from __future__ import annotations
 

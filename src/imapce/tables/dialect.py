@@ -126,9 +126,11 @@ def check_given(
     if sep is not None:
         sep = _SPELLED.get(sep.lower(), sep) if isinstance(sep, str) else sep
         if not isinstance(sep, str) or not sep or "\n" in sep or '"' in sep:
-            raise InvalidValueError("sep", "must be the text between two values", repr(sep), "pass for example ';'")
+            raise InvalidValueError(
+                "sep", "must be the text between two values", repr(sep), way_out="pass for example ';'"
+            )
     if decimal is not None and decimal not in (".", ","):
-        raise InvalidValueError("decimal", "must be '.' or ','", repr(decimal), "pass one of the two")
+        raise InvalidValueError("decimal", "must be '.' or ','", repr(decimal), way_out="pass one of the two")
     if sep is not None and sep == decimal == ",":
         raise InvalidValueError("decimal", "must differ from sep, got ',' for both: pass another sep.")
     if encoding is not None:
@@ -136,11 +138,14 @@ def check_given(
             encoding = codecs.lookup(encoding).name
         except (LookupError, TypeError) as problem:
             raise InvalidValueError(
-                "encoding", "must be one that Python knows", repr(encoding), "pass for example 'utf-8' or 'cp1252'"
+                "encoding",
+                "must be one that Python knows",
+                repr(encoding),
+                way_out="pass for example 'utf-8' or 'cp1252'",
             ) from problem
         encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     if header is not None and not isinstance(header, bool):
-        raise InvalidTypeError("header", "must be True, False or None", repr(header), "pass one of these")
+        raise InvalidTypeError("header", "must be True, False or None", repr(header), way_out="pass one of these")
     return sep, decimal, encoding
 
 

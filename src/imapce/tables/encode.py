@@ -110,6 +110,8 @@ def _native_column(X: Any, position: int) -> Any:
 class LearnedTable:
     """A table and what was learned of its columns: wherever a table goes, this goes, and is encoded once.
 
+    Whoever encodes it gets the same matrix, and must not write into it.
+
     >>> learned = LearnedTable.learn(pa.table({"size": [1.0, 2.0], "id": ["a", "b"]})).select(["size"])
     >>> learned.shape, encode(learned).matrix is encode(learned).matrix
     ((2, 1), True)
@@ -139,7 +141,8 @@ class LearnedTable:
 
     def select(self, names: Sequence[str]) -> LearnedTable:
         """Some of the columns, of which nothing is learned anew."""
-        places = [self.column_names.index(name) for name in names]
+        place_of = {name: place for place, name in enumerate(self.summary.names)}
+        places = [place_of[name] for name in names]
         native = nw.from_native(self.native, eager_only=True)
         return LearnedTable(native[:, places].to_native(), self.summary.select(places))
 

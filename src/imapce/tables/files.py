@@ -118,7 +118,7 @@ def read_with_words(
                 "path",
                 Sentence(NAMES, f" a file of at most {max_bytes} bytes"),
                 f"{file.name!r}, which has or unpacks to more",
-                "take a part of it or raise max_bytes",
+                way_out="take a part of it or raise max_bytes",
             )
 
     suffix = ".csv" if str(path) == STREAM else ".parquet" if parts is not None else _suffix(file, READ_SUFFIXES)
@@ -360,7 +360,7 @@ def _suffix(file: Path, allowed: tuple[str, ...]) -> str:
         "path",
         Sentence(Phrase("ends in", "must end in"), f" {listing(shown)}{packed}"),
         repr(file.name),
-        "rename or convert the file to one of these",
+        way_out="rename or convert the file to one of these",
     )
 
 
@@ -368,11 +368,14 @@ def _require_file(file: Path, path: str | os.PathLike[str]) -> int:
     """The size of a file that is there, is a file and is not empty."""
     if not file.exists():
         raise FileFormatError(
-            "path", "must name a file", Sentence(FileName(str(path)), ", which does not exist"), "check the name"
+            "path",
+            "must name a file",
+            Sentence(FileName(str(path)), ", which does not exist"),
+            way_out="check the name",
         )
     if not file.is_file():
         raise FileFormatError(
-            "path", "must name a file", Sentence(FileName(str(path)), ", which is not one"), "name one in it"
+            "path", "must name a file", Sentence(FileName(str(path)), ", which is not one"), way_out="name one in it"
         )
     size = file.stat().st_size
     if size == 0:
@@ -380,7 +383,7 @@ def _require_file(file: Path, path: str | os.PathLike[str]) -> int:
             "path",
             Sentence(NAMES, " a file with data"),
             Sentence(FileName(str(path)), ", which is empty"),
-            "write it again",
+            way_out="write it again",
         )
     return size
 
@@ -397,7 +400,7 @@ def _one_sentence(path: str | os.PathLike[str], suffix: str) -> Iterator[None]:
             "path",
             Sentence(NAMES, f" a whole {suffix} file"),
             Sentence(FileName(str(path)), ", which cannot be read (", one_line(problem, path=str(path)), ")"),
-            "write it again or correct its suffix",
+            way_out="write it again or correct its suffix",
         ) from problem
 
 

@@ -99,9 +99,10 @@ class NamedMatrix:
                 f"{close_matches(absent[0], list(self.names))}"
             )
         positions = [place[name] for name in names]
-        # Columns of a sparse matrix are picked in its own format; an array of rows is cut along its second axis.
-        picked = self.matrix[:, positions] if not sparse.issparse(self.matrix) else by_columns(self.matrix, positions)
-        return NamedMatrix(picked, tuple(names), self.about_rows)
+        # Formats that know no slices (COO, DIA) are rewritten by row first.
+        sliced = not sparse.issparse(self.matrix) or self.matrix.format in ("csr", "csc")
+        matrix = self.matrix if sliced else self.matrix.tocsr()
+        return NamedMatrix(matrix[:, positions], tuple(names), self.about_rows)
 
     def of_rows(self, rows: Any) -> NamedMatrix:
         """These rows, by mask or positions, without what is told of them.
@@ -120,11 +121,6 @@ class NamedMatrix:
         """
         kinds: tuple[Kind, ...] = tuple("number" for _ in self.names)
         return Encoding(tuple(self.names), kinds, ((),) * len(kinds), fill=tuple(means.tolist()))
-
-
-def by_columns(matrix: Any, positions: Sequence[int]) -> Any:
-    """Columns of a sparse matrix, sparse; formats that know no slices (COO, DIA) are rewritten by row first."""
-    return (matrix if matrix.format in ("csr", "csc") else matrix.tocsr())[:, positions]
 
 
 def column_means(matrix: Any) -> NDArray[np.float64]:

@@ -55,7 +55,7 @@ def usable_columns(table: Any, *, keep: Collection[str] = ()) -> tuple[list[str]
     return features, left_out
 
 
-def dates_as_numbers(table: pa.Table, columns: Collection[str] | None = None) -> pa.Table:
+def dates_as_numbers(table: pa.Table) -> pa.Table:
     """An Arrow table with its dates as days since 1970, times of day and durations as days; other columns as they are.
 
     >>> import datetime
@@ -63,7 +63,7 @@ def dates_as_numbers(table: pa.Table, columns: Collection[str] | None = None) ->
     {'day': [10.0, None]}
     """
     for place, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
-        if pa.types.is_temporal(kind) and (columns is None or name in columns):
+        if pa.types.is_temporal(kind):
             table = table.set_column(place, name, _days(table.column(place)))
     return table
 
@@ -140,7 +140,7 @@ def _reason(table: LearnedTable, place: int) -> str | None:
         return "is constant"
     if not series.dtype.is_integer() or present.size < rows or rows == 1:
         return None
-    name = table.column_names[place]
+    name = summary.names[place]
     counts = present[0] in (0, 1) and bool((np.diff(present) == 1).all())
     if counts and (_COUNT_NAME.fullmatch(name) or _ID_NAME.fullmatch(name)):
         return "is an id that counts the rows"
