@@ -194,9 +194,9 @@ def write_comparison_report(
         Section("Views", figures=[("Every panel shows the same rows.", figure)]),
         Section("Scores", "\n\n".join(comparison.notes), table=score_rows(comparison)),
     ]
-    if absent := [(one.method.title, one.left_out) for one in comparison.results if one.left_out is not None]:
+    if absent := [(result.method.title, result.left_out) for result in comparison.results if result.left_out]:
         sections.append(Section("Left out", table=(["method", "reason"], absent)))
-    if remarks := [remark for one in comparison.results for remark in one.remarks]:
+    if remarks := [remark for result in comparison.results for remark in result.remarks]:
         sections.append(Section("Remarks", "\n\n".join(remarks)))
     sections.append(Section("How to read the scores", text_of("how_to_read_scores")))
     return write_report(path, title=title, sections=sections, summary=facts)

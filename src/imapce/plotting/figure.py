@@ -82,7 +82,7 @@ def new_page(**settings: Any) -> Figure:
     here = threading.current_thread() is threading.main_thread()
     if plt is None or not here or _for_a_file.get() or matplotlib.get_backend().lower() in FILES_ONLY:
         return Figure(**settings)
-    _open[:] = [one for one in _open if _is_managed(one())]
+    _open[:] = [reference for reference in _open if _is_managed(reference())]
     while len(_open) >= MOST_OPEN:
         _close(_open.pop(0)())
     figure: Figure = plt.figure(FigureClass=Figure, **settings)
@@ -131,7 +131,9 @@ def _ipython_draws_figures() -> bool:
     """Whether a way to draw figures is registered, as `%matplotlib inline` and pyplot's first figure do."""
     shell = _shell()
     formatters = {} if shell is None else shell.display_formatter.formatters
-    return any(PlainFigure in one.type_printers for name, one in formatters.items() if name.startswith("image/"))
+    return any(
+        PlainFigure in formatter.type_printers for name, formatter in formatters.items() if name.startswith("image/")
+    )
 
 
 def save_figure(figure: PlainFigure, path: str | os.PathLike[str], dpi: float = 150) -> Path:

@@ -87,14 +87,14 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
     """
     by = compared_by(model)
     path = compared(model, by)
-    ranked = [one for one in model.optima_ if np.isfinite(getattr(one, by))]
+    ranked = [optimum for optimum in model.optima_ if np.isfinite(getattr(optimum, by))]
     if len(ranked) < len(model.optima_):
         # A file written before optima told what they were compared by.
-        ranked = distinct(sorted(path, key=lambda one: -getattr(one, by)))
+        ranked = distinct(sorted(path, key=lambda optimum: -getattr(optimum, by)))
     if X is not None and views is None:
         views = model.transform_all(X, labels, most=most_compared(X))
     different = [] if views is None else _different_views(views, ranked)
-    shown = [one for one, _ in different] or ranked[:1]
+    shown = [optimum for optimum, _ in different] or ranked[:1]
     has_leaks = leaks(path)
     heights = [_SCORE_INCHES, *([_LEAKAGE_INCHES] if has_leaks else []), *([_THUMBNAIL_INCHES] if different else [])]
     figure = blank_figure(_WIDTH_INCHES, sum(heights) + _NAMES_INCHES)
@@ -114,8 +114,8 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
     _legend(upper, path, shown, by)
     if different:
         below = grid[-1].subgridspec(1, MOST_THUMBNAILS)
-        for number, (one, view) in enumerate(different, start=1):
-            _thumbnail(figure.add_subplot(below[number - 1]), view, number, one, by=by)
+        for number, (optimum, view) in enumerate(different, start=1):
+            _thumbnail(figure.add_subplot(below[number - 1]), view, number, optimum, by=by)
     return figure
 
 
@@ -137,11 +137,11 @@ def _different_views(views: NDArray[np.float64], ranked: list[Optimum]) -> list[
     if n_rows > THUMBNAIL_ROWS:
         chosen = np.random.default_rng(0).choice(n_rows, THUMBNAIL_ROWS, replace=False)
     # `optima_` holds the ranked views in their order, with axes turned as those of the model.
-    for one, whole in zip(ranked, views, strict=False):
+    for optimum, whole in zip(ranked, views, strict=False):
         view = whole[chosen]
         basis = np.linalg.qr(view - view.mean(axis=0))[0]
         if not bases or squared_distances(basis[None], np.stack(bases)).min() >= LOOKS_DIFFERENT:
-            found.append((one, view))
+            found.append((optimum, view))
             bases.append(basis)
         if len(found) == MOST_THUMBNAILS:
             break
@@ -150,7 +150,7 @@ def _different_views(views: NDArray[np.float64], ranked: list[Optimum]) -> list[
 
 def _places(path: list[Optimum]) -> Places:
     """Where on the page each (α, μ) stands: one step apart, and a gap wider between two α."""
-    settings = sorted({(one.alpha, one.mu) for one in path})
+    settings = sorted({(optimum.alpha, optimum.mu) for optimum in path})
     places: Places = {}
     at = 0.0
     for number, setting in enumerate(settings):
@@ -163,13 +163,13 @@ def _places(path: list[Optimum]) -> Places:
 def _draw_values(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum], *, name: str, by: str) -> None:
     """All views as dots, the best of each setting joined along μ, the chosen one as a star, the next ones numbered."""
     best: dict[tuple[float, float], Optimum] = {}
-    for one in path:
-        setting = (one.alpha, one.mu)
-        if setting not in best or getattr(one, by) > getattr(best[setting], by):
-            best[setting] = one
+    for optimum in path:
+        setting = (optimum.alpha, optimum.mu)
+        if setting not in best or getattr(optimum, by) > getattr(best[setting], by):
+            best[setting] = optimum
     ax.scatter(
-        [places[one.alpha, one.mu] for one in path],
-        [getattr(one, name) for one in path],
+        [places[optimum.alpha, optimum.mu] for optimum in path],
+        [getattr(optimum, name) for optimum in path],
         s=16,
         color=SOFT_INK,
         alpha=0.55,
@@ -179,8 +179,8 @@ def _draw_values(ax: Any, path: list[Optimum], places: Places, shown: list[Optim
     for alpha in sorted({alpha for alpha, _ in places}):
         along = [(places[setting], getattr(best[setting], name)) for setting in places if setting[0] == alpha]
         ax.plot(*zip(*along, strict=True), color=INK, linewidth=1.4, marker="o", markersize=4.5, zorder=3.0)
-    for number, one in enumerate(shown, start=1):
-        at, height = places[one.alpha, one.mu], getattr(one, name)
+    for number, optimum in enumerate(shown, start=1):
+        at, height = places[optimum.alpha, optimum.mu], getattr(optimum, name)
         star = number == 1
         ax.plot(
             [at],
@@ -201,14 +201,14 @@ def _draw_values(ax: Any, path: list[Optimum], places: Places, shown: list[Optim
             ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.4g} %" if share < 1 + 1e-9 else "")
         _number(ax, path, places, shown, by)
     else:
-        top = max(LEAST_TOP, *(one.leakage for one in path))
+        top = max(LEAST_TOP, *(optimum.leakage for optimum in path))
         ax.set_ylim(-0.1 * top, 1.16 * top)
         ax.locator_params(axis="y", nbins=4)
 
 
 def _level(path: list[Optimum], by: str) -> float | None:
     """What the heights are seen against; None where there is nothing."""
-    return next((one.seen for one in path if one.mu == 0), None) if by == "seen" else 0.0
+    return next((optimum.seen for optimum in path if optimum.mu == 0), None) if by == "seen" else 0.0
 
 
 def _number(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum], by: str) -> None:
@@ -221,16 +221,16 @@ def _number(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum], 
     low, high = ax.get_ylim()
     near = 0.08 * (high - low)
     written: list[tuple[tuple[float, float], float, list[str]]] = []
-    for number, one in enumerate(shown, start=1):
-        setting = (one.alpha, one.mu)
-        spot = next((spot for spot in written if spot[0] == setting and spot[1] - getattr(one, by) <= near), None)
+    for number, optimum in enumerate(shown, start=1):
+        setting = (optimum.alpha, optimum.mu)
+        spot = next((spot for spot in written if spot[0] == setting and spot[1] - getattr(optimum, by) <= near), None)
         if spot is None:
-            written.append((setting, getattr(one, by), [str(number)]))
+            written.append((setting, getattr(optimum, by), [str(number)]))
         else:
             spot[2].append(str(number))
     for setting, height, numbers in written:
         # Nearer than a third of that the marks lie on each other, and the number is clear of both.
-        gaps = [getattr(one, by) - height for one in path if (one.alpha, one.mu) == setting]
+        gaps = [getattr(optimum, by) - height for optimum in path if (optimum.alpha, optimum.mu) == setting]
         above = any(near / 3 < gap <= 1.5 * near for gap in gaps)
         ax.annotate(
             ", ".join(numbers),
@@ -296,7 +296,7 @@ def _legend(ax: Any, path: list[Optimum], shown: list[Optimum], by: str) -> None
     draw_legend(ax, entries, **BESIDE)
 
 
-def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Optimum, *, by: str) -> None:
+def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, optimum: Optimum, *, by: str) -> None:
     """One view without scales: its first two axes, or how the rows lie along the only one."""
     hue = CHOSEN_HUE if number == 1 else NUMBERED_HUE
     if view.shape[1] == 1:
@@ -311,7 +311,7 @@ def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, one: Optimum, *,
     for spine in ax.spines.values():
         spine.set_color(hue if number == 1 else HAIRLINE)
     ax.set_title(
-        f"{number}: {by} {value_in_words(by, one)}\n{found_at(one, ', ')}",
+        f"{number}: {by} {value_in_words(by, optimum)}\n{found_at(optimum, ', ')}",
         fontsize=TICK_SIZE,
         color=INK,
         fontweight="bold" if number == 1 else "normal",
@@ -330,7 +330,7 @@ def path_caption(model: Any) -> str:
     path = compared(model, by)
     best = model.optima_[0]
     if not np.isfinite(getattr(best, by)):
-        best = max(path, key=lambda one: float(getattr(one, by)))
+        best = max(path, key=lambda optimum: float(getattr(optimum, by)))
     if by == "score":
         where = f"{value_in_words(by, best)} at {found_at(best)}"
         if len(path) == 1:
@@ -350,7 +350,7 @@ def path_caption(model: Any) -> str:
     if len(path) == 1:
         return f"Only one view was found, so there was no choice: {told}{end}."
     sentence = f"{lead} {rule}{told}{_beside_pca(model, path, best, by)}{end}."
-    if by == "seen" and best.seen < max(one.seen for one in path):
+    if by == "seen" and best.seen < max(optimum.seen for optimum in path):
         sentence += (
             " Of views that differ by no more than chance makes it, the one that keeps most of who is near whom is "
             f"shown ({value_in_words('kept', best)} of the neighbourhoods; 0 is chance, 1 a perfect map)."
@@ -363,7 +363,7 @@ def _beside_pca(model: Any, path: list[Optimum], best: Optimum, by: str) -> str:
     of_rest = " of what is left" if explained_away(model) else ""
     if best.mu == 0:
         return f"; it is PCA's plane{of_rest} (μ = 0)"
-    planes = [one for one in path if one.mu == 0]
+    planes = [optimum for optimum in path if optimum.mu == 0]
     verb = "shows" if by == "seen" else "keeps"
     return f"; PCA's plane{of_rest} (μ = 0) {verb} {value_in_words(by, planes[0])}" if planes else ""
 
@@ -375,7 +375,7 @@ def _meaning(path: list[Optimum]) -> str:
     )
     if leaks(path):
         meaning += ", less the share of the view that the known explains (leakage)"
-    if max(one.score for one in path) <= 0:
+    if max(optimum.score for optimum in path) <= 0:
         meaning += "; here no view falls apart more than a Gaussian cloud, so take no group for granted"
     return f"{meaning}."
 
@@ -413,15 +413,15 @@ def compared(model: Any, by: str) -> list[Optimum]:
             "model must be a fit that chose α or μ itself, and this one was given both, so it has no path; fit "
             'IMAPCE with alpha="auto" or mu="auto".'
         )
-    told = [one for one in path if np.isfinite(getattr(one, by))]
-    if not told:
+    finite = [optimum for optimum in path if np.isfinite(getattr(optimum, by))]
+    if not finite:
         raise InvalidValueError("model.path_ must hold a view with a finite score, got none; fit the model again.")
-    return told
+    return finite
 
 
 def leaks(path: list[Optimum]) -> bool:
     """Whether a view of the path shows something of what α weighs."""
-    return any(one.leakage > SHOWS_SOMETHING for one in path)
+    return any(optimum.leakage > SHOWS_SOMETHING for optimum in path)
 
 
 def short_number(value: float) -> str:
@@ -436,20 +436,20 @@ def short_number(value: float) -> str:
     return f"{'−' if value < 0 else ''}{mantissa}" + (f"e{int(exponent)}" if exponent else "")
 
 
-def found_at(one: Optimum, between: str = " and ") -> str:
+def found_at(optimum: Optimum, between: str = " and ") -> str:
     """Where an optimum was found; α = ∞ says that nothing was weighed."""
-    alpha = "" if np.isinf(one.alpha) else f"α = {short_number(one.alpha)}{between}"
-    return f"{alpha}μ = {short_number(one.mu)}"
+    alpha = "" if np.isinf(optimum.alpha) else f"α = {short_number(optimum.alpha)}{between}"
+    return f"{alpha}μ = {short_number(optimum.mu)}"
 
 
 def weighs_nothing(path: list[Optimum]) -> bool:
     """Whether all views were found at α = ∞, so that μ alone tells them apart."""
-    return all(np.isinf(one.alpha) for one in path)
+    return all(np.isinf(optimum.alpha) for optimum in path)
 
 
 def settings_tried(path: list[Optimum]) -> str:
     """How many settings a path has, and of what."""
-    many = count_of(len({(one.alpha, one.mu) for one in path}), "setting")
+    many = count_of(len({(optimum.alpha, optimum.mu) for optimum in path}), "setting")
     return f"{many} of {'μ' if weighs_nothing(path) else 'α and μ'}"
 
 
@@ -458,13 +458,13 @@ def count_of(number: int, thing: str) -> str:
     return f"one {thing}" if number == 1 else counted(number, thing)
 
 
-def value_in_words(by: str, one: Optimum) -> str:
+def value_in_words(by: str, optimum: Optimum) -> str:
     """What an optimum is compared by, as a reader takes it: a share of rows in hundredths, a score as a number.
 
     >>> [value_in_words("seen", Optimum(np.eye(2, 5), objective=3.0, seen=seen)) for seen in (0.973, 0.9968, 1.0)]
     ['97 %', '99.6 %', '100 %']
     """
-    value = float(getattr(one, by))
+    value = float(getattr(optimum, by))
     if by != "seen":
         return f"{value:.2f}".replace("-", "−")
     # All rows are all: less is never rounded up to them.

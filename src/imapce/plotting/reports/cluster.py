@@ -45,7 +45,7 @@ def profile_grids(
         grids.append(Grid(table, heading=f"Its labels, which were {use}", key=key))
     if profile.typical and shown:
         columns = [trait.column for trait in profile.traits][:MOST_TRAITS_SHOWN]
-        rows = [[one.name, *(_value(text) for text in one.values[: len(columns)])] for one in profile.typical]
+        rows = [[row.name, *(_value(text) for text in row.values[: len(columns)])] for row in profile.typical]
         grids.append(
             Grid((["row", *(shorten(name, _NAME) for name in columns)], rows), heading="The most typical rows")
         )

@@ -112,8 +112,8 @@ def _hovered(
                 strength[trait.column] = max(strength.get(trait.column, 0.0), trait.strength)
         names = sorted(strength, key=lambda name: -strength[name])[:_COLUMNS_HOVERED]
     clusters, places = [], np.full(len(exploration.row_ids), -1)
-    for place, (taken, one) in enumerate(zip(exploration.clusters_, description.clusters, strict=True)):
-        clusters.append(f"{taken.number}: {shorten(taken.name or one.name, _NAME_ON_CARD)}")
+    for place, (taken, profile) in enumerate(zip(exploration.clusters_, description.clusters, strict=True)):
+        clusters.append(f"{taken.number}: {shorten(taken.name or profile.name, _NAME_ON_CARD)}")
         places[taken.rows] = place
     columns = [Column("cluster", codes=places, levels=tuple(clusters))]
     columns += [] if labels is None else [labels]

@@ -49,7 +49,7 @@ class Places:
         rows = (ax.transData.transform(points[:, :2]) - [box.x0, box.y0]) / [box.width, box.height]
         wide, tall = drawn.bbox.width, drawn.bbox.height
         frames = [drawn.axes[panel].get_window_extent() for panel in panels]
-        return cls([[one.x0 / wide, 1 - one.y1 / tall, one.width / wide, one.height / tall] for one in frames], rows)
+        return cls([[box.x0 / wide, 1 - box.y1 / tall, box.width / wide, box.height / tall] for box in frames], rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class HoverRows:
         """As many of the rows as a page of so many letters has room for, 20,000 at most."""
         ids = np.asarray(self.ids)
         plain = ids.dtype.kind in "iu"
-        name = 16 / 3 if plain else 3 + max((len(str(one)) for one in ids[:: max(1, len(ids) // 1000)]), default=0)
+        name = 16 / 3 if plain else 3 + max((len(str(name)) for name in ids[:: max(1, len(ids) // 1000)]), default=0)
         # Four letters stand for three bytes.
         values = sum(4 / 3 * (4 if column.is_number else 2) for column in self.columns)
         letters = min(max(PAGE_LETTERS - page_letters, LEAST_LETTERS), MOST_LETTERS)
