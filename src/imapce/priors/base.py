@@ -136,7 +136,7 @@ class Prior:
         return {"kind": f"erased {self.kind}" if self.erase else self.kind, "weight": float(self.weight)}
 
     @classmethod
-    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, int]) -> Self:
+    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, *, shape: tuple[int, int]) -> Self:
         """What `to_json` wrote, for a table of this shape; a ValueError or KeyError where it does not fit."""
         raise NotImplementedError
 

@@ -119,7 +119,7 @@ class Attributes(Prior):
         return {**super().to_json(place, arrays, n_rows), "columns": columns}
 
     @classmethod
-    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, int]) -> Self:
+    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, *, shape: tuple[int, int]) -> Self:
         return cls(stored["columns"], weight=stored["weight"], erase=stored["kind"] != cls.kind)
 
 
@@ -174,7 +174,7 @@ class Samples(Prior):
         return super().to_json(place, arrays, n_rows)
 
     @classmethod
-    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, int]) -> Self:
+    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, *, shape: tuple[int, int]) -> Self:
         background = arrays[f"background{place}"]
         if background.ndim != 2 or background.shape[1] != shape[1]:
             raise ValueError("a background does not fit the columns")
@@ -280,7 +280,7 @@ class Subset(Prior):
         return super().to_json(place, arrays, n_rows)
 
     @classmethod
-    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, int]) -> Self:
+    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, *, shape: tuple[int, int]) -> Self:
         rows = arrays[f"rows{place}"]
         if rows.shape != shape[:1] or rows.dtype != bool:
             raise ValueError("the known rows do not fit the data")
@@ -377,7 +377,7 @@ class Labels(Prior):
         return {**super().to_json(place, arrays, n_rows), **labels}
 
     @classmethod
-    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, shape: tuple[int, int]) -> Self:
+    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, *, shape: tuple[int, int]) -> Self:
         labels = ReadLabels.from_json(stored, f"labels{place}", arrays, shape[0])
         return cls(labels, weight=stored["weight"], erase=stored["kind"] != cls.kind)
 
@@ -425,7 +425,7 @@ def prior_of_json(place: int, stored: dict[str, Any], arrays: Arrays, shape: tup
     >>> prior_of_json(0, Attributes([1], erase=True).to_json(0, {}, 5), {}, (5, 2))
     Attributes(columns=[1], weight=1.0, erase=True)
     """
-    return KINDS[stored["kind"].removeprefix("erased ")].from_json(place, stored, arrays, shape)
+    return KINDS[stored["kind"].removeprefix("erased ")].from_json(place, stored, arrays, shape=shape)
 
 
 def labels_of_new_rows(labels: Any, codes: Sequence[LabelCode], n_rows: int | None = None) -> list[ReadLabels]:
