@@ -33,7 +33,7 @@ from imapce.app.scene import LassoIndex
 from imapce.app.server import Guard, application
 from imapce.app.study import Study
 from imapce.app.tabs import Tabs
-from imapce.common.threads import a_core_left
+from imapce.common.work import a_core_left
 
 ROOT = Path(__file__).parents[1]
 COLUMNS, GROUPS, REPEATS, FURTHER = 20, 6, 3, 5

@@ -18,7 +18,7 @@ import numpy as np
 import psutil
 from distributed import Client, LocalCluster
 
-from imapce.common.threads import one_thread
+from imapce.common.work import one_thread
 from imapce.rows.dask import DaskRows
 from imapce.rows.dense import DenseRows
 from imapce.search.descent import random_frames

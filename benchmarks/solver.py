@@ -17,7 +17,7 @@ from pymanopt.manifolds import Stiefel
 from pymanopt.optimizers import SteepestDescent
 
 from benchmarks.problems import Problem, image_segmentation, superimposed_digits, synthetic
-from imapce.common.threads import one_thread
+from imapce.common.work import one_thread
 from imapce.search.descent import random_frames
 from imapce.search.objective import Objective
 from imapce.search.race import minimize

@@ -17,7 +17,8 @@ from archives import repacked, unpacked
 from commands import refusal, succeed
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset
 from imapce.errors import FileFormatError, ImapceError
-from imapce.exploration.stopping import DRAWS, ENOUGH, TESTED_ROWS, StructureTest, clearest_cut
+from imapce.exploration import stopping
+from imapce.exploration.stopping import DRAWS, ENOUGH, TESTED_ROWS, StructureTest, clearest_cut, clearest_cut_by_chance
 from imapce.exploration.traits import p_value_in_words
 from imapce.tables.files import write_table
 
@@ -88,22 +89,22 @@ def test_it_does_not_depend_on_unit_origin_or_rotation() -> None:
 
 
 def test_draws_end_early_where_p_is_large_and_are_kept() -> None:
-    test = StructureTest(0)
-    p = test.p_value(blob())
-    drawn = len(test._drawn[200, 5])
+    clearest_cut_by_chance.cache_clear()
+    p = StructureTest(0).p_value(blob())
+    drawn = clearest_cut_by_chance.cache_info().misses
     assert p == ENOUGH / drawn
     assert drawn < DRAWS
-    assert test.p_value(two_clusters(200, 5, 0.5, 6.0, np.random.default_rng(1))) == 1 / (DRAWS + 1)
-    before = list(test._drawn[200, 5])
-    assert test.p_value(blob()) == p
-    assert test._drawn[200, 5] == before
-    assert len(before) == DRAWS
+    split = two_clusters(200, 5, 0.5, 6.0, np.random.default_rng(1))
+    assert StructureTest(0).p_value(split) == 1 / (DRAWS + 1)
+    assert StructureTest(0).p_value(blob()) == p
+    assert clearest_cut_by_chance.cache_info().misses == DRAWS
 
 
 def test_another_seed_draws_anew_and_the_same_one_the_same() -> None:
-    first, again, other = StructureTest(0), StructureTest(0), StructureTest(1)
-    assert [first._draw(50, 3, i) for i in (1, 0)] == [again._draw(50, 3, i) for i in (1, 0)]
-    assert first._draw(50, 3, 0) != other._draw(50, 3, 0)
+    first = [clearest_cut_by_chance(0, 50, 3, number) for number in (1, 0)]
+    clearest_cut_by_chance.cache_clear()
+    assert [clearest_cut_by_chance(0, 50, 3, number) for number in (1, 0)] == first
+    assert clearest_cut_by_chance(1, 50, 3, 0) != first[1]
 
 
 def test_half_and_half_leave_nothing_unexplained_and_points_on_a_line_little() -> None:
@@ -170,11 +171,17 @@ def test_what_is_correlated_with_the_known_goes_where_it_is_explained_away() -> 
     assert quick(X, prior=Attributes([0])).test() == 0.01
 
 
-def test_of_many_rows_a_seeded_sample_is_tested() -> None:
+def test_of_many_rows_a_seeded_sample_is_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def draw(seed: int, n: int, q: int, number: int) -> float:
+        asked.append((n, q))
+        return clearest_cut_by_chance(seed, n, q, number)
+
+    monkeypatch.setattr(stopping, "clearest_cut_by_chance", draw)
     X = np.random.default_rng(0).standard_normal((TESTED_ROWS + 500, 4))
-    exploration = quick(X, prior=Samples(X[:50]))
-    first = exploration.test()
-    assert list(exploration._structure_test._drawn) == [(TESTED_ROWS, 4)]
+    first = quick(X, prior=Samples(X[:50])).test()
+    assert set(asked) == {(TESTED_ROWS, 4)}
     assert quick(X, prior=Samples(X[:50])).test() == first
 
 

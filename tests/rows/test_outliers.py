@@ -15,8 +15,8 @@ from sklearn.metrics import adjusted_rand_score
 from commands import succeed
 from helpers import angle_between, grouped
 from imapce import IMAPCE, Attributes, Exploration, Samples, Subset, load_model
+from imapce.common.work import quiet_about_convergence
 from imapce.errors import InvalidValueError
-from imapce.estimators.stability import quiet_about_convergence
 from imapce.rows.open import open_rows
 from imapce.rows.outliers import outlying_rows
 from imapce.tables.files import write_table

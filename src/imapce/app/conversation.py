@@ -18,7 +18,7 @@ from imapce.app.stage import Stage, answer
 from imapce.app.study import Study
 from imapce.app.summary import describe_rows, describe_state, read_known_back
 from imapce.common.checks import is_whole
-from imapce.common.watch import Tell
+from imapce.common.work import Tell
 from imapce.errors import CancelledError, ImapceError, InvalidValueError, Sentence
 from imapce.exploration.verdict import SPLITS_IT, without_way_out
 

@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, quote
 from imapce.app.messages import Buffer, Content, pack, unpack
 from imapce.app.study import Study
 from imapce.app.tabs import Tab, Tabs
-from imapce.common.threads import a_core_left
+from imapce.common.work import a_core_left
 from imapce.errors import FileFormatError, InvalidValueError, needs
 from imapce.plotting.reports.page import SCRIPTS, SHARED
 

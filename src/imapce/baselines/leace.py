@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from imapce.baselines.cpca import entries_of
 from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, require_flag, require_number
-from imapce.common.threads import threads_for
+from imapce.common.work import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import (
     LinearView,

@@ -21,7 +21,7 @@ from imapce.baselines.embedding import MapProgress
 from imapce.baselines.side_background import FLOOR, Background, principal_axes
 from imapce.common.arrays import Array, Mask, require_in_memory
 from imapce.common.checks import random_generator, require_number, require_truth, require_verbose
-from imapce.common.threads import threads_for
+from imapce.common.work import threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import LinearView, check_common, data_of, keep_view, learn, read_rows
 from imapce.priors.kinds import as_list, is_prior, prior_codes

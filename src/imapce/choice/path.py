@@ -26,7 +26,7 @@ from imapce.choice.seen import Onlooker, Sight, clearest
 from imapce.clusters.given import Candidate
 from imapce.common.arrays import Array
 from imapce.common.settings import SETTINGS, Settings
-from imapce.common.threads import one_thread, threads_for
+from imapce.common.work import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import Objective, paper_mu, reconstruction_error

@@ -19,7 +19,7 @@ import numpy as np
 from imapce.clusters.space import searched_axes
 from imapce.common.arrays import Array
 from imapce.common.settings import SETTINGS, ClusterSettings
-from imapce.common.threads import one_thread, threads_for
+from imapce.common.work import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.open import open_rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows

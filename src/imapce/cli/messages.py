@@ -35,9 +35,9 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import typer
 from rich.console import Console
 
-from imapce.common.watch import Tell
 from imapce.common.whole_files import OF_WRITING
 from imapce.common.words import counted, duration, roughly
+from imapce.common.work import Tell
 from imapce.errors import Argument, FileName, ImapceError, Reference, Sentence
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from rich.table import Table
 from sklearn.cluster import KMeans
 
 from imapce import datasets
-from imapce.common.watch import Tell
 from imapce.common.whole_files import folder_target, whole_folder
+from imapce.common.work import Tell
 from imapce.datasets import downloads as data_files
 from imapce.estimators.imapce import IMAPCE
 from imapce.metrics.readback import residual_predictability

@@ -26,8 +26,7 @@ from imapce.clusters.space import Space, effect_of
 from imapce.clusters.valleys import merge_groups
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.settings import SETTINGS, ClusterSettings
-from imapce.common.threads import one_thread
-from imapce.common.watch import UNWATCHED, Watch
+from imapce.common.work import UNWATCHED, Watch, one_thread
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows

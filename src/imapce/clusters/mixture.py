@@ -35,7 +35,7 @@ from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.neighbours import nearest
 from imapce.common.records import Comparable
 from imapce.common.settings import SETTINGS, ClusterSettings
-from imapce.common.watch import UNWATCHED, Watch
+from imapce.common.work import UNWATCHED, Watch
 
 DEFAULT = SETTINGS.clusters
 NO_SHARE = 1e-9

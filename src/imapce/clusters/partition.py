@@ -32,8 +32,7 @@ from imapce.clusters.mixture import Mixture, choose, component_of
 from imapce.clusters.structure import Split, Structure, judge, stability_of
 from imapce.common.arrays import Codes, Mask
 from imapce.common.records import Comparable
-from imapce.common.threads import one_thread
-from imapce.common.watch import UNWATCHED, Watch
+from imapce.common.work import UNWATCHED, Watch, one_thread
 from imapce.rows.base import Rows
 
 OUTLIER = -1

@@ -45,8 +45,8 @@ from imapce.clusters.valleys import deepest_valley
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.records import Comparable
 from imapce.common.settings import SETTINGS, ClusterSettings
-from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import counted
+from imapce.common.work import UNWATCHED, Watch
 
 Verdict = Literal["clear", "perhaps", "none"]
 # Groups whose sizes are told.

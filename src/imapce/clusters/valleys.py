@@ -21,7 +21,7 @@ from scipy.ndimage import gaussian_filter1d
 from imapce.clusters.mixture import folds_of
 from imapce.common.arrays import Array, Codes
 from imapce.common.settings import SETTINGS, ClusterSettings
-from imapce.common.watch import UNWATCHED, Watch
+from imapce.common.work import UNWATCHED, Watch
 
 DEFAULT = SETTINGS.clusters
 CELLS = 200

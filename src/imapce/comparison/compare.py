@@ -26,8 +26,8 @@ from scipy import sparse
 from imapce.choice.read_back import told_by
 from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, as_labels, as_matrix, is_whole, random_generator
-from imapce.common.watch import Tell, Watch
 from imapce.common.words import axis_names, counted, listing, roughly
+from imapce.common.work import Tell, Watch
 from imapce.comparison.methods import METHODS, SECONDS_OF_SCORES, Method, chosen_methods, plain_name
 from imapce.comparison.scores import QUANTILE_BINS, SCORES, class_labels, stated, view_scores
 from imapce.errors import Argument, ImapceError, InvalidValueError, Sentence

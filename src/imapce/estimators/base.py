@@ -24,8 +24,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.arrays import Array, as_array, in_kind_of, is_dask, is_on_card, is_scan, on_host
 from imapce.common.checks import random_generator, require_count, require_truth
-from imapce.common.threads import one_thread, threads_for
 from imapce.common.words import axis_names
+from imapce.common.work import one_thread, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.priors.kinds import Prior, as_list
 from imapce.priors.labels import ReadLabels

@@ -28,8 +28,8 @@ from imapce.common.checks import (
     require_verbose,
 )
 from imapce.common.settings import SETTINGS, Settings
-from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import listing
+from imapce.common.work import UNWATCHED, Watch
 from imapce.errors import InvalidValueError, Phrase, Sentence
 from imapce.estimators.base import (
     LinearView,

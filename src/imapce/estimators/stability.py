@@ -13,20 +13,17 @@ A half shares no row with the other, so nothing of what both show is there becau
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.common.arrays import Array, Mask
 from imapce.common.checks import random_generator, require_count
-from imapce.common.threads import threads_for
+from imapce.common.work import quiet_about_convergence, threads_for
 from imapce.errors import InvalidValueError
 from imapce.estimators.base import open_for, read_rows
 from imapce.estimators.given import ExplainedRows
@@ -41,19 +38,6 @@ from imapce.tables.reader import Reader
 
 CHANCE_DRAWS = 100
 FLAT = 1e-12
-
-
-@contextmanager
-def quiet_about_convergence() -> Iterator[None]:
-    """For callers that pass the stop reason on themselves.
-
-    >>> from imapce import IMAPCE
-    >>> with quiet_about_convergence():
-    ...     model = IMAPCE(alpha=0.0, mu=1.0, max_iter=1).fit(np.random.default_rng(0).normal(size=(20, 4)))
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
 
 
 def agreement(V: Array, W: Array, second_moment: QuadraticForm) -> float:

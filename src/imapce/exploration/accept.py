@@ -9,8 +9,8 @@ import numpy as np
 
 from imapce.common.arrays import Codes
 from imapce.common.checks import is_whole
-from imapce.common.watch import Watch
 from imapce.common.words import counted, listing
+from imapce.common.work import Watch
 from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.exploration.look import Findings
 from imapce.exploration.record import AcceptedStep, TakenCluster

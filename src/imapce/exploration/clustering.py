@@ -42,8 +42,7 @@ from imapce.common.arrays import Array, Codes
 from imapce.common.checks import require_choice, require_truth
 from imapce.common.records import Comparable
 from imapce.common.settings import SETTINGS
-from imapce.common.threads import one_thread
-from imapce.common.watch import UNWATCHED, Watch
+from imapce.common.work import UNWATCHED, Watch, one_thread
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from imapce.common.arrays import Array, Mask, is_dask
 from imapce.common.records import Comparable
-from imapce.common.threads import threads_for
 from imapce.common.words import close_matches, counted
+from imapce.common.work import threads_for
 from imapce.errors import Argument, ImapceError, InvalidTypeError, InvalidValueError, Reference
 from imapce.estimators.imapce import IMAPCE
 from imapce.priors.kinds import AS_A_MASK, LEAVE_OUT_OR, Subset

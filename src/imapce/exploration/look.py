@@ -20,12 +20,10 @@ from imapce.clusters.partition import Partition, partition_of
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Codes, Mask
 from imapce.common.checks import is_whole
-from imapce.common.threads import threads_for
-from imapce.common.watch import Watch
 from imapce.common.words import counted
+from imapce.common.work import Watch, quiet_about_convergence, threads_for
 from imapce.errors import Argument, InvalidValueError, Sentence
 from imapce.estimators.imapce import IMAPCE
-from imapce.estimators.stability import quiet_about_convergence
 from imapce.exploration.data import Data
 from imapce.exploration.record import Feature, Record
 from imapce.exploration.steps import Look, Step, View, features_apart
@@ -170,13 +168,13 @@ class Findings:
             self.step = replace(step, features=self.features_of(rows, seen))
         return seen
 
-    def test(self, test: StructureTest, watch: Watch) -> float:
+    def test(self, watch: Watch) -> float:
         """The p-value of the unexplored rows against one Gaussian, which the proposal keeps."""
         step = self.propose(watch, clusters=False)
         if step.p_value is not None:
             return step.p_value
         look = self._current_look(watch)
-        p_value = test.of_step(look.problem.Z, look.axes, watch)
+        p_value = StructureTest(self.record.random_state).of_step(look.problem.Z, look.axes, watch)
         self.step = replace(step, p_value=p_value)
         return p_value
 

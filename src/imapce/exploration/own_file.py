@@ -18,7 +18,7 @@ import threading
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import filelock
 
@@ -26,22 +26,6 @@ from imapce.common.whole_files import NotWritableError, as_path, whole_file, wri
 from imapce.errors import InvalidValueError, Phrase, Sentence
 from imapce.exploration.record import Record
 from imapce.exploration.session_file import session_bytes
-
-
-def require_new(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a file that exists, which a new session would overwrite, and a place where none can be written.
-
-    >>> require_new(None)
-    """
-    if path is not None and writable_target(path).is_file():
-        raise InvalidValueError(
-            "path",
-            Sentence(
-                f"must be a new file, and {str(path)!r} exists; ",
-                Phrase("resume", "go on with it by Exploration.load(path, X)"),
-                ", or choose another name.",
-            ),
-        )
 
 
 class OwnFile:
@@ -62,6 +46,20 @@ class OwnFile:
         self._turn = threading.Lock()
         self._lock = FileLock(self.place, self.path)
         self.revision = revision_of(self.place)
+
+    @classmethod
+    def new(cls, path: str | os.PathLike[str]) -> Self:
+        """A file that a session begins; one that exists, which it would overwrite, is refused."""
+        if writable_target(path).is_file():
+            raise InvalidValueError(
+                "path",
+                Sentence(
+                    f"must be a new file, and {str(path)!r} exists; ",
+                    Phrase("resume", "go on with it by Exploration.load(path, X)"),
+                    ", or choose another name.",
+                ),
+            )
+        return cls(path)
 
     def write(self, record: Record) -> None:
         """Replace the file by this state of the session, or say who wrote to it since and leave it as it is."""

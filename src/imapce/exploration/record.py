@@ -17,21 +17,23 @@ from numpy.typing import NDArray
 
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array, Mask
-from imapce.common.checks import require_count, require_seed
+from imapce.common.checks import is_whole, require_choice, require_count, require_seed
 from imapce.common.records import Comparable
 from imapce.common.words import counted
-from imapce.errors import Argument, InvalidValueError, Sentence
+from imapce.errors import Argument, InvalidValueError, Phrase, Sentence
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import plain_parameters
 from imapce.exploration.clustering import settings_of
 from imapce.exploration.data import DataPrint
-from imapce.exploration.verdict import require_granularity, require_number_of_clusters
 from imapce.priors.base import Prior
 from imapce.priors.effect import Explained
 
 # Share of the rows and least number of them in a cluster. A mixture of one view leaves fragments of 1 %; clusters that
 # were found in all directions and have a valley around them do not come by chance.
 VIEW_SIZE, JOINT_SIZE = (0.02, 10), (0.01, 5)
+
+GRANULARITIES = ("coarser", "auto", "finer")
+RULES = ("heed", "ignore")
 
 
 @dataclass(frozen=True)
@@ -351,3 +353,25 @@ class Record(Comparable):
                 Sentence("must leave ", Argument("min_cluster_size", least), rest),
                 way_out=Sentence("ask for fewer, or lower ", Argument("min_cluster_size")),
             )
+
+
+def require_granularity(value: Any) -> str:
+    """Refuse what is no granularity."""
+    require_choice("granularity", value, GRANULARITIES)
+    return str(value)
+
+
+def require_rule(value: Any) -> bool:
+    """Whether clusters are shown that are no more than chance, by "heed" or "ignore"."""
+    require_choice("structure", value, RULES)
+    return bool(value == "ignore")
+
+
+def require_number_of_clusters(value: Any) -> int | None:
+    """Refuse a number of clusters that none can be made of."""
+    if value is None:
+        return None
+    if not is_whole(value) or value < 2:
+        rule = Sentence("must be ", Phrase("or None", "None or "), "a whole number of at least 2")
+        raise InvalidValueError("n_clusters", rule, f"{value!r:.80}")
+    return int(value)

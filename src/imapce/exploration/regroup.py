@@ -25,9 +25,8 @@ from imapce.clusters.space import Space
 from imapce.clusters.valleys import merge_groups
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import is_whole
-from imapce.common.threads import one_thread
-from imapce.common.watch import UNWATCHED, Watch
 from imapce.common.words import counted, listing, uncapitalized
+from imapce.common.work import UNWATCHED, Watch, one_thread
 from imapce.errors import InvalidValueError, Sentence
 from imapce.exploration.accept import clusters_meant
 from imapce.exploration.clustering import OUTLIER

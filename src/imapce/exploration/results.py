@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array, Mask
-from imapce.common.threads import threads_for
 from imapce.common.words import axis_names, counted
+from imapce.common.work import threads_for
 from imapce.errors import InvalidTypeError
 from imapce.exploration.description import (
     Describer,

@@ -18,8 +18,8 @@ import numpy as np
 from sklearn.base import clone
 
 from imapce.common.checks import is_whole, require_count
-from imapce.common.watch import Tell, Watch
 from imapce.common.words import counted
+from imapce.common.work import Tell, Watch
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import regroup
@@ -27,7 +27,7 @@ from imapce.exploration.accept import accept
 from imapce.exploration.data import Data
 from imapce.exploration.knowledge import known_from
 from imapce.exploration.look import Findings, Start
-from imapce.exploration.own_file import OwnFile, require_new, write_elsewhere
+from imapce.exploration.own_file import OwnFile, write_elsewhere
 from imapce.exploration.record import (
     SETTINGS,
     AcceptedStep,
@@ -36,12 +36,14 @@ from imapce.exploration.record import (
     Record,
     Regrouping,
     checked_settings,
+    require_granularity,
+    require_number_of_clusters,
+    require_rule,
 )
 from imapce.exploration.results import Results
 from imapce.exploration.session_file import not_whole, read_session
 from imapce.exploration.steps import Step, View
-from imapce.exploration.stopping import StructureTest, require_significance
-from imapce.exploration.verdict import require_granularity, require_number_of_clusters, require_rule
+from imapce.exploration.stopping import require_significance
 from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError
 from imapce.tables.reader import Reader
@@ -121,18 +123,16 @@ class Exploration(Results):
             n_clusters=n_clusters,
         )
         data = Data.read(X, settings["estimator"], row_ids)
-        require_new(path)
         known = known_from(prior, data)
         record = Record(Moves(data.n_rows), **known, **settings, min_cluster_size=1).of_size(min_cluster_size)
         record.require_clusters_as_asked()
-        self._begin(record, data, None if path is None else OwnFile(path))
+        self._begin(record, data, None if path is None else OwnFile.new(path))
 
     def _begin(self, record: Record, data: Data, own_file: OwnFile | None) -> None:
         nobody = np.zeros(data.n_rows, dtype=bool)
         self.found = Findings(record, data, nobody, start=Start(numbers=record.numbers))
         self._undone: tuple[Move, ...] = ()
         self._own_file = own_file
-        self._structure_test = StructureTest(record.random_state)
 
     @classmethod
     def from_anndata(
@@ -185,7 +185,7 @@ class Exploration(Results):
 
     def test(self, *, progress: Tell | None = None, cancel: Cancel | None = None) -> float:
         """How often one Gaussian would look as split as the unexplored rows do; it stays with the step as `p_value`."""
-        return self.found.test(self._structure_test, Watch(progress, cancel))
+        return self.found.test(Watch(progress, cancel))
 
     def look(
         self,
@@ -474,8 +474,7 @@ class Exploration(Results):
         >>> exploration.path
         'session.imapce'
         """
-        require_new(path)
-        self._own_file = None if path is None else OwnFile(path)
+        self._own_file = None if path is None else OwnFile.new(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], X: Any, *, autosave: bool = True, row_ids: Any = None) -> Self:

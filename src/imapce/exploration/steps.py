@@ -25,8 +25,7 @@ from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array, Mask
 from imapce.common.records import Comparable
 from imapce.common.settings import SETTINGS
-from imapce.common.threads import threads_for
-from imapce.common.watch import Watch
+from imapce.common.work import Watch, threads_for
 from imapce.errors import InvalidValueError
 from imapce.exploration.clustering import (
     REFINED_ROWS,

@@ -23,6 +23,8 @@ columns are heavy-tailed one by one. Of tables of 2,000×5 with Student's t(5) a
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -32,8 +34,7 @@ from scipy.special import gammaincinv, ndtri
 from imapce.clusters.mixture import sphered
 from imapce.common.arrays import Array, Mask
 from imapce.common.checks import is_number
-from imapce.common.threads import one_thread
-from imapce.common.watch import UNWATCHED, Watch
+from imapce.common.work import UNWATCHED, Watch, one_thread
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.rows.standardized import StandardizedRows
 
@@ -48,16 +49,15 @@ KURTOSIS_AXES = 4  # from either end
 ITERATIONS = 8
 
 
+@dataclass(frozen=True)
 class StructureTest:
-    """The test with the draws of one seed; those for n rows and q axes are kept, since later steps often have as many.
+    """The test with the draws of one seed.
 
     >>> StructureTest(0).p_value(np.random.default_rng(0).standard_normal((300, 5))) > 0.05
     True
     """
 
-    def __init__(self, seed: int):
-        self._seed = seed
-        self._drawn: dict[tuple[int, int], list[float]] = {}
+    seed: int
 
     def p_value(self, points: Array, watch: Watch = UNWATCHED) -> float:
         """p of rows (n, c) against one Gaussian; 1 where they do not vary."""
@@ -71,7 +71,7 @@ class StructureTest:
             reached = 0
             for number in range(DRAWS):
                 watch.tell("testing for structure", number / DRAWS)
-                reached += self._draw(n, q, number) >= observed
+                reached += clearest_cut_by_chance(self.seed, n, q, number) >= observed
                 if reached == ENOUGH:
                     return reached / (number + 1)
         return (1 + reached) / (DRAWS + 1)
@@ -81,17 +81,17 @@ class StructureTest:
         sample: Mask | None = None
         if Z.n_rows > TESTED_ROWS:
             sample = np.zeros(Z.n_rows, dtype=bool)
-            chosen = np.random.default_rng(self._seed).choice(Z.n_rows, TESTED_ROWS, replace=False)
+            chosen = np.random.default_rng(self.seed).choice(Z.n_rows, TESTED_ROWS, replace=False)
             sample[Z.by_content(chosen)] = True
         return self.p_value(Z.project(basis, sample), watch)
 
-    def _draw(self, n: int, q: int, number: int) -> float:
-        """T of the Gaussian table with this number; the same however many were drawn before."""
-        drawn = self._drawn.setdefault((n, q), [])
-        while len(drawn) <= number:
-            rng = np.random.default_rng([self._seed, n, q, len(drawn)])
-            drawn.append(clearest_cut(sphered(rng.standard_normal((n, q)))[:, ::-1]))
-        return drawn[number]
+
+# Later steps often have as many rows and axes as one before; a thousand numbers are all that is kept.
+@functools.lru_cache(maxsize=1_000)
+def clearest_cut_by_chance(seed: int, n: int, q: int, number: int) -> float:
+    """T of the Gaussian table (n, q) with this number."""
+    rng = np.random.default_rng([seed, n, q, number])
+    return clearest_cut(sphered(rng.standard_normal((n, q)))[:, ::-1])
 
 
 def clearest_cut(whitened: Array) -> float:

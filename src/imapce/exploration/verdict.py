@@ -8,11 +8,8 @@ from scipy.special import ndtr
 
 from imapce.clusters.structure import Evidence, Structure, Verdict
 from imapce.common.archive import in_json
-from imapce.common.checks import is_whole, require_choice
-from imapce.errors import InvalidValueError, Phrase, Sentence
+from imapce.errors import Phrase, Sentence
 
-GRANULARITIES = ("coarser", "auto", "finer")
-RULES = ("heed", "ignore")
 VERDICTS: tuple[Verdict, ...] = ("clear", "perhaps", "none")
 # The way out of a verdict, which the command line says in its own words and the page with a button.
 TAKES_IT = Phrase("take the split", ': run(structure="ignore") takes it')
@@ -75,28 +72,6 @@ def stability_in_words(stability: float | None) -> str:
     if stability is None:
         return ""
     return f"came back in {round(stability * DRAWS)} of {DRAWS} draws of 80\N{NO-BREAK SPACE}% of the rows"
-
-
-def require_granularity(value: Any) -> str:
-    """Refuse what is no granularity."""
-    require_choice("granularity", value, GRANULARITIES)
-    return str(value)
-
-
-def require_rule(value: Any) -> bool:
-    """Whether clusters are shown that are no more than chance, by "heed" or "ignore"."""
-    require_choice("structure", value, RULES)
-    return bool(value == "ignore")
-
-
-def require_number_of_clusters(value: Any) -> int | None:
-    """Refuse a number of clusters that none can be made of."""
-    if value is None:
-        return None
-    if not is_whole(value) or value < 2:
-        rule = Sentence("must be ", Phrase("or None", "None or "), "a whole number of at least 2")
-        raise InvalidValueError("n_clusters", rule, f"{value!r:.80}")
-    return int(value)
 
 
 def told_structure(structure: Structure) -> dict[str, Any]:

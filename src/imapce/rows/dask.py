@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.threads import one_thread
+from imapce.common.work import one_thread
 from imapce.rows.base import AnyArray, Moments, Rows
 from imapce.rows.dense import BlockRows, Blocks, DenseRows, Sums, add_sums
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.streams import Portion, Stream, in_order, mask_within
-from imapce.common.threads import one_thread
+from imapce.common.work import one_thread
 from imapce.rows.base import Moments, Rows
 from imapce.rows.dense import BlockRows, Blocks, DenseRows, Sums, add_sums, moments_of
 

@@ -26,8 +26,8 @@ import pyarrow.csv
 import pyarrow.dataset
 
 from imapce.common.arrays import seeded_sample
-from imapce.common.watch import Tell
 from imapce.common.words import close_matches, counted, listing, roughly, size_in_words
+from imapce.common.work import Tell
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.tables.dialect import Dialect
 from imapce.tables.files import recognised
