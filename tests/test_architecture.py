@@ -25,8 +25,6 @@ LONGEST_MODULE = 500
 MOST_LAYERS = 9
 # Participles and a pronoun that once named a formatter here, a mask there and a callback elsewhere.
 NO_VERBS = ("told", "said", "hidden", "refined", "one")
-# Classes that still read private names of a base in another module: none is to come, each is to go.
-INHERIT_FOR_NOW = {"FileRows"}
 
 
 def test_the_public_names_exist() -> None:
@@ -326,8 +324,7 @@ def private_names_inherited(sources: dict[str, str]) -> Iterator[str]:
 
 def test_no_class_reads_a_private_name_of_a_base_in_another_module() -> None:
     sources = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path.read_text() for path in MODULES}
-    found = set(private_names_inherited(sources))
-    assert [name for name in sorted(found) if name.split(".")[0] not in INHERIT_FOR_NOW] == []
+    assert sorted(set(private_names_inherited(sources))) == []
 
 
 def test_the_rule_of_inherited_names_finds_what_breaks_it() -> None:
