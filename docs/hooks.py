@@ -96,7 +96,7 @@ def names_of(room: str, left_out: list[str]) -> str:
     """A place in the API for every public name of a room, by the module it is written in.
 
     >>> names_of("imapce.errors", []).splitlines()[0]
-    '::: imapce.errors.CancelledError'
+    '::: imapce.errors.Argument'
     """
     module = importlib.import_module(room)
     public = getattr(module, "__all__", None) or sorted(vars(module))

@@ -252,7 +252,7 @@ def test_a_session_remembers_what_is_erased(tmp_path: Path) -> None:
     exploration.save(tmp_path / "session")
     loaded = Exploration.load(tmp_path / "session", X)
     np.testing.assert_array_equal(loaded.propose().components, exploration.propose().components)
-    assert [getattr(prior, "erase", None) for prior in loaded._other_priors] == [True, False]
+    assert [getattr(prior, "erase", None) for prior in loaded.priors] == [True, False]
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "session").read_bytes()
 

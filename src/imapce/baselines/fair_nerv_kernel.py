@@ -167,7 +167,10 @@ def _squared_distance(a: Any, b: Any) -> Any:
 
 @_compiled
 def _entropy(excess: Any, itself: int, S: float) -> Any:
-    """(H, log Z, d H/d log S) of the weights exp(−excess/S), `itself` left out."""
+    """(H, log Z, d H/d log S) of the weights exp(−excess/S), `itself` left out: by it the S of a perplexity is found.
+
+    `excess` are squared distances beyond the smallest; beyond 745 the weight underflows.
+    """
     Z = first = second = 0.0
     for j in range(len(excess)):
         scaled = excess[j] / S

@@ -156,6 +156,9 @@ class SIDE(LinearView):
         return (np.asarray(matrix[:, varying], dtype=np.float64) - self.mean_[varying]) / scale
 
     def _background(self, Z: Array, clusters: list[Mask]) -> Background:
+        """What is expected of the rows before looking: the distribution of most entropy with the moments of the columns
+        (where `margins` are known) and of the known clusters.
+        """
         background = Background(Z)
         if self.margins:
             background.margin()

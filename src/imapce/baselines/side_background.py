@@ -297,10 +297,15 @@ class _Sweeps:
                 self.covariance[members] -= shrink[:, None, None] * b[:, :, None] * b[:, None, :]
 
     def residual(self) -> float:
+        """How far the distribution still is from the means and variances it is to have, at most over all statements.
+
+        The sweeps of `fit` end where this falls below their tolerance.
+        """
         return largest_residual(
             self.statements,
             self.groups,
             list(self.mean),
+            # Its variance along the axes of a statement: aᵀΣa.
             lambda g, axes: np.einsum("im,im->m", axes, self.covariance[g] @ axes),
         )
 

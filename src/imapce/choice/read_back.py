@@ -110,7 +110,7 @@ class KnownReader:
         return 0.0 if self.classes is None else 1.0 / self.n_classes
 
     def from_view(self, view: Array) -> float:
-        """By the 15 nearest in a view (m, k)."""
+        """How well the known of each row is told by that of its nearest neighbours in a view (m, k)."""
         n = len(view)
         spread = view.std(axis=0)
         points = jittered((view - view.mean(axis=0)) / np.where(spread > 0, spread, 1.0))

@@ -49,7 +49,7 @@ class Candidate:
         """The same clusters of the rows that are still to explore, those of a later problem: `unexplored` (n,) of all
         `rows`, which have the known labels beside them where there are some.
         """
-        if problem.told is not None and self.effect is not None:
+        if problem.with_known is not None and self.effect is not None:
             problem = problem.given(self.effect)
         space = Space.of(problem, unexplored, self.space.settings)
         some = np.zeros(len(unexplored), dtype=bool)
@@ -84,7 +84,7 @@ def candidate_of(
             found = choose(space.cells, space.points, watch, settings=settings, size=n_clusters)
         final = groups_of(space, found.labels, n_clusters, watch=watch)
         effect = problem.effect
-        if effect is None and problem.told is not None:
+        if effect is None and problem.with_known is not None:
             effect = effect_on_columns(problem, space, found, final)
     return Candidate(space, found, final, effect)
 
@@ -202,14 +202,14 @@ def effect_on_columns(problem: Problem, space: Space, found: ChosenMixture, fina
     """B on every column of the table, from all rows to explore or a sample of them, given the clusters `final` (m,) of
     the rows of `space`, each of some components of the mixture `found`.
     """
-    told = problem.told
-    assert told is not None
-    Z, d = told.Z, told.n_features
+    with_known = problem.with_known
+    assert with_known is not None
+    Z, d = with_known.Z, with_known.n_features
     rows = Z.content_mask(space.settings.many_rows)
     chosen = Z.rows.unfolded.subset(rows)
     shares = found.mixture.shares(space.reading().cells(chosen))
     shares = _shares_of_clusters(shares, found.labels, final)
-    known = told.rest.known(rows)
+    known = with_known.rest.known(rows)
     # Σ l zᵀ of the rows asked: the one thing about all columns that B needs.
 
     def products(values: Array) -> Array:
@@ -225,6 +225,6 @@ def effect_on_columns(problem: Problem, space: Space, found: ChosenMixture, fina
     # Erased columns and labels bind the axes of views; clusters are free of all they explain. So is a column that the
     # known tells wholly, such as itself, whatever the clusters are.
     alone = effect_of(known, products, squares, whole=True)
-    B = np.where(told.erased[:, None] | ~told.rest.informative, alone, B)
-    inverse = np.divide(1.0, Z.scale[told.places], out=np.zeros(len(B)), where=Z.scale[told.places] > 0)
-    return told.effect(inverse[:, None] * B * Z.scale[:d])
+    B = np.where(with_known.erased[:, None] | ~with_known.rest.informative, alone, B)
+    inverse = np.divide(1.0, Z.scale[with_known.places], out=np.zeros(len(B)), where=Z.scale[with_known.places] > 0)
+    return with_known.effect(inverse[:, None] * B * Z.scale[:d])

@@ -62,7 +62,7 @@ class Space:
     @classmethod
     def of(cls, problem: Problem, unexplored: Mask, settings: ClusterSettings = DEFAULT) -> Space:
         """The space of the rows `unexplored` (n,) of all; less the effect of the known where that was found already."""
-        Z = problem.Z if problem.told is None else problem.told.rest
+        Z = problem.Z if problem.with_known is None else problem.with_known.rest
         learned = np.flatnonzero(unexplored & ~problem.set_aside)
         # The same rows for every seed and however the table is sorted, so that explorations of one table agree.
         drawn = Z.content_sample(settings.rows)

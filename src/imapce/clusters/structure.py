@@ -131,7 +131,7 @@ def judge(space: Space, found: ChosenMixture, labels: Codes, watch: Watch = UNWA
     # That no valley is where one could be is evidence against structure.
     refuted, likely = True, settings.chance if valley_tells else settings.likely
     for null, needed in ((SameScores, likely), (SameColumns, settings.possible), (SameDistances, settings.possible)):
-        z, p_value = _beyond(space, found, null, needed, watch)
+        z, p_value = _test_against(space, found, null, needed, watch)
         told.append(Evidence(null.words, z, p_value))
         # Columns with two peaks have them in drawn tables too; a valley that is likely tells more.
         refuted = p_value <= needed or (null is SameColumns and valley >= settings.likely_valley)
@@ -158,12 +158,15 @@ def _valley_tells(space: Space) -> bool:
     return not bool(heaps or (space.columns.counts < space.settings.few_values).any())
 
 
-def _beyond(
+def _test_against(
     space: Space, found: ChosenMixture, kind: type[SameColumns], needed: float, watch: Watch
 ) -> tuple[float, float]:
-    """z and p-value of the gain among those of drawn tables; by some of the rows where these tell clearly enough."""
+    """z and p-value of the mixture's gain over one component, among those in tables that were drawn without clusters
+    (`kind` says what they share with the rows); by some of the rows where these tell clearly enough.
+    """
     n, few_rows = len(space.points), space.settings.few_rows
     if n > 2 * few_rows:
+        # Seeded, so that the same rows get the same verdict.
         few = np.random.default_rng(9).permutation(n)[:few_rows]
         z, p_value = _among_drawn(kind(space, few), space, found, watch)
         if p_value <= needed:

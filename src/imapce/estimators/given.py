@@ -204,7 +204,7 @@ class Given(ExplainedRows):
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
         problem = pose_for(self, rows, priors, trim=self.outliers == "trim", explain=True)
         self.effect_ = self.read_back_ = None
-        if problem.told is not None:
+        if problem.with_known is not None:
             candidate = candidate_of(problem, np.ones(len(problem.set_aside), dtype=bool))
             self.effect_ = candidate.effect
             assert candidate.effect is not None

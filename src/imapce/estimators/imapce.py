@@ -195,7 +195,7 @@ class IMAPCE(HalvedFits, LinearView):
         `unexplored` (n,) are the rows to explore among all of the table, where a subset is known. `granularity` and
         `n_clusters` are what an exploration asks of its clusters.
         """
-        if problem.told is None and (problem.Y.is_background or not self._walks):
+        if problem.with_known is None and (problem.Y.is_background or not self._walks):
             return None
         if unexplored is None:
             unexplored = np.ones(len(problem.set_aside), dtype=bool)
@@ -227,7 +227,7 @@ class IMAPCE(HalvedFits, LinearView):
         if int(problem.Z.informative.sum()) < self.n_components:
             raise FlatRowsError.of_views(self.n_components)
         candidate = self.look_for_clusters(problem) if candidate is None else candidate
-        if problem.told is not None:
+        if problem.with_known is not None:
             assert candidate is not None
             assert candidate.effect is not None
             problem = problem.given(candidate.effect)
@@ -309,7 +309,9 @@ class IMAPCE(HalvedFits, LinearView):
             told = read_back(problem, self.optima_[0].V, candidate, what=what, settings=settings)
         self.read_back_ = None if told is None else told.numbers
         self.n_clusters_ = None if candidate is None else len(np.unique(candidate.labels))
-        self.effect_ = None if problem.told is None or problem.effect is None else problem.told.shown(problem.effect)
+        self.effect_ = (
+            None if problem.with_known is None or problem.effect is None else problem.with_known.shown(problem.effect)
+        )
         best = self.optima_[0]
         self.alpha_, self.mu_ = best.alpha, best.mu
         self.objective_, self.kurtosis_ = best.objective, best.kurtosis

@@ -149,6 +149,6 @@ class HalvedFits(ExplainedRows):
 
     def _given_rows(self, problem: Problem) -> StandardizedRows:
         """X°, as the fitted effect leaves it."""
-        if problem.told is None or self.effect_ is None:
+        if problem.with_known is None or self.effect_ is None:
             return problem.X
-        return problem.told.given(problem.told.whole(self.effect_).weights)[0]
+        return problem.with_known.given(problem.with_known.whole(self.effect_).weights)[0]

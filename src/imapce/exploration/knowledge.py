@@ -100,7 +100,10 @@ def given_columns(
 def known_classes(
     priors: Sequence[Prior], reader: Reader, n_rows: int, column: Callable[[int], Column]
 ) -> list[Column]:
-    """The known labels and columns that are classes, as columns; `column` reads one of the table by its place."""
+    """The known labels and columns that are classes, so that a description can say that a cluster is all of one class.
+
+    `column` reads a column of the table by its place.
+    """
     found: list[Column] = []
     for prior in priors:
         read = prior.read_labels(n_rows)

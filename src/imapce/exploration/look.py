@@ -258,7 +258,10 @@ class Findings:
     # --- views --------------------------------------------------------------------------------------------------------
 
     def _look_for_view(self, model: IMAPCE, watch: Watch) -> tuple[Look, Step]:
-        """The next look and its step, none of its views looked at yet."""
+        """Fit the next view of the unexplored rows: what it was found with, and its step, still without clusters.
+
+        Rows left that vary in too few directions for a view of their own are shown in that of the step before.
+        """
         record, steps = self.record, self.record.moves.steps
         left = record.n_left
         if left <= model.n_components:
@@ -296,7 +299,7 @@ class Findings:
                 candidate = start.among(problem, ~known, self._with_labels(start))
             before = steps[-1].components if steps else None
             model.solve(problem, candidate=candidate, before=before, callback=None if model.verbose else tell)
-            if problem.told is not None:
+            if problem.with_known is not None:
                 assert candidate is not None
                 assert candidate.effect is not None
                 problem = problem.given(candidate.effect)
@@ -337,9 +340,9 @@ class Findings:
         return [*self.record.priors, *subset]
 
     def _pose(self, known: Mask, *, for_clusters: bool = False) -> Problem:
-        """The problem of the rows that are not in `known` (n,).
+        """The problem of equation 2 whose rows to explore are those not in `known` (n,).
 
-        Clusters are found given what is known, also where a number for α weighs it in the views; but α = 0 ignores it.
+        `for_clusters` explains the known away (α = "auto") also where views weigh it by a number; α = 0 ignores it.
         """
         model = clone(self.record.estimator)
         if for_clusters and model.alpha != 0:
@@ -370,7 +373,7 @@ class Findings:
         rows with the labels beside them that it is read from.
         """
         problem = self._pose(known, for_clusters=True)
-        if problem.told is None:
+        if problem.with_known is None:
             return problem, self.data.rows
         candidate = self.candidate(watch)
         assert candidate.effect is not None
@@ -435,10 +438,10 @@ class Findings:
 
 def _explained_by(problem: Problem, priors: Sequence[Prior], n_rows: int) -> Explained | None:
     """What was taken from all rows of a session for the views of a problem; None where nothing was."""
-    told = problem.told
-    effect = None if told is None or problem.effect is None else told.shown(problem.effect)
-    if told is None or effect is None:
+    with_known = problem.with_known
+    effect = None if with_known is None or problem.effect is None else with_known.shown(problem.effect)
+    if with_known is None or effect is None:
         return None
     labels = tuple(labels_among((prior for prior in priors if not prior.erase), n_rows))
-    centre = told.Z.mean[told.places[~told.erased & (told.places >= told.n_features)]]
+    centre = with_known.Z.mean[with_known.places[~with_known.erased & (with_known.places >= with_known.n_features)]]
     return Explained(effect, labels, centre)

@@ -4,8 +4,9 @@
     Z  the rows of X that no subset covers          set aside: gross outliers, which no mean, scale or moment counts
 
 Priors combine: M = XᵀX − α Σ wⱼ YⱼᵀYⱼ. Attributes and labels to be erased add no term: they bind the axes, vᵀ C_X[:, A]
-= 0 and vᵀXᵀL = 0. Others are weighed as the paper does, or explained away: then `told` holds them beside the rows, and
-once their effect B is found, `given(B)` is the problem of X° = X − LB. It is posed once and read by all.
+= 0 and vᵀXᵀL = 0. Others are weighed as the paper does, or explained away: `with_known` then holds them
+beside the rows, and once their effect B is found, `given(B)` is the problem of X° = X − LB. It is posed once and read
+by all.
 """
 
 from __future__ import annotations
@@ -46,18 +47,18 @@ class Known:
     rows: StandardizedRows | None = None
     is_background: bool = False
 
-    def given(self, told: Told, weights: Array) -> Known:
+    def given(self, with_known: RowsWithKnown, weights: Array) -> Known:
         """Y less the effect of the known columns and, of rows of X, of the labels beside them."""
         if self.rows is None:
             return self
-        d = told.n_features
-        reached = ~told.erased & (told.places < self.rows.n_features)
-        rows = RowsGiven(self.rows, told.places[reached], weights[reached], n_features=d)
+        d = with_known.n_features
+        reached = ~with_known.erased & (with_known.places < self.rows.n_features)
+        rows = RowsGiven(self.rows, with_known.places[reached], weights[reached], n_features=d)
         return Known(self.weight, rows.second_moment, rows.n_rows, rows.informative, rows, self.is_background)
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class RowsWithKnown:
     """Rows with what is to be explained away or erased beside them: X and Z as [x | l], each standardised.
 
     `places` (q,) are those of the known among the columns of [x | l], and `erased` (q,) tells which views are not to
@@ -72,7 +73,7 @@ class Told:
     codes: tuple[LabelCode, ...] = ()
 
     def effect(self, weights: Array) -> Effect:
-        """B (q, d), in the units of the table, as the effect of what is told."""
+        """B (q, d), in the units of the table, as the effect of the known."""
         return Effect(self.places[self.places < self.n_features], self.codes, weights)
 
     def shown(self, effect: Effect) -> Effect | None:
@@ -178,15 +179,15 @@ class Problem:
     set_aside: Mask
     remarks: tuple[str, ...] = ()
     groups: Codes | None = None
-    told: Told | None = None
+    with_known: RowsWithKnown | None = None
     effect: Effect | None = None
     gaps: Array | None = None
 
     def given(self, effect: Effect) -> Problem:
-        """The same problem of the rows less the effect of what is told."""
-        assert self.told is not None
-        X, Z = self.told.given(effect.weights)
-        parts = tuple(part.given(self.told, effect.weights) for part in self.Y.parts)
+        """The same problem of the rows less the effect of the known."""
+        assert self.with_known is not None
+        X, Z = self.with_known.given(effect.weights)
+        parts = tuple(part.given(self.with_known, effect.weights) for part in self.Y.parts)
         terms = replace(self.Y, parts=parts, erased=_bound(X, self.Y.erased_columns, self.Y.erased_labels))
         return replace(self, X=X, Y=terms, Z=Z, effect=effect)
 
@@ -208,7 +209,7 @@ class Problem:
     @property
     def _as_read(self) -> StandardizedRows:
         """The rows to explore with all their columns, whatever was explained away."""
-        return self.Z if self.told is None else self.told.Z
+        return self.Z if self.with_known is None else self.with_known.Z
 
     @property
     def sources(self) -> Codes:
@@ -273,9 +274,11 @@ def pose(
     trim: bool = False,
     explain: bool = False,
 ) -> Problem:
-    """The problem of `rows`, read by `reader`, given what is known; with `trim` gross outliers are set aside.
+    """The problem of equation 2 of `rows`, read by `reader`: the data X, a Y for each prior, the rows to explore Z.
 
-    With `explain` known columns and labels are to be explained away; else each adds the paper's term to Y.
+    What a prior becomes: erased, the axes must be free of it; with `explain`, known columns and labels are taken from
+    the rows, X° = X − LB; else it is weighed, as a Y whose variance views give up, and rows that are known leave Z.
+    With `trim` gross outliers are set aside first.
     """
     X = standardized_data(rows, reader, n_components=n_components, standardize=standardize)
     outlying = _outlying(rows, priors, n_components) if trim else np.zeros(rows.n_rows, dtype=bool)
@@ -335,29 +338,36 @@ def pose(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
             f"{n_components + 1} are needed for this many components; name fewer rows as known."
         )
-    together = _together(erased_labels)
-    known_terms = PriorTerms(
-        tuple(parts),
-        known,
-        _bound(X, erased if erased.any() else None, together),
-        erased if erased.any() else None,
-        together,
-        _together(labels),
-        _together(weighed_labels),
-        explained if explained.any() else None,
+    together, erased_columns = _together(erased_labels), erased if erased.any() else None
+    terms_of_priors = PriorTerms(
+        parts=tuple(parts),
+        known=known,
+        erased=_bound(X, erased_columns, together),
+        erased_columns=erased_columns,
+        erased_labels=together,
+        labels=_together(labels),
+        weighed_labels=_together(weighed_labels),
+        explained_columns=explained if explained.any() else None,
     )
     Z = X if known is None else standardized(rows.subset(~known))
-    told = None
+    with_known = None
     if explain and (labels or erased.any() or explained.any()):
-        beside = X if whole is rows else standardized(whole)
-        told = Told(
-            beside,
-            beside if known is None else standardized(whole.subset(~known)) if whole is not rows else Z,
-            *_places(erased | explained, erased, [term in erased_labels for term in labels], labels),
-            n_features=X.n_features,
-            codes=tuple(code for term in labels for code in term.codes),
-        )
-    return Problem(X, known_terms, Z, n_components, outlying, tuple(remarks), reader.groups, told, gaps=reader.gaps)
+        all_rows = X if whole is rows else standardized(whole)
+        to_explore = all_rows if known is None else Z if whole is rows else standardized(whole.subset(~known))
+        places, is_erased = _places(erased | explained, erased, [term in erased_labels for term in labels], labels)
+        codes = tuple(code for term in labels for code in term.codes)
+        with_known = RowsWithKnown(all_rows, to_explore, places, is_erased, n_features=X.n_features, codes=codes)
+    return Problem(
+        X,
+        terms_of_priors,
+        Z,
+        n_components,
+        set_aside=outlying,
+        remarks=tuple(remarks),
+        groups=reader.groups,
+        with_known=with_known,
+        gaps=reader.gaps,
+    )
 
 
 def _together(terms: list[LabelTerm]) -> LabelTerm | None:
