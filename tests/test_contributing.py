@@ -4,15 +4,19 @@ takes the way it describes.
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from imapce import IMAPCE
+from imapce.cli import app
 
 ROOT = Path(__file__).parents[1]
 HOUSE = ROOT / "src" / "imapce"
@@ -24,7 +28,7 @@ FILES = sorted(set(re.findall(r"`((?:\w+/)*\w+\.py)`", TEXT)))
 TO_WRITE = sorted(set(re.findall(r"`((?:\w+/)+)<\w+>\.py`", TEXT)))
 FOLDERS = sorted(set(re.findall(r"`((?:\w+/)+)`", TEXT)))
 ADDITIONS = ("engine", "baseline", "prior kind", "score", "file format", "figure", "clustering method", "command")
-MOST_FILES_OF_A_FIT = 30
+MOST_FILES_OF_A_FIT, MOST_FILES_OF_A_COMMAND = 30, 55
 
 
 def table_rows(heading: str) -> list[list[str]]:
@@ -60,19 +64,20 @@ def test_every_name_on_the_map_is_in_its_file(name: str, file: str) -> None:
     assert re.search(rf"^(def|class) {name}\b", (HOUSE / file).read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def entered(X: np.ndarray) -> list[tuple[str, str]]:
-    """File and name of every function of the package that a default fit enters, in the order of the first time."""
+def entered(work: Callable[[], object]) -> list[tuple[str, str]]:
+    """File and name of every function of the package that some work enters, in the order of the first time."""
     seen: dict[tuple[str, str], None] = {}
 
     def note(frame: FrameType, event: str, argument: object) -> None:
         path = frame.f_code.co_filename
-        if event == "call" and path.startswith(str(HOUSE)):
+        # Code of a module or a class runs when it is imported, and belongs to no walk.
+        if event == "call" and path.startswith(str(HOUSE)) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             seen[Path(path).relative_to(HOUSE).as_posix(), frame.f_code.co_qualname] = None
 
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        IMAPCE().fit(X)
+        work()
     finally:
         sys.setprofile(before)
     return list(seen)
@@ -82,13 +87,22 @@ def test_a_default_fit_takes_the_way_of_the_data() -> None:
     way = [(file.strip("`"), function.strip("`")) for function, file, _ in table_rows("The way of the data")]
     assert len(way) > 8
     X = np.random.default_rng(0).normal(size=(60, 4)) + 6 * np.eye(2, 4)[np.arange(60) % 2]
-    assert [step for step in entered(X) if step in way] == way
+    assert [step for step in entered(lambda: IMAPCE().fit(X)) if step in way] == way
 
 
 def test_a_default_fit_walks_through_few_files() -> None:
     X = np.random.default_rng(0).normal(size=(60, 4)) + 6 * np.eye(2, 4)[np.arange(60) % 2]
-    IMAPCE().fit(X)
-    assert len({file for file, _ in entered(X)}) <= MOST_FILES_OF_A_FIT
+    assert len({file for file, _ in entered(lambda: IMAPCE().fit(X))}) <= MOST_FILES_OF_A_FIT
+
+
+def test_a_command_walks_through_few_files(tmp_path: Path) -> None:
+    table, view = tmp_path / "table.csv", tmp_path / "view.csv"
+    X = np.random.default_rng(0).normal(size=(60, 4)) + 6 * np.eye(2, 4)[np.arange(60) % 2]
+    table.write_text("a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in X))
+    arguments = ["embed", str(table), "-o", str(view)]
+    files = {file for file, _ in entered(lambda: CliRunner().invoke(app, arguments, catch_exceptions=False))}
+    assert view.is_file()
+    assert len(files) <= MOST_FILES_OF_A_COMMAND
 
 
 def test_the_map_stays_short() -> None:

@@ -62,6 +62,8 @@ def conditional_affinities(
 def same_label_share(labels: Codes) -> float:
     """ρ = Σ_l n_l (n_l − 1)/(n (n − 1)), the share of ordered pairs with equal labels.
 
+    By it the weights α′ of equal and β′ of different labels are balanced: α′ρ + β′(1 − ρ) = 1.
+
     >>> same_label_share(np.array([0, 0, 1, 1]))
     0.3333333333333333
     """

@@ -274,7 +274,7 @@ class HalvesStore:
         return Buffers(self._cupy, self.shape, len(self.codes), self._some_rows())
 
     def _some_rows(self) -> Any:
-        """Rows that stand for all (m, c) in the columns of the frames, evenly spaced."""
+        """Evenly spaced rows (m, c), laid out as the frames are, to guess the scale of a pass from."""
         places = np.linspace(0, self.n_rows - 1, min(SOME_ROWS, self.n_rows)).astype(np.int64)
         chosen = self.chosen(self._cupy.asarray(places))._decode(0, len(places))
         some = self._cupy.zeros((len(places), len(self.codes), self.shape.padded_columns), dtype=np.float32)
