@@ -23,7 +23,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
 from imapce.errors import CancelledError, InvalidTypeError
@@ -103,9 +102,13 @@ UNWATCHED = Watch()
 def quiet_about_convergence() -> Iterator[None]:
     """For callers that pass the stop reason on themselves.
 
+    >>> from sklearn.exceptions import ConvergenceWarning
     >>> with quiet_about_convergence():
     ...     warnings.warn("stopped after 500 iterations", ConvergenceWarning)
     """
+    # Here, since the help of a command needs progress and must not wait for scikit-learn.
+    from sklearn.exceptions import ConvergenceWarning
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
