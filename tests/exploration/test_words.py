@@ -10,7 +10,15 @@ from imapce.clusters.structure import Evidence, Split, Structure
 from imapce.errors import InvalidValueError
 from imapce.exploration.accept import name_of_cluster
 from imapce.exploration.knowledge import known_by_name, known_names, one_class_in_words
-from imapce.exploration.record import AcceptedStep, Moves, Record, Regrouping, TakenCluster, checked_settings
+from imapce.exploration.record import (
+    AcceptedStep,
+    Moves,
+    Record,
+    Regrouping,
+    TakenCluster,
+    checked_settings,
+    require_number_of_clusters,
+)
 from imapce.exploration.traits import (
     LevelTrait,
     Numbers,
@@ -27,7 +35,6 @@ from imapce.exploration.traits import (
 from imapce.exploration.verdict import (
     best_split_in_words,
     evidence_in_words,
-    require_number_of_clusters,
     structure_of_file,
     told_structure,
     verdict_in_words,
