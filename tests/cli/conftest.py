@@ -12,12 +12,6 @@ from imapce import datasets
 from imapce.tables.files import write_table
 
 
-@pytest.fixture(autouse=True)
-def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine a quick command takes long enough for one, and what it says is another test's matter."""
-    monkeypatch.setattr("imapce.cli.messages.SECONDS_BETWEEN_LINES", 1e6)
-
-
 @pytest.fixture(scope="module")
 def columns() -> dict[str, Any]:
     data = datasets.make_synthetic(120)
