@@ -1,4 +1,4 @@
-"""Every number that decides an automatic result, in one place: its value, its reason, where it was measured.
+"""The numbers that decide outliers, clusters and views, in one place: value, reason, where it was measured.
 
 One frozen record for each stage (`OutlierSettings`, `ClusterSettings`, `ChoiceSettings`), and `Settings` with all
 three. Functions take the record they need as an argument, and a model has all as `settings`, so that other values can
