@@ -27,6 +27,7 @@ from imapce.exploration.accept import accept
 from imapce.exploration.data import Data
 from imapce.exploration.knowledge import known_from
 from imapce.exploration.look import Findings, Start
+from imapce.exploration.looking import Cancel, Looking
 from imapce.exploration.own_file import OwnFile, write_elsewhere
 from imapce.exploration.record import (
     SETTINGS,
@@ -40,18 +41,15 @@ from imapce.exploration.record import (
     require_number_of_clusters,
     require_rule,
 )
-from imapce.exploration.results import Results
 from imapce.exploration.session_file import not_whole, read_session
-from imapce.exploration.steps import Step, View
+from imapce.exploration.steps import Step
 from imapce.exploration.stopping import require_significance
 from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError
 from imapce.tables.reader import Reader
 
-Cancel = Callable[[], bool]
 
-
-class Exploration(Results):
+class Exploration(Looking):
     """An exploration of `X` that starts from what is known and ends when nothing distinct is left.
 
     Parameters
@@ -167,46 +165,6 @@ class Exploration(Results):
     def redoable(self) -> int:
         """How many moves `redo` can go forward."""
         return len(self._undone)
-
-    # --- looking ------------------------------------------------------------------------------------------------------
-
-    def propose(self, *, clusters: bool = True, progress: Tell | None = None, cancel: Cancel | None = None) -> Step:
-        """The next view of the unexplored rows and its clusters; asking again gives the same step.
-
-        With clusters=False the view comes without them, for those who want to see it first; `cluster` finds them.
-        `progress(words, share)` is told what is being done, and `cancel()` may return True to end it: then
-        CancelledError is raised and the session is as it was.
-        """
-        return self.found.propose(Watch(progress, cancel), clusters=clusters)
-
-    def cluster(self, view: int = 0, *, progress: Tell | None = None, cancel: Cancel | None = None) -> View:
-        """The clusters of one of the views of the current step; they stay with it."""
-        return self.found.cluster(view, Watch(progress, cancel))
-
-    def test(self, *, progress: Tell | None = None, cancel: Cancel | None = None) -> float:
-        """How often one Gaussian would look as split as the unexplored rows do; it stays with the step as `p_value`."""
-        return self.found.test(Watch(progress, cancel))
-
-    def look(
-        self,
-        *,
-        n_components: int | None = None,
-        alpha: float | str | None = None,
-        mu: float | str | None = None,
-        progress: Tell | None = None,
-        cancel: Cancel | None = None,
-    ) -> View:
-        """A view of the unexplored rows with other settings than those of the session, which it leaves as it is.
-
-        With alpha=0 and mu=0 it shows the directions of most variance, whatever is known.
-
-        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 5)), random_state=0)
-        >>> exploration.look(n_components=3).embedding.shape
-        (60, 3)
-        """
-        given = {"n_components": n_components, "alpha": alpha, "mu": mu}
-        parameters = {name: value for name, value in given.items() if value is not None}
-        return self.found.look_with(Watch(progress, cancel), **parameters)
 
     # --- moves --------------------------------------------------------------------------------------------------------
 
