@@ -46,6 +46,9 @@ def test_all_that_was_found_is_there_and_comes_back_from_a_file(tmp_path: Path) 
     numbers = [str(cluster.number) for cluster in exploration.clusters_]
     assert cells.obs["imapce_cluster"].cat.categories.tolist() == numbers
     assert cells.uns["imapce_cluster_colors"].tolist() == [cluster_hue(int(number)) for number in numbers]
+    overview = exploration.overview()
+    np.testing.assert_array_equal(cells.obsm["X_imapce_cluster"], overview.embedding)
+    np.testing.assert_array_equal(cells.varm["imapce_cluster"], overview.components.T)
     for number, step in enumerate(exploration.steps, start=1):
         np.testing.assert_array_equal(cells.obsm[f"X_imapce_cluster_step{number}"], exploration.coordinates(step))
     told = cells.uns["imapce_cluster"]
@@ -68,11 +71,12 @@ def test_what_an_earlier_exploration_left_is_replaced() -> None:
     write_clusters(cells, Exploration.from_anndata(cells, prior="batch", layer="log", random_state=0).run())
     assert "X_imapce_cluster_step2" in cells.obsm
     write_clusters(cells, FOUND)
-    assert sorted(cells.obsm) == ["X_imapce_cluster_step1", "X_imapce_cluster_steps"]
+    assert sorted(cells.obsm) == ["X_imapce_cluster", "X_imapce_cluster_step1", "X_imapce_cluster_steps"]
     nothing = Exploration.from_anndata(cells, layer="log", random_state=0)
     write_clusters(cells, nothing)
     assert sorted(cells.obsm) == ["X_imapce_cluster_steps"]
     assert sorted(cells.uns) == ["imapce_cluster"]
+    assert not len(cells.varm)
     assert cells.obs["imapce_cluster"].isna().all()
     assert set(cells.obs["imapce_cluster_reason"]) == {"not looked at yet"}
 
@@ -85,6 +89,8 @@ def test_of_a_representation_the_markers_are_of_the_variables() -> None:
     write_clusters(cells, exploration)
     assert set(cells.uns["imapce_cluster_markers"]["names"]["0"]) == set(cells.var_names)
     assert cells.uns["imapce_cluster"]["clusters"]["distinctness"].tolist() == [""]
+    assert "X_imapce_cluster" in cells.obsm
+    assert not len(cells.varm)
     bare = anndata.AnnData(obs=cells.obs[["batch"]], obsm={"X_pca": cells.obsm["X_pca"]})
     write_clusters(bare, exploration)
     assert "imapce_cluster_markers" not in bare.uns

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from imapce.anndata.markers import markers_of
 from imapce.anndata.names import require_key
-from imapce.anndata.results import write_corrected
+from imapce.anndata.results import variable_weights, write_corrected
 from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.given import Given
@@ -36,7 +36,9 @@ def write_clusters(
     obs["<key>_reason"] tells why they are in none. Besides are written, for scanpy and for files:
 
     - uns["<key>_colors"], the colours of the clusters in our figures
-    - obsm["X_<key>_step1"], ...: the cells in the view of every step, for sc.pl.embedding(adata, "<key>_step1")
+    - obsm["X_<key>"], all cells in the view in which all clusters are seen best, for sc.pl.embedding(adata, "<key>"),
+      and its axes in varm[key] (not of a representation, whose columns are no variables)
+    - obsm["X_<key>_step1"], ...: the cells in the view of every step
     - uns["<key>_markers"], what sets every cluster apart, by `write_markers` of the matrix that was explored, or of X
       where that was a representation
     - uns[key], where "clusters" is a table of their names, sizes, steps, overlaps and stability, "known" tells what was
@@ -63,6 +65,8 @@ def write_clusters(
     _require_same_cells(adata, exploration)
     told = _facts(exploration)
     views = {f"X_{key}_step{number}": exploration.coordinates(step) for number, step in enumerate(exploration.steps, 1)}
+    overview = exploration.overview() if names else None
+    axes = None if overview is None else variable_weights(adata, exploration.feature_names, overview.components)
     codes = np.full(adata.n_obs, -1)
     for place, cluster in enumerate(exploration.clusters_):
         codes[cluster.rows] = place
@@ -78,6 +82,10 @@ def write_clusters(
     adata.obs[key] = values
     if (codes < 0).any():
         adata.obs[f"{key}_reason"] = pandas.Categorical(np.where(codes < 0, exploration.reasons_, ""))
+    if overview is not None:
+        adata.obsm[f"X_{key}"] = overview.embedding
+    if axes is not None:
+        adata.varm[key] = axes
     for name, places in views.items():
         adata.obsm[name] = places
     adata.uns[key] = told
@@ -140,6 +148,7 @@ def _forget(adata: Any, key: str) -> None:
     """Take away what an earlier exploration left under this key: it would be read as this one's."""
     for name in [name for name in adata.obsm if re.fullmatch(rf"X_{re.escape(key)}(_step\d+)?", name)]:
         del adata.obsm[name]
+    adata.varm.pop(key, None)
     for name in (key, f"{key}_colors", f"{key}_markers"):
         adata.uns.pop(name, None)
     if f"{key}_reason" in adata.obs:

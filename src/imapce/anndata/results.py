@@ -76,9 +76,7 @@ def write_view(
         # Axes of an earlier view under the same name would be read as those of this one.
         adata.varm.pop(key, None)
     else:
-        weights = np.zeros((adata.n_vars, len(model.components_)))
-        weights[adata.var_names.get_indexer(model.feature_names_in_)] = model.components_.T
-        adata.varm[key] = weights
+        adata.varm[key] = variable_weights(adata, model.feature_names_in_, model.components_)
     adata.uns[key] = {
         "alpha": float(model.alpha_),
         "mu": float(model.mu_),
@@ -87,6 +85,22 @@ def write_view(
         "read_back": set_ones(model.read_back_ or {}),
         "params": {**set_ones(plain_parameters(model)), **chosen},
     }
+
+
+def variable_weights(adata: Any, names: Sequence[str], components: Array) -> Array | None:
+    """(variables, k): axes (k, d) of named columns as weights of the variables, 0 of others; None where a column is no
+    variable.
+
+    >>> from anndata import AnnData
+    >>> variable_weights(AnnData(np.eye(3)), ["2", "0"], np.array([[0.6, 0.8]])).tolist()
+    [[0.8], [0.0], [0.6]]
+    """
+    places = adata.var_names.get_indexer(list(names)) if adata.var_names.is_unique else np.array([-1])
+    if (places < 0).any():
+        return None
+    weights = np.zeros((adata.n_vars, len(components)))
+    weights[places] = components.T
+    return weights
 
 
 def set_ones(entries: dict[str, Any]) -> dict[str, Any]:
