@@ -76,7 +76,7 @@ def write_view(
         # Axes of an earlier view under the same name would be read as those of this one.
         adata.varm.pop(key, None)
     else:
-        adata.varm[key] = variable_weights(adata, model.feature_names_in_, model.components_)
+        adata.varm[key] = variable_weights(adata, list(model.feature_names_in_), model.components_)
     adata.uns[key] = {
         "alpha": float(model.alpha_),
         "mu": float(model.mu_),
