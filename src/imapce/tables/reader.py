@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from imapce.common.arrays import Array, as_cupy, is_dask, is_on_card, is_scan, on_host
+from imapce.common.arrays import Array, Mask, as_cupy, is_dask, is_on_card, is_scan, on_host
 from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.tables.columns import Column, Unknown, read_column
@@ -163,6 +163,18 @@ class Reader:
     def groups(self) -> NDArray[np.intp] | None:
         """For each matrix column the table column it came from; None for an array, where each is its own."""
         return None if self.encoding is None else self.encoding.groups
+
+    @property
+    def categories(self) -> Mask | None:
+        """(d,), the matrix columns that come of a category or a truth value; None for an array.
+
+        >>> import pyarrow as pa
+        >>> Reader.learn(pa.table({"size": [1.0, 2.0, 4.0], "on": [True, False, True]}))[0].categories
+        array([False,  True])
+        """
+        if self.encoding is None:
+            return None
+        return np.array([kind != "number" for kind in self.encoding.kinds])[self.encoding.groups]
 
     @property
     def gaps(self) -> Array | None:
