@@ -30,19 +30,25 @@ from imapce.tables.reader import OriginalColumns, Reader
 
 @dataclass(frozen=True, eq=False)
 class DataPrint(Comparable):
-    """What tells data apart without keeping it: rows, column names, means, variances, and a hash of all values."""
+    """What tells data apart without keeping it: rows, column names, means, variances, and a hash of all values.
+
+    `transform` are the columns that these are of another scale of, each with its name.
+    """
 
     n_rows: int
     columns: tuple[str, ...]
     mean: Array
     variance: Array
     digest: str
+    transform: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, rows: Rows, names: list[str]) -> DataPrint:
-        """The print of rows whose columns have these names."""
-        moments = rows.moments()
-        return cls(rows.n_rows, tuple(names), moments.mean + rows.origin, moments.variance, rows.digest())
+    def of(cls, rows: Rows, reader: Reader) -> DataPrint:
+        """The print of rows as they were read."""
+        moments, mean = rows.moments(), rows.moments().mean + rows.origin
+        return cls(
+            rows.n_rows, tuple(reader.names), mean, moments.variance, rows.digest(), tuple(reader.transform.items())
+        )
 
     def require_same(self, other: DataPrint) -> None:
         """Refuse other data than this by the name of what differs."""
@@ -86,9 +92,9 @@ class Data:
     row_ids: NDArray
 
     @classmethod
-    def read(cls, X: Any, estimator: IMAPCE, row_ids: Any = None) -> Data:
-        """What was given as X, as the estimator reads it."""
-        reader, matrix = Reader.learn(X, missing=estimator.missing)
+    def read(cls, X: Any, estimator: IMAPCE, row_ids: Any = None, *, transform: Any = None) -> Data:
+        """What was given as X, as the estimator reads it, and columns on another scale where `transform` says so."""
+        reader, matrix = Reader.learn(X, missing=estimator.missing, transform=transform)
         require_shape(matrix.shape, estimator.n_components)
         with threads_for(*matrix.shape), np.errstate(over="ignore", invalid="ignore"):
             rows = open_rows(matrix, engine=estimator.engine, n_components=estimator.n_components)
@@ -102,7 +108,7 @@ class Data:
     @cached_property
     def print(self) -> DataPrint:
         """What tells these data from others; it takes a pass over all values."""
-        return DataPrint.of(self.rows, self.reader.names)
+        return DataPrint.of(self.rows, self.reader)
 
     @property
     def source(self) -> OriginalColumns:

@@ -41,6 +41,7 @@ from imapce.tables.columns import (
     numbers,
     type_name,
 )
+from imapce.tables.scales import Scale, rescaled, scale_of_json
 
 Missing = Literal["error", "mean"]
 Array = NDArray[np.float64]
@@ -267,7 +268,8 @@ class Encoding:
 
     ``kinds`` and ``categories`` go along ``columns`` (no categories: an empty tuple); ``fill`` goes along the
     columns of the matrix and holds their learned means, which for a category are its shares. ``gaps`` are the columns
-    that had missing values where the encoding was learned; a stored encoding does not keep them.
+    that had missing values where the encoding was learned; a stored encoding does not keep them. ``scales`` are those
+    of the numbers that are looked at on another one than their own, by column; ``fill`` is on these.
 
     >>> Encoding(("colour",), ("category",), (("blue", "red"),), fill=(0.5, 0.5)).feature_names
     ('colour=blue', 'colour=red')
@@ -279,6 +281,7 @@ class Encoding:
     _: KW_ONLY
     fill: tuple[float, ...]
     gaps: tuple[str, ...] = field(default=(), compare=False)
+    scales: Mapping[str, Scale] = field(default_factory=dict)
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
@@ -332,6 +335,14 @@ class Encoding:
         start, stop = np.searchsorted(self.groups, [index, index + 1])
         return np.arange(start, stop)
 
+    def to_scale(self, matrix: Any) -> Any:
+        """A matrix (n, d) in the units of the table, on the scales of its columns."""
+        return rescaled(matrix, {self.columns_of(name)[0]: scale.to_scale for name, scale in self.scales.items()})
+
+    def to_units(self, matrix: Any) -> Any:
+        """A matrix (n, d) on the scales of its columns, in the units of the table."""
+        return rescaled(matrix, {self.columns_of(name)[0]: scale.to_units for name, scale in self.scales.items()})
+
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, text and numbers, one entry per table column.
 
@@ -345,6 +356,7 @@ class Encoding:
                     "kind": kind,
                     "categories": list(values),
                     "fill": [self.fill[position] for position in self.columns_of(index)],
+                    **({"scale": self.scales[column].to_json()} if column in self.scales else {}),
                 }
                 for index, (column, kind, values) in enumerate(
                     zip(self.columns, self.kinds, self.categories, strict=True)
@@ -366,6 +378,7 @@ class Encoding:
                 tuple(entry["kind"] for entry in entries),
                 tuple(tuple(entry["categories"]) for entry in entries),
                 fill=tuple(value for entry in entries for value in entry["fill"]),
+                scales={entry["name"]: scale_of_json(entry["scale"]) for entry in entries if "scale" in entry},
             )
             # Whatever else a hostile file holds, it is not what this encoding would write.
             is_sound = encoding._is_sound() and encoding.to_json() == stored
@@ -393,6 +406,9 @@ class Encoding:
         shares = [value for value, place in zip(self.fill, self.groups, strict=True) if self.kinds[place] != "number"]
         floats = (*self.fill, *(value for values in self.categories for value in values if type(value) is float))
         distinct = all(len(set(names)) == len(names) > 0 for names in (self.columns, self.feature_names))
+        of_numbers = all(self.kinds[self.columns.index(name)] == "number" for name in self.scales)
+        if not of_numbers or not all(scale.is_sound for scale in self.scales.values()):
+            return False
         return plain and distinct and all(map(math.isfinite, floats)) and all(0.0 <= value <= 1.0 for value in shares)
 
 
