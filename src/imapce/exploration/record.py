@@ -308,7 +308,7 @@ class Record(Comparable):
 
     @property
     def transform(self) -> dict[str, str] | None:
-        """The columns of its data that are looked at on another scale, where it left memory; None where there is none."""
+        """The columns of its data that are on another scale, where it left memory; None where there are none."""
         return None if self.data is None else dict(self.data.transform) or None
 
     @cached_property

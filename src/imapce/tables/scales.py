@@ -1,9 +1,9 @@
 """The scale on which a column of numbers is looked at, and which columns are so skewed that another is worth a look.
 
-    log    z = sign(x)·ln(1 + |x|/u)     u the column's own unit: of values of one sign the 1 % quantile of |x| > 0, so
-                                         that all but the smallest are on a log scale and counts are ln(1 + x); of
-                                         values of both signs the median of |x| > 0, so that nothing is torn at zero
-    rank   z = Φ⁻¹(rank/n)               through the learned values, between them and beyond them on straight lines
+    log    z = asinh(x/2u)     which is ln(x/u) beyond a few u, and straight through zero; u is the column's own unit:
+                               of values of one sign the 1 % quantile of |x| > 0, so that all but the smallest are on a
+                               log scale; of both signs the median of |x| > 0, so that nothing is torn at zero
+    rank   z = Φ⁻¹(rank/n)     through the learned values, between them and beyond them on straight lines
 
 Both rise everywhere, so every z has its x: what is shown is in the units of the table.
 
@@ -39,10 +39,12 @@ MOST_KNOTS = 256
 
 @dataclass(frozen=True)
 class LogScale:
-    """z = sign(x)·ln(1 + |x|/unit); zero stays zero, so sparse columns stay sparse.
+    """z = asinh(x/(2·unit)); zero stays zero, so sparse columns stay sparse.
 
-    >>> LogScale(1.0).to_scale(np.array([0.0, math.e - 1])).tolist()
-    [0.0, 1.0]
+    ln(1 + |x|/u) with the sign of x would have a kink at zero, and a valley in a column that has none there.
+
+    >>> LogScale(1.0).to_scale(np.array([0.0, 100.0, 1000.0])).round(3).tolist()
+    [0.0, 4.605, 6.908]
     """
 
     kind: ClassVar[ScaleName] = "log"
@@ -60,12 +62,12 @@ class LogScale:
 
     def to_scale(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the table on this scale; NaN stays."""
-        return np.sign(values) * np.log1p(np.abs(values) / self.unit)
+        return np.arcsinh(values / (2 * self.unit))
 
     def to_units(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values on this scale in the units of the table."""
         with np.errstate(over="ignore"):
-            return np.sign(values) * np.expm1(np.abs(values)) * self.unit
+            return np.sinh(values) * (2 * self.unit)
 
     def to_json(self) -> dict[str, Any]:
         """As a file holds it."""
@@ -176,8 +178,9 @@ def is_skewed(values: Array, settings: TableSettings = SETTINGS.tables) -> bool:
     """Whether values (n,), NaN where they are missing, are strongly skewed, and not so on a log scale.
 
     The skewness is that of all but the outer half per cent on either side, which count as lying at its edge: a few
-    gross values are outliers, and others see to these. A column that shares one value among half the rows, or has few
-    different ones, is a count or a category rather than an amount.
+    gross values are outliers, and others see to these. The bulk must lean, too: (q₉₅ + q₅ − 2·median)/(q₉₅ − q₅), which
+    the far values of a heavy tail on both sides do not move. A column that shares one value among half the rows, or has
+    few different ones, is a count or a category rather than an amount.
 
     >>> rng = np.random.default_rng(0)
     >>> amounts, times = rng.lognormal(sigma=1.5, size=500), rng.exponential(size=500)
@@ -185,9 +188,15 @@ def is_skewed(values: Array, settings: TableSettings = SETTINGS.tables) -> bool:
     (True, False)
     """
     values = np.asarray(values, dtype=np.float64)
-    values = values[np.isfinite(values)]
     values = values[seeded_sample(len(values), settings.rows)]
-    if len(values) < settings.fewest_values or not abs(_skewness(values)) >= settings.skewed:
+    values = values[np.isfinite(values)]
+    if len(values) < settings.fewest_values:
+        return False
+    # In units of the largest, whose cubes fit in a float.
+    values = values / max(float(np.abs(values).max()), np.finfo(np.float64).tiny)
+    skewness, (low, middle, high) = _skewness(values), np.quantile(values, [0.05, 0.5, 0.95])
+    leaning = np.sign(skewness) * (high + low - 2 * middle)
+    if abs(skewness) < settings.skewed or leaning < settings.leaning * (high - low):
         return False
     _, counts = np.unique(values, return_counts=True)
     if len(counts) < settings.fewest_values or counts.max() >= settings.heap * len(values):
@@ -197,7 +206,6 @@ def is_skewed(values: Array, settings: TableSettings = SETTINGS.tables) -> bool:
 
 def _skewness(values: Array) -> float:
     low, high = np.quantile(values, [0.005, 0.995])
-    # In units of their spread: cubes of large values overflow.
     inner = np.clip(values, low, high)
     inner = inner - inner.mean()
     spread = float(np.abs(inner).max(initial=0.0))

@@ -1,4 +1,5 @@
-"""Columns that say what another says: those that stand in for something known, and repeats among the features.
+"""What is told of the columns of a table before anybody looks for structure: skewed ones, repeats, and columns that stand
+in for something known.
 
 How much a column tells of another is the share of the variance of its encoded columns that it explains, adjusted for
 chance: of a category Goodman and Kruskal's τ, of a number η² between the levels of the other or, of two numbers, r² of
@@ -6,19 +7,22 @@ their values or of their ranks.
 
     R²(b | a) = 1 − (1 − explained)·(n − 1)/(n − levels of a)
 
->>> sex = Column("sex", codes=np.arange(60) % 2, levels=("f", "m"))
->>> title = Column("title", codes=np.arange(60) % 2 * (1 + np.arange(60) // 2 % 2), levels=("Ms", "Mr", "Sir"))
->>> repeat_notes([title], known=[sex])
-["'title' tells 'sex': add it to what is known?"]
+>>> import pyarrow as pa
+>>> fees = np.random.default_rng(0).lognormal(sigma=1.5, size=300)
+>>> print(*looked_over(Table.learn(pa.table({"fee": fees, "pence": 100 * fees}))).notes, sep="\n")
+strongly skewed: 'fee', 'pence'; transform="log" looks at them on a log scale.
+'pence' repeats 'fee'; drop= leaves it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 from scipy.stats import rankdata
 
@@ -26,9 +30,67 @@ from imapce.common.arrays import Array, Codes, seeded_sample
 from imapce.common.settings import SETTINGS, TableSettings
 from imapce.common.words import listing
 from imapce.errors import Phrase, Sentence
-from imapce.tables.columns import Column
+from imapce.tables.columns import Column, read_column
+from imapce.tables.encode import Table, column_at
+from imapce.tables.scales import scale_notes
 
 MOST_SENTENCES = 10
+
+
+def looked_over(table: Table, transform: Any = None) -> Table:
+    """The table on the scales asked for, by default on those it has, and among its notes those on its columns.
+
+    Of very many columns nothing is told: they are measured alike, as genes and pixels are.
+    """
+    before = [] if not table.notes else _remarks(table)
+    made = table if transform is None else table.transformed(transform)
+    kept = [note for note in table.notes if note not in before]
+    return replace(made, notes=[*kept, *_remarks(made, asked=transform is not None)])
+
+
+def _remarks(table: Table, *, asked: bool = False) -> list[str]:
+    some = sampled(table)
+    if table.shape[1] > SETTINGS.tables.most_columns:
+        return scale_notes({}, table.scales, asked=asked)
+    return [*scale_notes(some.numbers, table.scales, asked=asked), *repeat_notes(columns_of(some))]
+
+
+def known_notes(table: Table, names: Collection[str], labels: Sequence[Column] = ()) -> list[str]:
+    """Sentences on columns that stand in for something known: columns of the table by name, or labels of its rows.
+
+    >>> import pyarrow as pa
+    >>> sex = Column("sex", codes=np.arange(60) % 2, levels=("f", "m"))
+    >>> table = Table.learn(pa.table({"who": ["woman", "man"] * 30, "age": np.arange(60.0)}))
+    >>> known_notes(table, [], [sex])
+    ["'who' tells 'sex': add it to what is known?"]
+    """
+    if not (names or labels) or table.shape[1] > SETTINGS.tables.most_columns:
+        return []
+    columns = columns_of(sampled(table))
+    known = [*(column for column in columns if column.name in names), *labels]
+    return repeat_notes(columns, known) if known else []
+
+
+def sampled(table: Table) -> Table:
+    """Some rows of a table, with what was learned of all."""
+    mask = seeded_sample(len(table), SETTINGS.tables.rows)
+    if mask.all():
+        return table
+    rows = nw.from_native(table.native, eager_only=True)[np.flatnonzero(mask).tolist(), :]
+    return replace(table, native=rows.to_native(), made={})
+
+
+def columns_of(table: Table) -> list[Column]:
+    """The columns of a table as people know them, in their order; those without a value are left out."""
+    found = []
+    for place, (name, kind) in enumerate(zip(table.summary.names, table.summary.kinds, strict=True)):
+        if kind is not None:
+            counts = table.summary.categories[place].counts if kind == "category" else {}
+            found.append(read_column(name, column_at(table, place), kind, tuple(sorted(counts))))
+    return found
+
+
+# --- which columns say the same ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +110,9 @@ class Told:
             return cls(column.name, column.codes[seeded_sample(len(column.codes), settings.rows)], None)
         assert column.values is not None
         values = column.values[seeded_sample(len(column.values), settings.rows)]
+        values = np.where(np.isfinite(values), values, np.nan)
+        # In units of the largest, whose squares fit in a float.
+        values /= max(float(np.nanmax(np.abs(values), initial=0.0)), np.finfo(np.float64).tiny)
         there = ~np.isnan(values)
         codes = np.full(len(values), -1)
         found = np.unique(values[there])
