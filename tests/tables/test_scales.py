@@ -196,16 +196,20 @@ def test_arrays_and_sparse_matrices_have_scales_too():
         Reader.learn(sparse.csr_array(X), transform={"x0": "rank"})
 
 
-def test_a_table_on_disk_is_read_on_a_learned_scale_and_none_is_learned_of_it():
+def test_a_table_on_disk_is_read_on_a_learned_scale_and_none_is_learned_of_it(tmp_path):
     table = a_table().drop(columns="kind")
-    write_table(pa.Table.from_pandas(table), "rows.parquet")
+    write_table(pa.Table.from_pandas(table), tmp_path / "rows.parquet")
     reader, matrix = Reader.learn(table, transform="log")
     there = np.concatenate(
-        [block.copy() for portion in reader.read(scan("rows.parquet")).portions() for block in portion.blocks(None)]
+        [
+            block.copy()
+            for portion in reader.read(scan(tmp_path / "rows.parquet")).portions()
+            for block in portion.blocks(None)
+        ]
     )
     assert there == pytest.approx(matrix)
     with pytest.raises(InvalidValueError, match="transform needs all rows in memory"):
-        Reader.learn(scan("rows.parquet"), transform="log")
+        Reader.learn(scan(tmp_path / "rows.parquet"), transform="log")
 
 
 def test_what_is_told():

@@ -1,4 +1,4 @@
-"""What is told of the columns of a table before anybody looks for structure: skewed ones, repeats, and columns that stand
+"""What is told of the columns of a table before anybody looks for structure: skewed ones, repeats, and those that stand
 in for something known.
 
 How much a column tells of another is the share of the variance of its encoded columns that it explains, adjusted for
