@@ -61,6 +61,7 @@ OPTIONS = {
     "n_starts": "--starts",
     "sep": "--sep",
     "significance": "--significance",
+    "transform": "--log or --rank",
     "unknown": "--unknown",
 }
 # The phrases of the library that are said otherwise here, by their keys; most are ways out.
@@ -68,6 +69,7 @@ PHRASES = {
     "another encoding": "name its encoding with --encoding",
     "another separator": ", and --sep names another separator",
     "anyway": "--anyway",
+    "carried": "left out of the features and carried to the output",
     "changed session": "go on from there with --resume, or choose another name",
     "drop column": " (leave it out with --drop)",
     "drop or clip": "drop those rows, clip the values or leave the columns out with --drop",
@@ -75,14 +77,21 @@ PHRASES = {
     "extra columns": ", or leave it out of DATA with --drop",
     "held session": "end that process or choose another name",
     "learned columns": "the columns of DATA",
+    "keep columns": "--columns keeps what can be kept",
+    "keep dates": "--dates as-numbers the dates",
     "leave out": "leave the option out",
     "leave out or": "leave the option out or ",
+    "no feature": "add one, or name the right separator with --sep",
     "no label": "Leave it empty",
     "number of a date": "take it with --dates as-numbers",
     "or drop column": ", or leave it out with --drop",
     "or None": "",
+    "overrule reading": "--sep, --decimal, --encoding and --header overrule it",
     "resume": "add --resume to go on",
     "take the split": ": --anyway takes it",
+    "log scale": "--log skewed",
+    "drop repeats": "--drop",
+    "add known": "to --attributes or --known-label?",
 }
 # The same for a command that takes the columns and the filling of a model, and has no options for them.
 OPTIONS_WITH_MODEL = {**OPTIONS, "labels": "the known labels of DATA"}

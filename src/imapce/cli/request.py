@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,17 +19,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.cli.messages import named, note, warnings_in_one_line
+from imapce.cli.messages import in_own_words, named, note, warnings_in_one_line
 from imapce.cli.on_disk import DRAWN_ROWS, scanned, whole_columns
 from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, counted, listing
 from imapce.errors import InvalidValueError
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes, Labels, Samples, Subset
-from imapce.tables.encode import LearnedTable, column_names, is_table
+from imapce.tables.cells import ReadCells, dates_as_days, read_cells
+from imapce.tables.encode import Table, column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_with_words
 from imapce.tables.named import NamedMatrix
-from imapce.tables.usable import dates_as_numbers, select, usable_columns
+from imapce.tables.reading import choose_features
+from imapce.tables.remarks import known_notes, looked_over
+from imapce.tables.usable import select
 
 if TYPE_CHECKING:
     from imapce.tables.scan import Scan
@@ -54,6 +57,13 @@ class Request:
     columns: tuple[str, ...] = ()
     dates: Dates = Dates.leave_out
     reading: Mapping[str, Any] = field(default_factory=dict)
+    log: tuple[str, ...] = ()
+    rank: tuple[str, ...] = ()
+
+    @property
+    def transform(self) -> dict[str, str] | None:
+        """The columns that are looked at on another scale, and which; None where there are none."""
+        return (dict.fromkeys(self.log, "log") | dict.fromkeys(self.rank, "rank")) or None
 
     @classmethod
     def of_options(cls, options: DataOptions, known_labels: str | None = None) -> Request:
@@ -71,6 +81,8 @@ class Request:
             columns=listed_names(options.columns),
             dates=options.dates,
             reading=options.reading,
+            log=listed_names(options.log),
+            rank=listed_names(options.rank),
         )
 
     @property
@@ -184,7 +196,7 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> P
             )
     features: Any
     if matrix is None:
-        features, left_out = _features(data, [name for name in names if name not in removed], request)
+        features, left_out = _features(read_cells(data), [name for name in names if name not in removed], request)
     else:
         features, left_out = _variables(matrix, request), [name for name in names if name not in carried]
     carried += [name for name in names if name in left_out]
@@ -195,6 +207,7 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> P
         missing = labels.column(0).null_count
         without = f", which {missing:,} rows lack" if missing else ""
         words.append(f"the label {column} is known{without}")
+    _tell_stand_ins(features, {*request.attributes, *request.erase}, priors)
     mask: NDArray[np.bool_] | None = None
     for column in known_columns:
         values = [value for name, value in known if name == column]
@@ -230,6 +243,11 @@ def on_disk(request: Request, table: Scan) -> Prepared:
             f"--dates as-numbers is for tables that are read whole, and {Path(request.data).name!r} is larger than "
             "half of the memory: write the dates as numbers first."
         )
+    if request.transform is not None:
+        raise InvalidValueError(
+            f"--log and --rank are for tables that are read whole, and {Path(request.data).name!r} is larger than half "
+            "of the memory: write the logarithm as a column of its own first."
+        )
     drawn, names = table.sample(DRAWN_ROWS), list(table.columns)
     told = [*(_column_and_value(text, names)[0] for text in request.known), *request.known_label]
     prepared = of_table(request, drawn, about=whole_columns(table, [name for name in names if name in told]))
@@ -237,31 +255,24 @@ def on_disk(request: Request, table: Scan) -> Prepared:
     return replace(prepared, features=features, on_disk=table, drawn=drawn, carried=no_columns(), known=None)
 
 
-def _features(data: pa.Table, names: list[str], request: Request) -> tuple[LearnedTable, list[str]]:
+def _features(cells: ReadCells, names: list[str], request: Request) -> tuple[Table, list[str]]:
     """The columns that are features, dates as numbers if asked for, and the names of those left out, which are told."""
     asked = {*request.columns, *request.attributes, *request.erase}
     chosen = [name for name in names if name in asked] if request.columns else names
-    table = data.select(chosen)
-    if request.dates == Dates.as_numbers:
-        table = dates_as_numbers(table)
-    learned = LearnedTable.learn(table, "DATA")
-    features, reasons = usable_columns(learned, keep=asked)
-    told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
-    if not features:
-        if not reasons:
-            raise InvalidValueError(
-                "DATA must keep at least one feature, and every column is a label, known or dropped: drop fewer."
-            )
-        raise InvalidValueError(
-            f"DATA must keep at least one feature, a column of numbers or of few categories, and {told}: add one, or "
-            "name the right separator with --sep."
-        )
-    if reasons:
-        ways = ["--columns keeps what can be kept"]
-        if any(pa.types.is_temporal(table.schema.field(name).type) for name in reasons):
-            ways.append("--dates as-numbers the dates")
-        note(f"left out of the features and carried to the output: {told}; {', '.join(ways)}.")
-    return learned.select(features), [name for name in names if name not in features]
+    features = looked_over(choose_features(cells, chosen, keep=asked, dates=request.dates), request.transform)
+    for sentence in features.notes:
+        note(in_own_words(sentence))
+    return features, [name for name in names if name not in features.column_names]
+
+
+def _tell_stand_ins(features: Any, names: Collection[str], priors: Sequence[Prior]) -> None:
+    """A note on features that tell what is known: columns by name, or labels of the rows."""
+    if isinstance(features, Table):
+        read = [prior.read_labels(None) for prior in priors]
+        # Of a table on disk the labels are those of all rows, and the features a sample.
+        labels = [one.column for one in read if one is not None and len(one) == len(features)]
+        for sentence in known_notes(features, names, labels):
+            note(in_own_words(sentence))
 
 
 def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
@@ -301,6 +312,8 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
         ("--known-labels", request.known_labels),
         ("--drop", request.drop),
         ("--columns", request.columns),
+        ("--log", request.log),
+        ("--rank", request.rank),
     ):
         if asked:
             raise InvalidValueError(
@@ -337,7 +350,7 @@ def _column_and_sample_priors(
         if rows is None:
             rows = read_rows(background, request.reading if is_text_file(background) else {}, "--background")
         if is_table(rows) and request.dates == Dates.as_numbers:
-            rows = dates_as_numbers(rows)
+            rows = dates_as_days(rows)[0]
         priors.append(Samples(rows))
         told = counted(rows.shape[0], "background row is", "background rows are")
         words.append(f"{told} known: {Path(background).name}")
