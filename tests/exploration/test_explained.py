@@ -114,12 +114,18 @@ FORGED: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], Any], str]] =
 }
 
 
-@pytest.mark.parametrize("case", FORGED)
-def test_a_forged_explanation_is_refused_in_a_sentence(case: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a session of one step, to be forged."""
     exploration = session("both")
     exploration.accept()
-    exploration.save(tmp_path / "good")
-    header, arrays = unpacked(tmp_path / "good")
+    exploration.save(path := tmp_path_factory.mktemp("good") / "s.imapce")
+    return path
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_a_forged_explanation_is_refused_in_a_sentence(case: str, good: Path, tmp_path: Path) -> None:
+    header, arrays = unpacked(good)
     change, words = FORGED[case]
     change(header, arrays)
     repacked(tmp_path / "bad", header, arrays)

@@ -293,15 +293,21 @@ FORGED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", FORGED)
-def test_forged_numbers_are_refused(case: str, tmp_path: Path) -> None:
-    change, words = FORGED[case]
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a session of two steps and a split, to be forged."""
     exploration = session()
     exploration.accept(3)
     exploration.accept(2)
     exploration.split(0, proposed=True, structure="ignore")
-    exploration.save(tmp_path / "good")
-    header, arrays = unpacked(tmp_path / "good")
+    exploration.save(path := tmp_path_factory.mktemp("good") / "s.imapce")
+    return path
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_forged_numbers_are_refused(case: str, good: Path, tmp_path: Path) -> None:
+    change, words = FORGED[case]
+    header, arrays = unpacked(good)
     change(header)
     repacked(tmp_path / "bad", header, arrays)
     with pytest.raises(FileFormatError, match=words):
