@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.arrays import Array, as_array, in_kind_of, is_dask, is_on_card, is_scan, on_host
 from imapce.common.checks import random_generator, require_count, require_truth
-from imapce.common.words import axis_names
+from imapce.common.words import axis_names, counted
 from imapce.common.work import one_thread, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.priors.base import Prior, stand_in_notes
@@ -348,10 +348,11 @@ class LinearView(LinearRows):
         >>> IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(X).plot(X, color=np.arange(60) % 2)
         <Figure size 760x560 with 1 Axes>
         """
-        from imapce.plotting.scatter import plot_embedding
+        from imapce.plotting.scatter import plot_embedding, words_of_view
 
-        settings.setdefault("axis_names", self.get_feature_names_out().tolist())
-        return plot_embedding(self._view(X, labels), color=color, **settings)
+        view = self._view(X, labels)
+        told = words_of_view(self, f"{counted(len(view), 'row')} in the view of {type(self).__name__}")
+        return plot_embedding(view, color=color, **(told | settings))
 
     def influence(self, X: Any, *, labels: Any = None) -> Array:
         """How much of the view each row decides: n·max(‖qᵢ‖²/Σ‖q‖², sᵢ²/Σs²) with q = XV and s = qᵀ(Σqqᵀ)⁻¹q.
