@@ -27,7 +27,8 @@ from imapce.common.checks import random_generator, require_count, require_truth
 from imapce.common.words import axis_names, counted
 from imapce.common.work import one_thread, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
-from imapce.priors.kinds import Prior, as_list
+from imapce.priors.base import Prior, stand_in_notes
+from imapce.priors.kinds import as_list
 from imapce.priors.labels import ReadLabels
 from imapce.priors.problem import Problem, pose, require_shape, standardized_data
 from imapce.rows.base import Rows
@@ -203,10 +204,13 @@ class LinearRows(TableEstimator):
         priors = as_list(prior)
         for one in priors:
             one.require_same_index(X)
+        X = as_read(X)
         matrix = learn_for_view(self, X)
+        priors = [one.resolve(matrix.shape[0]) if one.has_effect else one for one in priors]
         # On a card, threads of the host wait for each other: 0.32 s instead of 0.40 s for 2,000,000 × 784.
         with one_thread() if is_on_card(matrix) else threads_for(*matrix.shape):
             self._fit_rows(self._open(matrix), priors)
+        self.notes_ += stand_in_notes(X, priors, self.reader_) if priors else []
         return matrix
 
     @abstractmethod

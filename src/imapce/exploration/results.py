@@ -40,7 +40,7 @@ from imapce.exploration.look import Findings
 from imapce.exploration.record import AcceptedStep, Feature, Move, Regrouping, TakenCluster
 from imapce.exploration.steps import Step, View, features_apart, place_rows, sizes_in_words, with_picture
 from imapce.exploration.verdict import caveat
-from imapce.priors.base import Prior
+from imapce.priors.base import Prior, stand_in_notes
 from imapce.priors.kinds import Subset
 from imapce.tables.columns import Column
 from imapce.tables.encode import frame
@@ -82,8 +82,11 @@ class Results:
 
     @property
     def notes_(self) -> list[str]:
-        """How the table was read, in sentences: cells that are numbers but for a word, columns left out and why."""
-        return list(self.found.data.notes)
+        """How the table was read, in sentences: cells that are numbers but for a word, columns left out and why, those
+        that are skewed, repeat others or stand in for what is known.
+        """
+        data = self.found.data
+        return [*data.notes, *stand_in_notes(data.read_table, self.found.record.priors, data.reader)]
 
     @property
     def moves(self) -> list[Move]:
