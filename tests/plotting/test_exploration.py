@@ -22,8 +22,9 @@ from imapce.errors import InvalidValueError
 from imapce.exploration.record import Moves
 from imapce.exploration.session import Exploration
 from imapce.plotting import plot_overview, plot_proposal, plot_step, write_exploration_report
+from imapce.plotting.cloud import Cloud
 from imapce.plotting.key import read_labels
-from imapce.plotting.overview import label_counts
+from imapce.plotting.overview import label_counts, plot_all_clusters
 from imapce.plotting.reports.page import report_script
 from imapce.plotting.steps import OTHER_GREY, UNEXPLORED_BLACK, cluster_hue
 from imapce.plotting.style import KNOWN_GREY
@@ -215,15 +216,17 @@ def test_many_steps_fit_on_one_page(tmp_path: Path) -> None:
     assert not any(one.overlaps(other) for one, other in pairwise(boxes))
     path = tmp_path / "report.html"
     page = page_of(many_steps(exploration, 13), path)
-    assert page.count("<img") == 15
+    # The view of all clusters, the bars and one for each of fourteen steps, thirteen of which share the last view.
+    assert page.count("<img") == 16
     assert "Every row is taken." in page
     assert path.stat().st_size < 2e6
 
 
-def test_many_rows_are_rasterised() -> None:
+def test_many_rows_are_images() -> None:
     exploration = explored(X=np.tile(ROWS, (60, 1)), steps=1)
     figure = plot_step(exploration, 0, labels=np.tile(CLASSES, 60))
-    assert all(cloud.get_rasterized() for ax in figure.axes for cloud in ax.collections)
+    assert not [cloud for ax in figure.axes for cloud in ax.collections]
+    assert all(any(isinstance(one, Cloud) for one in ax.get_children()) for ax in figure.axes)
 
 
 def test_labels_and_steps_that_do_not_fit_are_refused(session: Exploration, tmp_path: Path) -> None:
@@ -284,3 +287,27 @@ def test_the_report_renders_offline(hostile: Path, tmp_path: Path) -> None:
         browser.close()
     assert complaints == []
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+
+
+def test_all_clusters_are_seen_in_one_view_beside_every_column_of_labels(session: Exploration, tmp_path: Path) -> None:
+    columns = {
+        "kind": CLASSES,
+        "half": np.arange(len(ROWS)) % 2,
+        "first column": ROWS[:, 0],
+        "nothing": [None] * len(ROWS),
+    }
+    told: list[tuple[str, float]] = []
+    page = page_of(session, tmp_path / "report.html", labels=columns, progress=lambda *words: told.append(words))
+    assert "All rows in the one view in which all clusters are seen best" in page
+    assert "kind was not used, half was not used, first column was not used." in page
+    captions = re.findall("<figcaption>(.*?)</figcaption>", page)
+    assert sum("On the right the number of rows of each" in caption for caption in captions) == 2
+    assert told[0] == ("describing the clusters", 0.0)
+    assert all(0.0 <= share <= 1.0 for _, share in told)
+    shown = [read_labels(values, "labels", len(ROWS), most=99, name=name) for name, values in list(columns.items())[:3]]
+    figure = plot_all_clusters(session, session.overview(), labels=shown)
+    assert [ax.get_title(loc="left") for ax in figure.axes[:4]] == ["All clusters in one view", *list(columns)[:3]]
+    hues = {cluster_hue(cluster.number): cluster.size for cluster in session.clusters_}
+    assert {hue: count for hue, count in drawn(figure, 0).items() if hue in hues} == hues
+    numbers = [text.get_text() for text in figure.axes[0].texts]
+    assert numbers[: len(hues)] == [str(cluster.number) for cluster in session.clusters_]

@@ -63,8 +63,20 @@ def test_a_page_of_one_group_draws_the_view_and_the_best_split(tmp_path: Path) -
     best = f"The best split would be {exploration.structure.candidate.words}"
     assert f"are one group. {best}." in page
     assert f"{best}, each group in a colour of its own; it is no more than chance" in page
-    assert page.count("<img") == 1
+    assert "Which features make the view" in page
+    assert page.count("<img") == 2
+    assert "What could be tried" in page
+    assert "on a log scale or by rank" in page
     assert "structure=" not in page
+
+
+def test_a_page_of_one_group_shows_the_labels_too(tmp_path: Path) -> None:
+    labels = {"half": np.arange(len(NOISE)) % 2, "amount": NOISE[:, 0]}
+    session(NOISE).run().report(tmp_path / "page.html", labels=labels)
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<img") == 4
+    assert "The same rows by half, which was not used." in page
+    assert "The same rows by amount, which was not used." in page
 
 
 def test_a_page_of_nothing_looked_at_draws_nothing(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from imapce.cli.messages import in_own_words, named, note, warnings_in_one_line
+from imapce.cli.messages import in_own_words, named, warnings_in_one_line
 from imapce.cli.options import DataOptions, Output, Report, ShowOptions, ViewOptions
 from imapce.errors import InvalidValueError
 
@@ -137,12 +137,9 @@ def explore(
         _write_clusters(exploration, prepared, output, source=asked.data)
         written["table"] = output
     if report is not None:
-        first = next(iter(prepared.colours), None)
-        if len(prepared.colours) > 1:
-            note(f"the report is coloured by {first!r}, the first of --labels.")
-        with named("--report"):
+        with named("--report"), showing(quiet=show.quiet, of="of the page") as tell:
             title = f"Exploration of {asked.name}"
-            exploration.report(report, labels=prepared.labels, label_name=first, title=title)
+            exploration.report(report, labels=prepared.colours or None, title=title, progress=tell)
         written["report"] = report
     if session is not None:
         written["session"] = session

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array, Mask
 from imapce.common.axes import LETTERS
+from imapce.common.progress import Progress
 from imapce.common.words import axis_names, counted
 from imapce.common.work import threads_for
 from imapce.errors import InvalidTypeError
@@ -455,8 +456,14 @@ class Results:
         label_name: str | None = None,
         title: str = "Exploration",
         hover: Sequence[str] | None = None,
+        progress: Progress = None,
     ) -> None:
-        """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen."""
+        """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen.
+
+        `labels` are one column, called `label_name`, or several by name. `progress(words, share)` is told how far it
+        is, and True shows a bar.
+        """
         from imapce.plotting.reports.exploration import write_exploration_report
 
-        write_exploration_report(self, path, labels=labels, label_name=label_name, title=title, hover=hover)
+        told = {"labels": labels, "label_name": label_name, "title": title, "hover": hover}
+        write_exploration_report(self, path, **told, progress=progress)
