@@ -105,7 +105,7 @@ def test_dates_become_days_where_asked_also_in_new_rows_and_backgrounds(
 def test_columns_names_the_features(rows: Path, tmp_path: Path) -> None:
     out = tmp_path / "view.parquet"
     words = ("embed", rows, *QUICK, "-o", out, "--save", tmp_path / "m.imapce")
-    succeed(*words, "--columns", "d_4,d_5,batch", "--attributes", "d_0", "--labels", "celltype")
+    succeed(*words, "--columns", "d_4,d_5,batch", "--known", "d_0", "--labels", "celltype")
     assert '"columns": [\n    "d_0",\n    "d_4",\n    "d_5",\n    "batch"\n  ]' in succeed(
         "info", tmp_path / "m.imapce", "--json"
     )

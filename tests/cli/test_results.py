@@ -42,7 +42,7 @@ def test_embed_and_transform_as_json(rows: Path, tmp_path: Path) -> None:
 
 def test_explore_and_info_of_its_session_as_json(plain: Path, tmp_path: Path) -> None:
     session = tmp_path / "s.imapce"
-    found = told("explore", plain, *QUICK, "--attributes", "d_0,d_1", "--session", session)
+    found = told("explore", plain, *QUICK, "--known", "d_0,d_1", "--session", session)
     kept = told("info", session)
     assert kept["kind"] == "session"
     assert kept["clusters"] == found["clusters"]
@@ -73,7 +73,7 @@ def test_a_file_of_another_kind_is_named(plain: Path) -> None:
 
 
 def test_compare_as_json_begins_with_the_fast_methods(plain: Path) -> None:
-    found = told("compare", plain, "--attributes", "d_0")
+    found = told("compare", plain, "--known", "d_0")
     assert [one["method"] for one in found["methods"]] == ["IMAPCE", "PCA", "cPCA", "gcPCA", "LEACE", "SIDE"]
     (sentence,) = [one for one in found["reading"] if "--methods all" in one]
     assert sentence.startswith("The fast methods were compared: --methods all adds kurtosis pursuit, t-SNE")

@@ -41,13 +41,13 @@ def embed(
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
 
-    The kinds of knowledge (--attributes, --erase, --known-label, --background, --known) may be combined. Columns that
+    The kinds of knowledge (--known, --erase, --known-rows, --background) may be combined. Columns that
     can be no features (ids, free text, dates, more than 50 levels, constants) are left out and named. The table of -o
     has the columns of DATA, the row number and the axes.
 
     Example:
 
-        imapce embed penguins.csv --known species=Adelie -o view.parquet --plot view.png
+        imapce embed penguins.csv --known-rows species=Adelie -o view.parquet --plot view.png
     """
     from imapce.cli.messages import of_a_fit, progress
     from imapce.cli.on_disk import require_table_file, tell_of_passes, write_view_of_scan

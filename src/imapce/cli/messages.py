@@ -56,11 +56,12 @@ LEAST_SHARE = 0.03
 # What the arguments of the library are called here.
 OPTIONS = {
     "X": "DATA",
-    "Attributes(columns)": "--attributes",
+    "Attributes(columns)": "--known",
     "Attributes(columns, erase=True)": "--erase",
-    "Labels(y)": "--known-label",
-    "Labels(y, erase=True)": "--known-label",
+    "Labels(y)": "--known",
+    "Labels(y, erase=True)": "--erase",
     "Samples(background)": "--background",
+    "Subset(rows)": "--known-rows",
     "alpha": "--alpha",
     "clusterer": "--clusterer",
     "decimal": "--decimal",

@@ -2,7 +2,7 @@
 
 def embed(asked: DataOptions, fit: ViewOptions, output: Output = None) -> None: ...
 
-app.command()(with_option_groups(embed))      # imapce embed DATA --attributes ... --alpha ... --output ...
+app.command()(with_option_groups(embed))      # imapce embed DATA --known ... --alpha ... --output ...
 """
 
 from __future__ import annotations
@@ -149,50 +149,51 @@ class DataOptions(FileOptions):
             "pattern), .arrow, .feather, .npy, .npz, .h5ad, or - for text on standard input.",
         ),
     ]
-    attributes: Annotated[
-        str | None,
+    known: Annotated[
+        list[str] | None,
         typer.Option(
-            "--attributes", metavar="A,B", help="Columns that are known (positions from 0 for .npy and .npz)."
+            "--known",
+            metavar="COLUMNS",
+            help="Columns that are known: what they explain is not shown (positions from 0 for .npy and .npz). One "
+            "that can be a feature is one, numbers as numbers; any other, also one of --drop or of obs, is a label of "
+            "the rows, and its numbers are classes where they repeat.",
         ),
     ] = None
     erase: Annotated[
         str | None,
         typer.Option(
             "--erase",
-            metavar="A,B",
-            help="Columns that are known and of which nothing linear may be left in the view, whatever --alpha.",
+            metavar="COLUMNS",
+            help="The same, and nothing linear of them may be left in the view, whatever --alpha.",
+        ),
+    ] = None
+    known_rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known-rows",
+            metavar="COLUMN=VALUE",
+            help="Rows of DATA that are known; repeatable. COLUMN is no feature.",
         ),
     ] = None
     background: Annotated[
         str | None, typer.Option("--background", metavar="FILE", help="Rows that are known, with the columns of DATA.")
     ] = None
-    known: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--known", metavar="COLUMN=VALUE", help="Rows of DATA that are known; repeatable. COLUMN is no feature."
-        ),
-    ] = None
-    known_label: Annotated[
-        str | None,
-        typer.Option(
-            "--known-label",
-            metavar="A,B",
-            help="Columns of classes or numbers that are known and are no features: what they explain is not shown.",
-        ),
-    ] = None
     labels: Annotated[
         str | None,
         typer.Option(
             "--labels",
-            metavar="A,B",
-            help="Columns that colour the pictures, each its own. They are no features, but where they are known.",
+            metavar="COLUMNS",
+            help="Columns only to look at: each colours pictures of its own. They are no features, but where they are "
+            "known.",
         ),
     ] = None
     columns: Annotated[
         str | None,
-        typer.Option("--columns", metavar="A,B", help="The features; those of --attributes and --erase are added."),
+        typer.Option("--columns", metavar="COLUMNS", help="The features; those of --known and --erase are added."),
     ] = None
-    drop: Annotated[str | None, typer.Option("--drop", metavar="A,B", help="Columns that are no features.")] = None
+    attributes: Annotated[str | None, typer.Option("--attributes", hidden=True)] = None
+    known_label: Annotated[str | None, typer.Option("--known-label", hidden=True)] = None
+    drop: Annotated[str | None, typer.Option("--drop", metavar="COLUMNS", help="Columns that are no features.")] = None
     dates: Annotated[
         Dates, typer.Option("--dates", help="Leave dates out of the features, or take them as numbers of days.")
     ] = Dates.leave_out

@@ -29,6 +29,7 @@ from imapce.common.work import one_thread, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.priors.kinds import Prior, as_list
 from imapce.priors.labels import ReadLabels
+from imapce.priors.names import with_names_read
 from imapce.priors.problem import Problem, pose, require_shape, standardized_data
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows, project_matrix
@@ -70,10 +71,10 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
         """Fit to `X` given what is known.
 
-        `prior` is None, Attributes(columns), Labels(y), Samples(background), Subset(rows) or a list of them; an array
-        or Series of one label per row means Labels. X may be an array, a SciPy sparse matrix, a pandas, polars or Arrow
-        table, or a dask.array or dask.dataframe, whose rows stay where they are; it is never changed. A fit that is
-        refused or cancelled leaves the estimator as it was.
+        `prior` is None, the name of a column ("batch"), Attributes(columns), Labels(y), Samples(background),
+        Subset(rows) or a list of these; an array or Series of one label per row means Labels. X may be an array, a
+        SciPy sparse matrix, a pandas, polars or Arrow table, or a dask.array or dask.dataframe, whose rows stay where
+        they are; it is never changed. A fit that is refused or cancelled leaves the estimator as it was.
         """
         self._fit_whole(X, prior)
         return self
@@ -82,7 +83,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """What `_fit` returns; where it raises, the estimator is as it was before."""
         before = dict(self.__dict__)
         try:
-            return self._fit(X, prior)
+            return self._fit(X, with_names_read(prior, X))
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -197,7 +198,7 @@ class LinearRows(TableEstimator):
 
     def _fit(self, X: Any, prior: Any) -> Any:
         self.check_parameters()
-        priors = as_list(prior)
+        priors = self._priors(prior, X)
         for one in priors:
             one.require_same_index(X)
         matrix = learn_for_view(self, X)
@@ -221,9 +222,13 @@ class LinearRows(TableEstimator):
             view = self._shown_lazily(X, self._shown_axes, names=self.get_feature_names_out().tolist())
         else:
             view = in_kind_of(X, place(self, matrix, self._shown_axes))
-        return self._with_known_labels(view, prior)
+        return self._with_known_labels(view, self._priors(prior, X))
 
-    def _with_known_labels(self, view: Any, prior: Any) -> Any:
+    def _priors(self, prior: Any, X: Any) -> list[Prior]:
+        """What is known of the rows of X."""
+        return as_list(with_names_read(prior, X))
+
+    def _with_known_labels(self, view: Any, priors: list[Prior]) -> Any:
         """The view of the rows of `fit` where their labels take part in it."""
         return view
 
@@ -397,6 +402,11 @@ def check_common(estimator: TableEstimator, *whole_numbers: str) -> None:
         raise InvalidValueError(f'missing must be "error" or "mean"; got {estimator.missing!r}.')
     require_truth("standardize", estimator.standardize)
     random_generator(estimator.random_state)
+
+
+def priors_of(estimator: LinearRows, prior: Any, X: Any) -> list[Prior]:
+    """What is known of the rows of X, as `fit` would take it."""
+    return estimator._priors(prior, X)
 
 
 def learn(estimator: TableEstimator, X: Any) -> Any:
