@@ -79,7 +79,7 @@ def test_it_writes_figure_scores_embeddings_and_report(rows: Path, tmp_path: Pat
 
     views = read_table(out / "embeddings.parquet")
     axes = [f"{name}{axis}" for name in ("imapce", "columns", "labelled") for axis in (0, 1)]
-    assert views.column_names == ["celltype", "row", *axes]
+    assert views.column_names == [*read_table(rows).column_names, "row", *axes]
     assert views["columns0"].null_count == 140
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Comparison of methods on rows.csv" in page

@@ -108,6 +108,7 @@ def test_explore_and_transform_read_from_disk(huge: Path) -> None:
     model, clusters, new = (huge.parent / name for name in ("model.imapce", "clusters.csv", "new.parquet"))
     _, notes = told("explore", huge, "--drop", "id,kind", "-o", clusters, *QUICK)
     assert "read from disk" in notes
+    assert "the table of -o has the result alone, since DATA is larger than half of the memory." in notes
     found = read_table(clusters)
     assert len(found) == 600
     assert len(set(found["cluster"].to_pylist())) == 3
@@ -116,6 +117,8 @@ def test_explore_and_transform_read_from_disk(huge: Path) -> None:
     assert "read from disk, 1 pass of" in notes
     assert "600" in out
     assert read_table(new).column_names == [*"abcd", "kind", "id", "row", "imapce0", "imapce1"]
+    told("transform", model, huge, "-o", new, "--only-result")
+    assert read_table(new).column_names == ["row", "imapce0", "imapce1"]
 
 
 def test_a_csv_and_a_pattern_are_read_from_disk_too(huge: Path) -> None:

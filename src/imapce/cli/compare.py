@@ -184,7 +184,7 @@ def _write(
         )
         with whole_file(folder / "scores.json") as stream:
             stream.write(f"{text}\n".encode())
-        write_table(_embeddings(comparison, prepared.carried), folder / "embeddings.parquet")
+        write_table(_embeddings(comparison, prepared.everything), folder / "embeddings.parquet")
         write_comparison_report(folder / "report.html", comparison, figure, title=title, facts=facts)
     return {"report": str(Path(output) / "report.html"), f"{len(COMPARISON_FILES) - 1} more files": output}
 

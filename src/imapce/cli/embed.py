@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imapce.cli.messages import named, warnings_in_one_line
-from imapce.cli.options import DataOptions, Output, Plot, Report, ShowOptions, ViewOptions
+from imapce.cli.options import DataOptions, OnlyResult, Output, Plot, Report, ShowOptions, ViewOptions
 
 if TYPE_CHECKING:
     from imapce.cli.request import Prepared
@@ -27,6 +27,7 @@ def embed(
     asked: DataOptions,
     *,
     output: Output = None,
+    only_result: OnlyResult = False,
     plot: Plot = None,
     report: Report = None,
     save: Annotated[str | None, typer.Option(metavar="FILE", help="Model to write, for `imapce transform`.")] = None,
@@ -42,15 +43,14 @@ def embed(
     """Find a view of DATA that drops what is known and shows what else is there.
 
     The kinds of knowledge (--known, --erase, --known-rows, --background) may be combined. Columns that
-    can be no features (ids, free text, dates, more than 50 levels, constants) are left out and named. The table of -o
-    has the columns of DATA, the row number and the axes.
+    can be no features (ids, free text, dates, more than 50 levels, constants) are left out and named.
 
     Example:
 
         imapce embed penguins.csv --known-rows species=Adelie -o view.parquet --plot view.png
     """
     from imapce.cli.on_disk import require_table_file, tell_of_passes, write_view_of_scan
-    from imapce.cli.request import Request, prepare
+    from imapce.cli.request import Request, no_columns, prepare
     from imapce.cli.results import (
         check_targets,
         facts_table,
@@ -74,6 +74,7 @@ def embed(
         inputs=(asked.data, asked.background),
         stream=True,
         source=asked.data,
+        only_result=only_result,
     )
     prepared = prepare(Request.of_options(asked), from_disk=True)
     model = fit.estimator(outliers=outliers.value, random_state=fit.seed)
@@ -84,7 +85,7 @@ def embed(
             view = model.fit_transform(prepared.features, prior=prepared.priors)
         written = write_view(
             view,
-            prepared.everything,
+            no_columns() if only_result else prepared.everything,
             output=None if is_h5ad(output) else output,
             plot=plot,
             color=prepared.colours,
@@ -106,6 +107,7 @@ def embed(
                 table.watched(tell),
                 drawn,
                 output=output,
+                columns=[] if only_result else None,
                 plot=plot,
                 color=prepared.colours,
                 label_names=prepared.label_names if model.effect_ is not None else (),

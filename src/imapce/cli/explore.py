@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from imapce.cli.messages import in_own_words, named, note, warnings_in_one_line
-from imapce.cli.options import DataOptions, Output, Report, ShowOptions, ViewOptions
+from imapce.cli.options import DataOptions, OnlyResult, Output, Report, ShowOptions, ViewOptions
 from imapce.errors import InvalidValueError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def explore(
     asked: DataOptions,
     *,
     output: Output = None,
+    only_result: OnlyResult = False,
     report: Report = None,
     session: Annotated[
         str | None, typer.Option("--session", metavar="FILE", help="Session, saved after every step.")
@@ -75,7 +76,7 @@ def explore(
         imapce explore segments.csv --labels class -o clusters.parquet --report report.html --session s.imapce
     """
     from imapce.cli.on_disk import require_table_file, tell_of_passes
-    from imapce.cli.request import Request, prepare
+    from imapce.cli.request import Request, no_columns, prepare
     from imapce.cli.results import check_targets, print_written
     from imapce.common.progress import showing
     from imapce.common.words import counted
@@ -91,6 +92,7 @@ def explore(
         others={"--session": session},
         inputs=(asked.data, asked.background),
         source=asked.data,
+        only_result=only_result,
     )
     if resume and session is None:
         raise InvalidValueError("--resume goes on with a session; name its file with --session FILE.")
@@ -101,6 +103,8 @@ def explore(
     prepared = prepare(Request.of_options(asked), from_disk=True)
     if prepared.on_disk is not None:
         require_table_file(output, report=report)
+        if output is not None and not only_result:
+            note("the table of -o has the result alone, since DATA is larger than half of the memory.")
         tell_of_passes(prepared.features, fit.estimator())
     with named("--session"):
         if resume and session is not None:
@@ -134,7 +138,7 @@ def explore(
         _save_what_there_is(exploration, session)
     written: dict[str, str] = {}
     if output is not None:
-        _write_clusters(exploration, prepared.carried, output, source=asked.data)
+        _write_clusters(exploration, no_columns() if only_result else prepared.everything, output, source=asked.data)
         written["table"] = output
     if report is not None:
         first = next(iter(prepared.colours), None)
@@ -161,7 +165,7 @@ def _save_what_there_is(exploration: Exploration, session: str) -> None:
 
 
 def _write_clusters(exploration: Exploration, carried: pa.Table, output: str, *, source: str) -> None:
-    """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes.
+    """Write the columns that go along and those of `Exploration.to_frame`.
 
     An .h5ad file is a copy of `source` with the clusters in obs.
     """

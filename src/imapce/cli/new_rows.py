@@ -24,12 +24,12 @@ from imapce.tables.usable import dates_as_numbers
 
 @dataclass(frozen=True, eq=False)
 class NewRows:
-    """Rows to place: the features in the model's order, every other column, which goes along, and the columns that hold
-    the labels the model was fitted given, with these labels as `IMAPCE.transform` takes them.
+    """Rows to place: the features in the model's order, all columns as they were read, and the columns that hold the
+    labels the model was fitted given, with these labels as `IMAPCE.transform` takes them.
     """
 
     features: Any
-    carried: pa.Table
+    everything: pa.Table
     label_names: tuple[str, ...] = ()
     labels: Any = None
 
@@ -37,7 +37,7 @@ class NewRows:
 def new_rows(model: IMAPCE, path: str, reading: Mapping[str, Any] | None = None, known: Sequence[str] = ()) -> NewRows:
     """Read the rows of a file for a model; a table larger than half of the memory stays on disk, labels and all.
 
-    >>> new_rows(load_model("view.imapce"), "new.csv").carried   # doctest: +SKIP
+    >>> new_rows(load_model("view.imapce"), "new.csv").everything   # doctest: +SKIP
     """
     columns = model.input_columns
     if (table := scanned(path, reading or {})) is not None:
@@ -64,8 +64,8 @@ def new_rows(model: IMAPCE, path: str, reading: Mapping[str, Any] | None = None,
     names = label_columns(model, known, present)
     labels = labels_to_place(data, names)
     if columns is None:
-        beside = plain_columns(data, list(names))
-        return NewRows(data.select([name for name in present if name not in names]), beside, names, labels)
+        features = data.select([name for name in present if name not in names])
+        return NewRows(features, plain_columns(data, present), names, labels)
     if absent := [column for column in columns if column not in present]:
         raise InvalidValueError(
             f"DATA must have the {len(columns)} columns that the model reads, and it lacks "
@@ -73,7 +73,7 @@ def new_rows(model: IMAPCE, path: str, reading: Mapping[str, Any] | None = None,
         )
     # A model reads numbers where its own rows had dates, as it was told with --dates as-numbers.
     features = dates_as_numbers(data.select(list(columns)))
-    return NewRows(features, plain_columns(data, [name for name in present if name not in columns]), names, labels)
+    return NewRows(features, plain_columns(data, present), names, labels)
 
 
 def label_columns(model: IMAPCE, asked: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

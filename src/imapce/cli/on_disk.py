@@ -133,11 +133,13 @@ def write_view_of_scan(
     output: str | None,
     plot: str | None,
     color: Mapping[str, Any],
+    columns: Sequence[str] | None = None,
     label_names: Sequence[str] = (),
 ) -> dict[str, str]:
     """Write the table and the plot that were asked for and tell where; the plot shows the drawn rows.
 
-    `label_names` are the columns with the labels that the model was fitted given.
+    `label_names` are the columns with the labels that the model was fitted given, `columns` those that go along, all of
+    them by default.
     """
     # That module reads what this one scans.
     from imapce.cli.request import labels_to_place
@@ -146,7 +148,7 @@ def write_view_of_scan(
     if output is not None:
         with named("--output"):
             labels = labels_to_place(whole_columns(table, list(label_names)), label_names)
-            model.transform_to(output, table, labels=labels)
+            model.transform_to(output, table, columns=columns, labels=labels)
         written["table"] = output
     if plot is not None:
         from imapce.plotting import plot_embedding, save_figure

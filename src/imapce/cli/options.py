@@ -33,8 +33,14 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Table to write: .parquet, .csv, .tsv, .arrow, .npy (the axes alone), or .h5ad (a copy of DATA with the "
-        "result); - is standard output.",
+        help="Table to write, with the columns of DATA, the row number and the result: .parquet, .csv, .tsv, .arrow, "
+        ".npy (the axes alone), or .h5ad (a copy of DATA with the result); - is standard output.",
+    ),
+]
+OnlyResult = Annotated[
+    bool,
+    typer.Option(
+        "--only-result", help="Leave the columns of DATA out of the table: the row number and the result alone."
     ),
 ]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]

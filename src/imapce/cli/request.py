@@ -127,14 +127,12 @@ def tell_of_old(old: str, new: str) -> None:
 class Prepared:
     """Features and priors for `IMAPCE.fit`, the priors in words, and what the output and the plot need besides.
 
-    `carried` are the columns that are no features and were not dropped, `everything` all of DATA, `colours` the columns
-    that colour the pictures, by name, `told` what is said of those columns that are known ("erased", "known"), and
-    `row_labels` the known labels of the rows that are drawn, as `IMAPCE.transform` takes them, from the columns
-    `label_names`.
+    `everything` are all columns of DATA, `colours` those that colour the pictures, by name, `told` what is said of
+    those columns that are known ("erased", "known"), and `row_labels` the known labels of the rows that are drawn, as
+    `IMAPCE.transform` takes them, from the columns `label_names`.
     """
 
     features: Any
-    carried: pa.Table
     priors: list[Prior]
     words: list[str]
     known: NDArray[np.bool_] | None
@@ -174,7 +172,7 @@ def prepare(request: Request, *, from_disk: bool = False) -> Prepared:
 
     `from_disk` says that the command can do without the rows in memory, where they are too many.
 
-    >>> prepare(Request("penguins.csv", labels=("species",))).carried.column_names   # doctest: +SKIP
+    >>> list(prepare(Request("penguins.csv", labels=("species",))).colours)   # doctest: +SKIP
     ['species']
     """
     table = scanned(request.data, request.reading)
@@ -220,8 +218,8 @@ def of_table(request: Request, data: Any, *, about: Callable[[list[str]], pa.Tab
     _require_once(request)
     # A column that is known may colour the pictures as well, and stays a feature where it is one.
     colours = [name for name in request.labels if name not in request.columns_known]
-    carried = list(dict.fromkeys([*colours, *classes, *known_columns]))
-    removed = {*((*carried, *request.as_labels) if matrix is None else ()), *request.drop}
+    answers = (*colours, *classes, *known_columns, *request.as_labels)
+    removed = {*(answers if matrix is None else ()), *request.drop}
     if lost := [column for column in request.columns if column in removed]:
         raise InvalidValueError(
             f"--columns must name columns that are features, and {listing(map(repr, lost))} is a label, known or "
@@ -229,7 +227,7 @@ def of_table(request: Request, data: Any, *, about: Callable[[list[str]], pa.Tab
         )
     features: Any
     if matrix is None:
-        features, left_out = _features(data, [name for name in names if name not in removed], request)
+        features = _features(data, [name for name in names if name not in removed], request)
         of_features = set(features.column_names)
     else:
         # Where a variable has the name of a column of obs, that column is meant.
@@ -239,9 +237,8 @@ def of_table(request: Request, data: Any, *, about: Callable[[list[str]], pa.Tab
                 f"--drop must name no variable that is known, and {listing(map(repr, lost))} is: name it in one "
                 "option only."
             )
-        features, left_out = _variables(matrix, request), [name for name in names if name not in carried]
+        features = _variables(matrix, request)
     labels = [name for name in request.columns_known if name not in of_features]
-    carried += [name for name in names if name in (*left_out, *labels) and name not in carried]
     # At once, since a table on disk is read for it.
     whole = (about or data.select)(list(dict.fromkeys([*labels, *known_columns])))
     priors, words = _priors_of_columns(request, of_features, whole)
@@ -250,29 +247,26 @@ def of_table(request: Request, data: Any, *, about: Callable[[list[str]], pa.Tab
         words.append(f"{priors[-1].phrase}: {Path(request.background).name}")
     mask: NDArray[np.bool_] | None = None
     for column in known_columns:
-        values = [value for name, value in known if name == column]
-        rows = np.logical_or.reduce([select(whole, column, value) for value in values])
+        wanted = [value for name, value in known if name == column]
+        rows = np.logical_or.reduce([select(whole, column, value) for value in wanted])
         priors.append(Subset(rows))
         verb = "is" if rows.sum() == 1 else "are"
         told = f"{rows.sum():,} of {counted(len(rows), 'row')} {verb} known"
-        words.append(f"{told}, with {column} = {' or '.join(values)}")
+        words.append(f"{told}, with {column} = {' or '.join(wanted)}")
         mask = rows if mask is None else mask | rows
-    answers = {
-        name: plain_columns(data, [name]).column(0).to_numpy() for name in dict.fromkeys((*request.labels, *classes))
-    }
+    values = {name: plain_columns(data, [name]).column(0).to_numpy() for name in (*request.labels, *classes)}
     explained = tuple(name for name in labels if name in request.known)
     return Prepared(
         features=features,
-        carried=plain_columns(data, carried),
         everything=plain_columns(data, names),
         priors=priors,
         words=words,
         known=mask,
-        colours={name: answers[name] for name in request.labels},
+        colours={name: values[name] for name in request.labels},
         told=dict.fromkeys((*request.known, *known_columns), "known") | dict.fromkeys(request.erase, "erased"),
         row_labels=labels_to_place(data, explained),
         label_names=explained,
-        known_labels=None if request.known_labels is None else answers[request.known_labels],
+        known_labels=None if request.known_labels is None else values[request.known_labels],
     )
 
 
@@ -286,11 +280,11 @@ def on_disk(request: Request, table: Scan) -> Prepared:
     drawn = table.sample(DRAWN_ROWS)
     prepared = of_table(request, drawn, about=partial(whole_columns, table))
     features = table.selected(prepared.features.column_names)
-    return replace(prepared, features=features, on_disk=table, drawn=drawn, carried=no_columns(), known=None)
+    return replace(prepared, features=features, on_disk=table, drawn=drawn, everything=no_columns(), known=None)
 
 
-def _features(data: pa.Table, names: list[str], request: Request) -> tuple[LearnedTable, list[str]]:
-    """The columns that are features, dates as numbers if asked for, and the names of those left out, which are told."""
+def _features(data: pa.Table, names: list[str], request: Request) -> LearnedTable:
+    """The columns that are features, dates as numbers if asked for; those left out are told."""
     asked = {*request.columns, *request.columns_known}
     chosen = [name for name in names if name in asked] if request.columns else names
     table = data.select(chosen)
@@ -315,7 +309,7 @@ def _features(data: pa.Table, names: list[str], request: Request) -> tuple[Learn
         if any(pa.types.is_temporal(table.schema.field(name).type) for name in reasons):
             ways.append("--dates as-numbers the dates")
         note(f"left out of the features and carried to the output: {told}; {', '.join(ways)}.")
-    return learned.select(features), [name for name in names if name not in features]
+    return learned.select(features)
 
 
 def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
@@ -374,7 +368,7 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
     if request.background is not None:
         priors.append(_background(request, request.background))
         words.append(f"{priors[-1].phrase}: {Path(request.background).name}")
-    return Prepared(data, no_columns(), priors, words, None)
+    return Prepared(data, priors, words, None)
 
 
 def _require_once(request: Request) -> None:

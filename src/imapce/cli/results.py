@@ -50,12 +50,16 @@ def check_targets(
     others: Mapping[str, str | None] | None = None,
     stream: bool = False,
     source: str | None = None,
+    only_result: bool = False,
 ) -> None:
     """Refuse, before any work, outputs that cannot be written, that collide, or that would replace an input.
 
     `stream` says that the command can write its table to standard output, `source` is the file of which an .h5ad table
-    would be a copy.
+    would be a copy, `only_result` that the table is to have no columns of it.
     """
+    if only_result and (table is None or is_h5ad(table)):
+        way = "name one with -o" if table is None else "an .h5ad file is a copy of DATA, so leave the option out"
+        raise InvalidValueError(f"--only-result is about the table of -o: {way}.")
     inputs = list(inputs)
     targets: dict[str, Path] = {}
     if table == STREAM and not stream:

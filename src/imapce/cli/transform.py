@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imapce.cli.messages import named, warnings_in_one_line
-from imapce.cli.options import FileOptions, ModelFile, Output, Plot, ShowOptions
+from imapce.cli.options import FileOptions, ModelFile, OnlyResult, Output, Plot, ShowOptions
 
 
 class UnknownCategories(StrEnum):
@@ -22,6 +22,7 @@ def transform(
     model: ModelFile,
     data: Annotated[str, typer.Argument(metavar="DATA", help="New rows with the columns of the model.")],
     output: Output = None,
+    only_result: OnlyResult = False,
     plot: Plot = None,
     *,
     known: Annotated[
@@ -45,7 +46,7 @@ def transform(
 ) -> None:
     """Place new rows in the view of a saved model.
 
-    Columns that are no features of the model are carried along to the output. Columns that were known in
+    The table of -o has the columns of DATA, the row number and the axes. Columns that were known in
     `imapce embed` are needed in DATA too, those that were labels under the same names or those of --known.
 
     Example:
@@ -54,7 +55,7 @@ def transform(
     """
     from imapce.cli.new_rows import new_rows
     from imapce.cli.on_disk import DRAWN_ROWS, require_table_file, tell_of_passes, write_view_of_scan
-    from imapce.cli.request import listed_names, tell_of_old
+    from imapce.cli.request import listed_names, no_columns, tell_of_old
     from imapce.cli.results import check_targets, facts_table, print_written, write_view
     from imapce.common.arrays import is_scan
     from imapce.common.progress import showing
@@ -65,17 +66,17 @@ def transform(
     show.require_stdout_free(output)
     if known_label is not None:
         tell_of_old("--known-label", "--known")
-    check_targets(table=output, plot=plot, inputs=(model, data), stream=True)
+    check_targets(table=output, plot=plot, inputs=(model, data), stream=True, only_result=only_result)
     with named("MODEL"):
         fitted = load_model(model)
     rows = new_rows(fitted, data, file.reading, listed_names(known if known is not None else known_label))
-    features, carried = rows.features, rows.carried
+    features, carried = rows.features, no_columns() if only_result else rows.everything
     fitted.reader_ = fitted.reader_.with_unknown(unknown.value)
     n_rows, along = features.shape[0], carried.column_names
     if is_scan(features):
         require_table_file(output)
         tell_of_passes(features, None)
-        along = list(features.columns)
+        along = [] if only_result else list(features.columns)
         drawn = features.sample(DRAWN_ROWS) if plot is not None else features.head(1)
         with warnings_in_one_line(), showing(quiet=show.quiet, of="of the rows") as tell:
             written = write_view_of_scan(
@@ -83,6 +84,7 @@ def transform(
                 features.watched(tell),
                 drawn,
                 output=output,
+                columns=[] if only_result else None,
                 plot=plot,
                 color={},
                 label_names=rows.label_names,

@@ -404,11 +404,6 @@ def check_common(estimator: TableEstimator, *whole_numbers: str) -> None:
     random_generator(estimator.random_state)
 
 
-def priors_of(estimator: LinearRows, prior: Any, X: Any) -> list[Prior]:
-    """What is known of the rows of X, as `fit` would take it."""
-    return estimator._priors(prior, X)
-
-
 def learn(estimator: TableEstimator, X: Any) -> Any:
     """X as a finite matrix; `reader_` remembers its columns."""
     estimator.reader_, matrix = Reader.learn(X, missing=estimator.missing)

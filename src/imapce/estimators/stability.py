@@ -25,9 +25,11 @@ from imapce.common.arrays import Array, Mask
 from imapce.common.checks import random_generator, require_count
 from imapce.common.work import quiet_about_convergence, threads_for
 from imapce.errors import InvalidValueError
-from imapce.estimators.base import open_for, priors_of, read_rows
+from imapce.estimators.base import open_for, read_rows
 from imapce.estimators.given import ExplainedRows
 from imapce.priors.base import Prior, without_rows
+from imapce.priors.kinds import as_list
+from imapce.priors.names import with_names_read
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
@@ -127,7 +129,7 @@ class HalvedFits(ExplainedRows):
         """
         check_is_fitted(self)
         require_count("n_splits", n_splits)
-        matrix, priors = read_rows(self, X), priors_of(self, prior, X)
+        matrix, priors = read_rows(self, X), as_list(with_names_read(prior, X))
         if (fewest := 2 * (self.n_components + 1)) > matrix.shape[0]:
             raise InvalidValueError(f"X must have at least {fewest} rows to be halved; got {matrix.shape[0]}.")
         rows = open_for(self, matrix)

@@ -243,33 +243,41 @@ class Results:
         return caveat(verdict) if verdict is not None and (record.shows(verdict) or automatic) else ""
 
     def to_frame(self) -> Any:
-        """A table: row id, cluster, step, distinctness, stability, reason, and the row's place in every view taken.
+        """A table: row id, cluster, its name, step, distinctness, stability, reason, and the row's place in one view.
 
-        The axes of step 0 are step0_imapce0, step0_imapce1, and so on. `step` is the one that took the row, -1 for
-        none; `reason` tells why a row is in no cluster.
+        `name` is what somebody called the cluster, `step` the one that took the row, -1 for none; `reason` tells why a
+        row is in no cluster. The axes are imapce0, imapce1, of the view of all clusters; before a look there are none.
         """
         moves, data = self.found.record.moves, self.found.data
         step_of = np.full(moves.n_rows, -1)
         distinctness, stability = np.full((2, moves.n_rows), np.nan)
+        names = np.full(moves.n_rows, "", dtype=object)
         for number, step in enumerate(moves.steps):
             for cluster in step.clusters:
                 step_of[cluster.rows] = number
         for cluster, share in zip(moves.clusters, self.stability_, strict=True):
             distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
             stability[cluster.rows] = share
+            names[cluster.rows] = cluster.name or ""
         columns: dict[str, NDArray] = {
             "row": data.row_ids,
             "cluster": self.labels_,
+            "name": names.astype(str),
             "step": step_of,
             "distinctness": distinctness,
             "stability": stability,
             "reason": self.reasons_,
         }
-        for number, step in enumerate(moves.steps):
-            places = self.coordinates(step)
-            for axis, values in zip(axis_names(places.shape[1]), places.T, strict=True):
-                columns[f"step{number}_{axis}"] = values
+        if (seen := self._view_of_all()) is not None:
+            places = self.coordinates(seen)
+            columns |= dict(zip(axis_names(places.shape[1]), places.T, strict=True))
         return frame(columns, like=data.table)
+
+    def _view_of_all(self) -> AcceptedStep | View | None:
+        """The view that a table of all rows has the axes of; None before a look."""
+        if moves := self.found.record.moves.steps:
+            return moves[0]
+        return self.found.step.views[0] if self.found.step is not None else None
 
     def coordinates(self, step: AcceptedStep | View, *, rows: Any = None) -> Array:
         """(n, k): all rows in the view of an accepted step, or in any view of a proposal; or `rows`, by position."""
