@@ -37,7 +37,11 @@ def test_embed_and_transform_as_json(rows: Path, tmp_path: Path) -> None:
     assert embedded["written"] == {"table": str(out), "model": str(model)}
     assert embedded["model"]["fitted"]["objective"] == load_model(model).objective_
     moved = told("transform", model, rows, "-o", tmp_path / "again.csv")
-    assert (moved["rows"], moved["axes"], moved["carried"]) == (120, ["imapce0", "imapce1"], read_table(rows).column_names)
+    assert (moved["rows"], moved["axes"], moved["carried"]) == (
+        120,
+        ["imapce0", "imapce1"],
+        read_table(rows).column_names,
+    )
 
 
 def test_explore_and_info_of_its_session_as_json(plain: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.cli.messages import named, note, warnings_in_one_line
+from imapce.cli.messages import in_own_words, named, note, warnings_in_one_line
 from imapce.cli.on_disk import DRAWN_ROWS, scanned, whole_columns
 from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, counted, listing
@@ -28,10 +28,12 @@ from imapce.errors import InvalidValueError
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes, Samples, Subset
 from imapce.priors.names import priors_by_name
-from imapce.tables.encode import LearnedTable, column_names, is_table
+from imapce.tables.cells import ReadCells, dates_as_days, read_cells
+from imapce.tables.encode import Table, column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_with_words
 from imapce.tables.named import NamedMatrix
-from imapce.tables.usable import dates_as_numbers, select, usable_columns
+from imapce.tables.reading import choose_features
+from imapce.tables.usable import select
 
 if TYPE_CHECKING:
     from imapce.tables.scan import Scan
@@ -227,7 +229,7 @@ def of_table(request: Request, data: Any, *, about: Callable[[list[str]], pa.Tab
         )
     features: Any
     if matrix is None:
-        features = _features(data, [name for name in names if name not in removed], request)
+        features = _features(read_cells(data), [name for name in names if name not in removed], request)
         of_features = set(features.column_names)
     else:
         # Where a variable has the name of a column of obs, that column is meant.
@@ -283,33 +285,14 @@ def on_disk(request: Request, table: Scan) -> Prepared:
     return replace(prepared, features=features, on_disk=table, drawn=drawn, everything=no_columns(), known=None)
 
 
-def _features(data: pa.Table, names: list[str], request: Request) -> LearnedTable:
+def _features(cells: ReadCells, names: list[str], request: Request) -> Table:
     """The columns that are features, dates as numbers if asked for; those left out are told."""
     asked = {*request.columns, *request.columns_known}
     chosen = [name for name in names if name in asked] if request.columns else names
-    table = data.select(chosen)
-    if request.dates == Dates.as_numbers:
-        table = dates_as_numbers(table)
-    learned = LearnedTable.learn(table, "DATA")
-    features, reasons = usable_columns(learned, keep=request.columns)
-    # What is known and can be no feature is a label of the rows, and not left out.
-    reasons = {name: reason for name, reason in reasons.items() if name not in request.columns_known}
-    told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
-    if not features:
-        if not reasons:
-            raise InvalidValueError(
-                "DATA must keep at least one feature, and every column is a label, known or dropped: drop fewer."
-            )
-        raise InvalidValueError(
-            f"DATA must keep at least one feature, a column of numbers or of few categories, and {told}: add one, or "
-            "name the right separator with --sep."
-        )
-    if reasons:
-        ways = ["--columns keeps what can be kept"]
-        if any(pa.types.is_temporal(table.schema.field(name).type) for name in reasons):
-            ways.append("--dates as-numbers the dates")
-        note(f"left out of the features and carried to the output: {told}; {', '.join(ways)}.")
-    return learned.select(features)
+    features = choose_features(cells, chosen, keep=request.columns, labels=request.columns_known, dates=request.dates)
+    for sentence in features.notes:
+        note(in_own_words(sentence))
+    return features
 
 
 def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
@@ -399,7 +382,7 @@ def _background(request: Request, path: str) -> Samples:
     if rows is None:
         rows = read_rows(path, request.reading if is_text_file(path) else {}, "--background")
     if is_table(rows) and request.dates == Dates.as_numbers:
-        rows = dates_as_numbers(rows)
+        rows = dates_as_days(rows)[0]
     return Samples(rows)
 
 

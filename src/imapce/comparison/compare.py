@@ -152,7 +152,7 @@ def compare(
         raise InvalidValueError(f"max_rows must be a whole number of at least 2, got {max_rows!r}: 10,000 is usual.")
     generator = random_generator(random_state)
     seed = int(random_state) if is_whole(random_state) else int(generator.randint(2**31 - 1))
-    table = Table(X, missing=missing, standardize=standardize)
+    table = ComparedTable(X, missing=missing, standardize=standardize)
     for one in priors:
         one.require_same_index(X)
     priors = [one.resolve(table.n_rows) for one in priors]
@@ -220,7 +220,7 @@ class _Work:
 
 
 def _fitted(
-    method: Method, table: Table, rows: Codes, priors: list[Prior], told: Codes | None, settings: dict
+    method: Method, table: ComparedTable, rows: Codes, priors: list[Prior], told: Codes | None, settings: dict
 ) -> MethodResult:
     if (reason := method.left_out(priors)) is not None:
         return MethodResult(method, left_out=reason)
@@ -273,7 +273,7 @@ def _unexplored(priors: list[Prior], n_rows: int) -> Mask | None:
     return ~np.logical_or.reduce(subsets) if subsets else None
 
 
-def _known_of_rows(table: Table, priors: list[Prior]) -> dict[str, NDArray[Any]]:
+def _known_of_rows(table: ComparedTable, priors: list[Prior]) -> dict[str, NDArray[Any]]:
     """What the priors say of each row: classes by name, or numbers for a column of many values.
 
     Up to 20 combinations of classes are one column; beyond that every column is scored on its own.
@@ -317,7 +317,7 @@ def _as_text(column: Array) -> NDArray[np.str_]:
     return np.array([f"{value:g}" for value in values])[codes]
 
 
-class Table:
+class ComparedTable:
     """X as every estimator here reads it, for what a comparison itself needs of it: attributes, samples of rows."""
 
     def __init__(self, X: Any, *, missing: Literal["error", "mean"] = "error", standardize: bool = True):
@@ -362,7 +362,7 @@ class Table:
 
 
 def notes_on(
-    table: Table,
+    table: ComparedTable,
     priors: list[Prior],
     known: dict[str, NDArray[Any]],
     known_labels: Any,

@@ -8,12 +8,9 @@ have all of them (`given.py`).
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -27,6 +24,7 @@ from imapce.common.checks import random_generator, require_count, require_truth
 from imapce.common.words import axis_names
 from imapce.common.work import one_thread, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
+from imapce.estimators.lazily import PlacedPart, left_lazy
 from imapce.priors.kinds import Prior, as_list
 from imapce.priors.labels import ReadLabels
 from imapce.priors.names import with_names_read
@@ -36,25 +34,13 @@ from imapce.rows.open import open_rows, project_matrix
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.objective import shares_of_kurtosis, stacked_product
 from imapce.tables.columns import Unknown
-from imapce.tables.encode import column_names, frame, is_table
+from imapce.tables.encode import Table, column_names, frame, is_table, native_table
 from imapce.tables.named import NamedMatrix
-from imapce.tables.reader import Missing, Reader, require_numbers_in_rows
+from imapce.tables.reader import Reader, require_numbers_in_rows
+from imapce.tables.reading import as_read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-def _left_lazy(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose result scikit-learn puts into the container of `set_output`, but for Dask collections: pandas
-    would compute them and bring them here.
-    """
-    plain = inspect.unwrap(method)
-
-    @functools.wraps(method)
-    def chosen(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        return (plain if is_dask(X) else method)(self, X, *args, **kwargs)
-
-    return chosen
 
 
 class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -65,6 +51,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     missing: Literal["error", "mean"]
     random_state: int | np.random.RandomState | None
     reader_: Reader
+    notes_: list[str]
     feature_names_in_: NDArray
     n_features_in_: int
 
@@ -83,7 +70,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """What `_fit` returns; where it raises, the estimator is as it was before."""
         before = dict(self.__dict__)
         try:
-            return self._fit(X, with_names_read(prior, X))
+            return self._fit(X, None if prior is None else with_names_read(prior, X))
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -105,7 +92,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in {"transform", "fit_transform"} & set(cls.__dict__):
-            setattr(cls, name, _left_lazy(cls.__dict__[name]))
+            setattr(cls, name, left_lazy(cls.__dict__[name]))
 
     @property
     def _wants_frame(self) -> bool:
@@ -138,6 +125,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if is_scan(X):
             self._check_names(list(X.columns) if learning else list(self.feature_names_in_), learning=learning)
             return
+        X = native_table(X)
         if is_table(X) and not type(X).__module__.startswith("pandas"):
             self._check_names(column_names(X), learning=learning)
             return
@@ -162,27 +150,6 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 "The feature names should match those that were passed during fit, in the same order; "
                 f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
             )
-
-
-@dataclass(frozen=True)
-class PlacedPart:
-    """Where a view puts the rows of one part of a table, read as any table is: a function that can be sent.
-
-    >>> PlacedPart(Reader(2), np.array([[1.0], [0.0]]), np.ones(2))(np.array([[3.0, 5.0]]))
-    array([[2.]])
-    """
-
-    reader: Reader
-    weights: Array
-    mean: Array
-    missing: Missing = "error"
-    unknown: Unknown | None = None
-
-    def __call__(self, part: Any) -> Array:
-        if not len(part):
-            return np.empty((0, self.weights.shape[1]))
-        matrix = self.reader.read(part, means=self.mean, missing=self.missing, unknown=self.unknown)
-        return project_matrix(matrix, self.weights, self.mean)
 
 
 class LinearRows(TableEstimator):
@@ -226,7 +193,7 @@ class LinearRows(TableEstimator):
 
     def _priors(self, prior: Any, X: Any) -> list[Prior]:
         """What is known of the rows of X."""
-        return as_list(with_names_read(prior, X))
+        return [] if prior is None else as_list(with_names_read(prior, X))
 
     def _with_known_labels(self, view: Any, priors: list[Prior]) -> Any:
         """The view of the rows of `fit` where their labels take part in it."""
@@ -406,7 +373,9 @@ def check_common(estimator: TableEstimator, *whole_numbers: str) -> None:
 
 def learn(estimator: TableEstimator, X: Any) -> Any:
     """X as a finite matrix; `reader_` remembers its columns."""
+    X = as_read(X)
     estimator.reader_, matrix = Reader.learn(X, missing=estimator.missing)
+    estimator.notes_ = list(X.notes) if isinstance(X, Table) else []
     estimator._keep_books(X, learning=True)
     return matrix
 
@@ -414,6 +383,7 @@ def learn(estimator: TableEstimator, X: Any) -> Any:
 def read_rows(estimator: TableEstimator, X: Any, unknown: Unknown | None = None) -> Any:
     """New rows as a finite matrix, held to the columns of `fit`; `unknown` is that of `Reader.read`."""
     estimator.reader_.require_table_for_categories(X)
+    X = estimator.reader_.held_to_columns(X)
     estimator._keep_books(X, learning=False)
     return estimator.reader_.read(
         X, means=getattr(estimator, "mean_", None), missing=estimator.missing, unknown=unknown

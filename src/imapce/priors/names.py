@@ -11,14 +11,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
-
 from imapce.common.arrays import is_dask, is_scan
 from imapce.common.words import close_matches
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes, Labels, as_list, is_label_of_row
-from imapce.tables.encode import LearnedTable, column_names, is_table, native_table
+from imapce.tables.cells import read_cells
+from imapce.tables.encode import Table, column_names, is_table, selected
 from imapce.tables.named import NamedMatrix
 from imapce.tables.usable import usable_columns
 
@@ -67,7 +66,7 @@ class NamedColumns:
         """
         if isinstance(X, NamedMatrix):
             about = X.about_rows
-            return cls(X.names, () if about is None else column_names(about), lambda name: one_column(about, name))
+            return cls(X.names, () if about is None else column_names(about), lambda name: selected(about, [name]))
         if is_scan(X) or is_dask(X):
             # Which of them can be features takes a pass to tell, and they are refused where they cannot.
             return cls([str(name) for name in getattr(X, "columns", ())], (), lambda name: X[name])
@@ -79,11 +78,18 @@ class NamedColumns:
                 way_out="pass X as a table to use names",
             )
         names = column_names(X)
-        wanted = [name for name in names if name in asked]
-        left_out: Collection[str] = ()
-        if wanted and not isinstance(X, LearnedTable):
-            left_out = list(usable_columns(_columns(X, wanted))[1])
-        return cls([name for name in names if name not in left_out], left_out, lambda name: one_column(X, name))
+        if isinstance(X, Table):
+            if lost := [name for name in asked if name in X.left_out]:
+                raise InvalidValueError(
+                    "prior",
+                    f"must name a feature of the table that was read, and {lost[0]!r} {X.left_out[lost[0]]}",
+                    way_out="pass its values as Labels(y)",
+                )
+            return cls(names, (), lambda name: selected(X.native, [name]))
+        # As they are read, which makes numbers of some texts.
+        cells = read_cells(selected(X, [name for name in names if name in asked])).native
+        left_out = list(usable_columns(cells)[1]) if column_names(cells) else []
+        return cls([name for name in names if name not in left_out], left_out, lambda name: selected(cells, [name]))
 
 
 def with_names_read(prior: Any, X: Any) -> Any:
@@ -103,22 +109,6 @@ def with_names_read(prior: Any, X: Any) -> Any:
         return prior
     found = NamedColumns.of(X, names)
     return [found.prior(one) if isinstance(one, str) else as_list(one)[0] for one in entries]
-
-
-def one_column(table: Any, name: str) -> Any:
-    """One column of a table as a table of its own, which has its name and its index.
-
-    >>> import pyarrow as pa
-    >>> one_column(pa.table({"age": [1], "id": ["a"]}), "id").column_names
-    ['id']
-    """
-    return _columns(table, [name])
-
-
-def _columns(table: Any, names: Sequence[str]) -> Any:
-    places = [column_names(table).index(name) for name in names]
-    # By position: a name of pandas may be a number.
-    return nw.from_native(native_table(table), eager_only=True)[:, places].to_native()
 
 
 def _are_labels(texts: list[Any], X: Any) -> bool:
