@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import imapce
-from commands import FEATURES, QUICK, files_beside, refusal, succeed
+from commands import FEATURES, QUICK, files_beside, refusal, run, succeed
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import load_model
 from imapce.tables.files import read_table, write_table
@@ -228,3 +228,15 @@ def test_arrays_are_filled_too(tmp_path: Path, columns: dict[str, Any]) -> None:
     matrix[:, 2] = np.nan
     np.save(path, matrix)
     assert "'x2' has only missing values" in refusal("embed", path, "--missing", "mean")
+
+
+def test_a_view_may_have_as_many_axes_as_the_table_has_columns(plain: Path, tmp_path: Path) -> None:
+    out, report = tmp_path / "view.csv", tmp_path / "view.html"
+    result = run(
+        *("embed", plain, "--components", 5, "-o", out, "--plot", tmp_path / "v.png", "--report", report, *QUICK)
+    )
+    assert result.exit_code == 0
+    assert result.stderr == "imapce: note: the plot shows imapce0 and imapce1, the first of the 5 axes.\n"
+    assert read_table(out).column_names[-5:] == [f"imapce{axis}" for axis in range(5)]
+    assert "It shows the first two of 5 axes." in report.read_text()
+    assert "--components must be at most the number of columns; got 11" in refusal("embed", plain, "--components", 11)

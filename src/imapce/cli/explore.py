@@ -141,12 +141,8 @@ def explore(
         _write_clusters(exploration, no_columns() if only_result else prepared.everything, output, source=asked.data)
         written["table"] = output
     if report is not None:
-        first = next(iter(prepared.colours), None)
-        if len(prepared.colours) > 1:
-            note(f"the report is coloured by {first!r}, the first of --labels.")
         with named("--report"):
-            title = f"Exploration of {asked.name}"
-            exploration.report(report, labels=prepared.labels, label_name=first, title=title)
+            exploration.report(report, labels=prepared.colours, title=f"Exploration of {asked.name}")
         written["report"] = report
     if session is not None:
         written["session"] = session

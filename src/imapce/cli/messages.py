@@ -59,6 +59,7 @@ OPTIONS = {
     "missing": "--missing",
     "mu": "--mu",
     "n_clusters": "--clusters",
+    "n_components": "--components",
     "n_starts": "--starts",
     "sep": "--sep",
     "significance": "--significance",

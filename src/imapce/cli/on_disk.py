@@ -152,14 +152,18 @@ def write_view_of_scan(
         written["table"] = output
     if plot is not None:
         from imapce.plotting import plot_embedding, save_figure
+        from imapce.plotting.scatter import first_axes
         from imapce.plotting.style import axes_given
 
         features = drawn.select(list(model.input_columns or drawn.column_names))
         view = model.transform(features, labels_to_place(drawn, label_names))
-        axes = axes_given(axis_names(view.shape[1]), explained_away(model))
+        drawn_axes = first_axes(view)
+        axes = axes_given(axis_names(drawn_axes.shape[1]), explained_away(model))
+        if view.shape[1] > drawn_axes.shape[1]:
+            note(f"the plot shows imapce0 and imapce1, the first of the {view.shape[1]} axes.")
         if len(drawn) < len(table):
             note(f"the plot shows {len(drawn):,} of the {len(table):,} rows.")
         with named("--plot"):
-            save_figure(plot_embedding(view, color=dict(color) or None, axis_names=axes), plot)
+            save_figure(plot_embedding(drawn_axes, color=dict(color) or None, axis_names=axes), plot)
         written["plot"] = plot
     return written

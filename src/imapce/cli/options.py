@@ -243,7 +243,9 @@ class FitOptions:
 class ViewOptions(FitOptions):
     """What the one IMAPCE of a command is told, where no other method stands beside it."""
 
-    components: Annotated[int, typer.Option("--components", min=2, max=3, help="Axes of the view.")] = 2
+    components: Annotated[
+        int, typer.Option("--components", min=2, help="Axes of the view; of more than three the first two are drawn.")
+    ] = 2
     starts: Annotated[int, typer.Option("--starts", help="Starting points of the search.")] = 10
 
     def estimator(self, **parameters: Any) -> IMAPCE:

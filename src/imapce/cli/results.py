@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from imapce.choice.read_back import how_it_ended, told_by
-from imapce.cli.messages import named
+from imapce.cli.messages import named, note
 from imapce.clusters.structure import Structure
 from imapce.common.whole_files import writable_target
 from imapce.common.words import axis_names, counted, given, listing
@@ -112,14 +112,18 @@ def write_view(
     figure = None
     if plot is not None:
         from imapce.plotting import plot_embedding
+        from imapce.plotting.scatter import first_axes
         from imapce.plotting.style import axes_given
 
         shown = np.ones(len(view), dtype=bool)
         shown[aside if aside is not None else []] = False
         colors = {name: np.asarray(labels)[shown] for name, labels in (color or {}).items()}
         known = None if known is None else np.asarray(known)[shown]
-        axes = axes_given(axis_names(view.shape[1]), given)
-        figure = plot_embedding(view[shown], color=colors or None, known=known, axis_names=axes)
+        drawn = first_axes(view)
+        if drawn.shape[1] < view.shape[1]:
+            note(f"the plot shows imapce0 and imapce1, the first of the {view.shape[1]} axes.")
+        axes = axes_given(axis_names(drawn.shape[1]), given)
+        figure = plot_embedding(drawn[shown], color=colors or None, known=known, axis_names=axes)
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
         table = view if output.lower().endswith(".npy") else output_table(carried, view)

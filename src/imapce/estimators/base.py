@@ -37,7 +37,7 @@ from imapce.tables.columns import Unknown
 from imapce.tables.encode import Table, column_names, frame, is_table, native_table
 from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import Reader, require_numbers_in_rows
-from imapce.tables.reading import as_read
+from imapce.tables.reading import as_read, column_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -306,17 +306,21 @@ class LinearView(LinearRows):
 
     def plot(self, X: Any, *, color: Any = None, labels: Any = None, **settings: Any) -> Figure:
         """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`, `labels`
-        those of `IMAPCE.transform`.
+        those of `IMAPCE.transform`. `color` may be the name of a column of X; of more than three axes the first two
+        are drawn.
 
         >>> from imapce import IMAPCE
         >>> X = np.random.default_rng(0).normal(size=(60, 4))
         >>> IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(X).plot(X, color=np.arange(60) % 2)
         <Figure size 760x560 with 1 Axes>
         """
-        from imapce.plotting.scatter import plot_embedding
+        from imapce.plotting.scatter import first_axes, plot_embedding
 
-        settings.setdefault("axis_names", self.get_feature_names_out().tolist())
-        return plot_embedding(self._view(X, labels), color=color, **settings)
+        view = first_axes(self._view(X, labels))
+        settings.setdefault("axis_names", self.get_feature_names_out().tolist()[: view.shape[1]])
+        if isinstance(color, str):
+            color = {color: column_of(X, color, "color")}
+        return plot_embedding(view, color=color, **settings)
 
     def influence(self, X: Any, *, labels: Any = None) -> Array:
         """How much of the view each row decides: n·max(‖qᵢ‖²/Σ‖q‖², sᵢ²/Σs²) with q = XV and s = qᵀ(Σqqᵀ)⁻¹q.

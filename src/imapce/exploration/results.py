@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array, Mask
@@ -418,8 +418,10 @@ class Results:
     def _repr_html_(self) -> str:
         return with_picture(repr(self), self.plot if self.steps or self.has_looked else None)
 
-    def plot(self: Any, *, labels: ArrayLike | None = None) -> Figure:
+    def plot(self: Any, *, labels: Any = None) -> Figure:
         """The picture of all that was accepted, against `labels` where they are given; before that, of the next step.
+
+        `labels` are one for each row, the name of a column ("sex"), or {"sex": values}, of which the first is drawn.
 
         >>> from imapce import Exploration
         >>> rng = np.random.default_rng(0)
@@ -427,9 +429,11 @@ class Results:
         >>> exploration.plot()
         <Figure size 840x540 with 1 Axes>
         """
+        from imapce.plotting.labels import labels_by_name
         from imapce.plotting.overview import plot_overview
 
-        return plot_overview(self, labels=labels) if self.steps else self.propose().plot()
+        name, values = next(iter(labels_by_name(self, labels).items()), (None, None))
+        return plot_overview(self, labels=values, label_name=name) if self.steps else self.propose().plot()
 
     def report(
         self: Any,
@@ -440,7 +444,11 @@ class Results:
         title: str = "Exploration",
         hover: Sequence[str] | None = None,
     ) -> None:
-        """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen."""
+        """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen.
+
+        `labels` are only shown: one for each row, called `label_name`, the name of a column ("sex"), or several by
+        their names, {"sex": values, "age": values}.
+        """
         from imapce.plotting.reports.exploration import write_exploration_report
 
         write_exploration_report(self, path, labels=labels, label_name=label_name, title=title, hover=hover)

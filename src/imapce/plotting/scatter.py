@@ -82,6 +82,15 @@ def plot_embedding(
     return root_figure(panel)
 
 
+def first_axes(view: Any) -> Any:
+    """The axes of a view that are drawn: all of two or three, of more the first two.
+
+    >>> first_axes(np.zeros((9, 3))).shape, first_axes(np.zeros((9, 4))).shape
+    ((9, 3), (9, 2))
+    """
+    return view if view.shape[1] <= 3 else view[:, :2]
+
+
 def _panels(
     points: NDArray[np.float64],
     keys: Sequence[Key],

@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,8 @@ from imapce.exploration.verdict import (
     without_way_out,
 )
 from imapce.plotting.figure import for_a_file
-from imapce.plotting.key import column_name, read_labels
+from imapce.plotting.key import read_labels
+from imapce.plotting.labels import labels_by_name
 from imapce.plotting.overview import plot_overview, plot_profiles
 from imapce.plotting.reports.cluster import made_of, profile_grids
 from imapce.plotting.reports.hover import HoverRows
@@ -57,7 +58,7 @@ def write_exploration_report(
     exploration: Exploration,
     path: str | os.PathLike[str],
     *,
-    labels: ArrayLike | None = None,
+    labels: Any = None,
     label_name: str | None = None,
     title: str = "Exploration",
     hover: Sequence[str] | None = None,
@@ -65,9 +66,11 @@ def write_exploration_report(
     """Write one self-contained HTML page about an exploration, finished or not, and return its path.
 
     With `labels`, one per row, some possibly missing, and called `label_name`, the figures show them and the tables
-    say what each cluster is made of. The labels are shown only; the page says of those that are known by that name what
-    came of them, and of others that they were not used. Points of the figures can be hovered: they tell their row,
-    cluster, label and the columns named in `hover`, by default those that tell the clusters apart best.
+    say what each cluster is made of. They may be the name of a column, or several by their names: of the second and
+    later ones the page shows what the clusters are made of. The labels are shown only; the page says of those that are
+    known by that name what came of them, and of others that they were not used. Points of the figures can be hovered:
+    they tell their row, cluster, labels and the columns named in `hover`, by default those that tell the clusters apart
+    best.
 
     >>> from imapce import Exploration
     >>> from imapce.datasets import make_synthetic
@@ -78,14 +81,21 @@ def write_exploration_report(
     'cells.html'
     """
     n_rows = len(exploration.row_ids)
-    label_name = label_name or column_name(labels) or "label"
-    named = None if labels is None else read_labels(labels, "labels", n_rows, most=n_rows + 1, name=label_name)
-    if named is not None and not named.is_number and not named.levels:
-        # Every label is missing: there is nothing to colour by and nothing to describe.
-        labels = named = None
-    description = exploration.description(labels=named)
-    rows = _hovered(exploration, description, named, hover)
-    report = _Report(exploration, labels, label_name)
+    looked_at = labels_by_name(exploration, labels, label_name)
+    columns = {
+        name: read_labels(values, "labels", n_rows, most=n_rows + 1, name=name) for name, values in looked_at.items()
+    }
+    # Where every label is missing there is nothing to colour by and nothing to describe.
+    columns = {name: column for name, column in columns.items() if column.is_number or column.levels}
+    first = next(iter(columns), None)
+    description = exploration.description(labels=None if first is None else columns[first])
+    rows = _hovered(exploration, description, list(columns.values()), hover)
+    report = _Report(
+        exploration,
+        None if first is None else looked_at[first],
+        first or label_name or "label",
+        {name: looked_at[name] for name, column in columns.items() if name != first and not column.is_number},
+    )
     sections = [report.overview()]
     if description.clusters:
         sections.append(report.side_by_side(description))
@@ -101,7 +111,7 @@ def write_exploration_report(
 
 
 def _hovered(
-    exploration: Exploration, description: Description, labels: Column | None, names: Sequence[str] | None
+    exploration: Exploration, description: Description, labels: list[Column], names: Sequence[str] | None
 ) -> HoverRows:
     if isinstance(names, str):
         raise InvalidTypeError(f"hover must be a list of names of columns; got {names!r:.80}: write [{names!r:.80}].")
@@ -116,7 +126,7 @@ def _hovered(
         clusters.append(f"{taken.number}: {shorten(taken.name or profile.name, _NAME_ON_CARD)}")
         places[taken.rows] = place
     columns = [Column("cluster", codes=places, levels=tuple(clusters))]
-    columns += [] if labels is None else [labels]
+    columns += labels
     columns += [exploration.column(name) for name in names]
     return HoverRows(exploration.row_ids, columns)
 
@@ -143,11 +153,12 @@ def _summary(exploration: Exploration) -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class _Report:
-    """The sections of one report; the labels are called `label_name`."""
+    """The sections of one report; the labels are called `label_name`, and `others` are those looked at besides."""
 
     exploration: Exploration
     labels: ArrayLike | None
     label_name: str
+    others: Mapping[str, ArrayLike] = field(default_factory=dict)
 
     @property
     def _use(self) -> str:
@@ -170,8 +181,12 @@ class _Report:
         caption = "Rows of every cluster, in the order of their numbers."
         if self.labels is not None:
             caption += " On the right the number of rows of each label; darker is a larger share of the cluster."
-        figure = plot_overview(exploration, labels=self.labels, label_name=self.label_name)
-        return Section("Overview", text, [(caption, figure)])
+        figures = [(caption, plot_overview(exploration, labels=self.labels, label_name=self.label_name))]
+        for name, values in self.others.items():
+            came = exploration.came_of(name) or "not used"
+            caption = f"The same by {shorten(name)}, which was {came}."
+            figures.append((caption, plot_overview(exploration, labels=values, label_name=name)))
+        return Section("Overview", text, figures)
 
     def _not_taken(self) -> list[Picture | Grid]:
         """The view that was in sight when nothing was taken, with the best split where that is no more than chance."""
