@@ -236,7 +236,7 @@ def test_a_view_may_have_as_many_axes_as_the_table_has_columns(plain: Path, tmp_
         *("embed", plain, "--components", 5, "-o", out, "--plot", tmp_path / "v.png", "--report", report, *QUICK)
     )
     assert result.exit_code == 0
-    assert result.stderr == "imapce: note: the plot shows imapce0 and imapce1, the first of the 5 axes.\n"
+    assert result.stderr == "imapce: note: the plot shows the first two of the 5 axes.\n"
     assert read_table(out).column_names[-5:] == [f"imapce{axis}" for axis in range(5)]
     assert "It shows the first two of 5 axes." in report.read_text()
     assert "--components must be at most the number of columns; got 11" in refusal("embed", plain, "--components", 11)

@@ -114,7 +114,8 @@ def test_the_result_is_a_table_of_the_kind_given(kind: str) -> None:
     columns = ["row", "cluster", "name", "step", "distinctness", "stability", "reason", "imapce0", "imapce1"]
     assert list(frame.column_names if kind == "arrow" else frame.columns) == columns
     np.testing.assert_array_equal(np.asarray(frame["cluster"]), exploration.labels_)
-    assert np.isfinite(np.asarray(frame["imapce1"])).all()
+    seen = exploration.coordinates(exploration.overview())
+    np.testing.assert_array_equal(np.asarray(frame["imapce1"]), seen[:, 1])
     step, distinctness = np.asarray(frame["step"]), np.asarray(frame["distinctness"])
     for number, accepted in enumerate(exploration.steps):
         for cluster in accepted.clusters:

@@ -40,8 +40,12 @@ def test_a_view_is_coloured_by_the_name_of_a_column(table: pd.DataFrame) -> None
 
 
 def test_of_many_axes_the_first_two_are_drawn(table: pd.DataFrame) -> None:
-    (panel,) = IMAPCE(4, random_state=0).fit(table).plot(table, color="sex").axes
-    assert (panel.get_xlabel(), panel.get_ylabel()) == ("imapce0", "imapce1")
+    model = IMAPCE(4, random_state=0).fit(table)
+    (panel,) = model.plot(table, color="sex").axes
+    drawn = np.vstack([points.get_offsets() for points in panel.collections])
+    view = model.transform(table)
+    np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(view[:, 0]))
+    np.testing.assert_allclose(np.sort(drawn[:, 1]), np.sort(view[:, 1]))
 
 
 def test_an_unknown_name_is_told(table: pd.DataFrame, explored: Exploration) -> None:

@@ -12,9 +12,9 @@ from imapce.cli.options import DataOptions, OnlyResult, Output, Report, ShowOpti
 from imapce.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from rich.console import Console
 
+    from imapce.cli.request import Prepared
     from imapce.exploration.session import Exploration
 
 
@@ -76,7 +76,7 @@ def explore(
         imapce explore segments.csv --labels class -o clusters.parquet --report report.html --session s.imapce
     """
     from imapce.cli.on_disk import require_table_file, tell_of_passes
-    from imapce.cli.request import Request, no_columns, prepare
+    from imapce.cli.request import Request, prepare
     from imapce.cli.results import check_targets, print_written
     from imapce.common.progress import showing
     from imapce.common.words import counted
@@ -138,7 +138,7 @@ def explore(
         _save_what_there_is(exploration, session)
     written: dict[str, str] = {}
     if output is not None:
-        _write_clusters(exploration, no_columns() if only_result else prepared.everything, output, source=asked.data)
+        _write_clusters(exploration, prepared, output, source=asked.data, only_result=only_result)
         written["table"] = output
     if report is not None:
         with named("--report"):
@@ -160,29 +160,35 @@ def _save_what_there_is(exploration: Exploration, session: str) -> None:
             exploration.save(session)
 
 
-def _write_clusters(exploration: Exploration, carried: pa.Table, output: str, *, source: str) -> None:
-    """Write the columns that go along and those of `Exploration.to_frame`.
+def _write_clusters(
+    exploration: Exploration, prepared: Prepared, output: str, *, source: str, only_result: bool
+) -> None:
+    """Write the columns of DATA and those of `Exploration.to_frame`, or the latter alone.
 
-    An .h5ad file is a copy of `source` with the clusters in obs.
+    An .h5ad file is a copy of `source` with all that was found where scanpy looks for it.
     """
     import numpy as np
 
+    from imapce.cli.request import no_columns
     from imapce.estimators.view_file import beside
     from imapce.tables.encode import column_names
     from imapce.tables.files import write_table
     from imapce.tables.named import is_h5ad
 
     if is_h5ad(output):
-        from imapce.anndata import write_clusters
+        from imapce.anndata.clusters import write_explored
         from imapce.anndata.results import annotated_copy
 
         with annotated_copy(source, output) as cells:
-            write_clusters(cells, exploration)
+            left_out = write_explored(cells, exploration, prepared.features)
+        if left_out is not None:
+            note(left_out)
         return
     frame = exploration.to_frame()
     names = column_names(frame, "the result")
+    along = no_columns() if only_result else prepared.everything
     with named("--output"):
-        write_table(beside(carried, {name: np.asarray(frame[name]) for name in names}), output)
+        write_table(beside(along, {name: np.asarray(frame[name]) for name in names}), output)
 
 
 def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:

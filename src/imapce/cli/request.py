@@ -33,6 +33,7 @@ from imapce.tables.encode import Table, column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_with_words
 from imapce.tables.named import NamedMatrix
 from imapce.tables.reading import choose_features
+from imapce.tables.remarks import known_notes, looked_over
 from imapce.tables.usable import select
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ class Request:
     columns: tuple[str, ...] = ()
     dates: Dates = Dates.leave_out
     reading: Mapping[str, Any] = field(default_factory=dict)
+    log: tuple[str, ...] = ()
+    rank: tuple[str, ...] = ()
+
+    @property
+    def transform(self) -> dict[str, str] | None:
+        """The columns that are looked at on another scale, and which; None where there are none."""
+        return (dict.fromkeys(self.log, "log") | dict.fromkeys(self.rank, "rank")) or None
 
     @classmethod
     def of_options(cls, options: DataOptions, known_labels: str | None = None) -> Request:
@@ -89,6 +97,8 @@ class Request:
             columns=listed_names(options.columns),
             dates=options.dates,
             reading=options.reading,
+            log=listed_names(options.log),
+            rank=listed_names(options.rank),
         )
 
     def with_names(self, names: Collection[str]) -> Request:
@@ -244,6 +254,7 @@ def of_table(request: Request, data: Any, *, about: Callable[[list[str]], pa.Tab
     # At once, since a table on disk is read for it.
     whole = (about or data.select)(list(dict.fromkeys([*labels, *known_columns])))
     priors, words = _priors_of_columns(request, of_features, whole)
+    _tell_stand_ins(features, request.columns_known, priors)
     if request.background is not None:
         priors.append(_background(request, request.background))
         words.append(f"{priors[-1].phrase}: {Path(request.background).name}")
@@ -279,6 +290,11 @@ def on_disk(request: Request, table: Scan) -> Prepared:
             f"--dates as-numbers is for tables that are read whole, and {Path(request.data).name!r} is larger than "
             "half of the memory: write the dates as numbers first."
         )
+    if request.transform is not None:
+        raise InvalidValueError(
+            f"--log and --rank are for tables that are read whole, and {Path(request.data).name!r} is larger than half "
+            "of the memory: write the logarithm as a column of its own first."
+        )
     drawn = table.sample(DRAWN_ROWS)
     prepared = of_table(request, drawn, about=partial(whole_columns, table))
     features = table.selected(prepared.features.column_names)
@@ -290,9 +306,20 @@ def _features(cells: ReadCells, names: list[str], request: Request) -> Table:
     asked = {*request.columns, *request.columns_known}
     chosen = [name for name in names if name in asked] if request.columns else names
     features = choose_features(cells, chosen, keep=request.columns, labels=request.columns_known, dates=request.dates)
+    features = looked_over(features, request.transform)
     for sentence in features.notes:
         note(in_own_words(sentence))
     return features
+
+
+def _tell_stand_ins(features: Any, names: Collection[str], priors: Sequence[Prior]) -> None:
+    """A note on features that tell what is known: columns by name, or labels of the rows."""
+    if isinstance(features, Table):
+        read = [prior.read_labels(None) for prior in priors]
+        # Of a table on disk the labels are those of all rows, and the features a sample.
+        labels = [one.column for one in read if one is not None and len(one) == len(features)]
+        for sentence in known_notes(features, names, labels):
+            note(in_own_words(sentence))
 
 
 def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
@@ -332,6 +359,8 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
         ("--known-labels", request.known_labels),
         ("--drop", request.drop),
         ("--columns", request.columns),
+        ("--log", request.log),
+        ("--rank", request.rank),
     ):
         if asked:
             raise InvalidValueError(
@@ -367,6 +396,8 @@ def _priors_of_columns(request: Request, features: Collection[str], labels: pa.T
     priors: list[Prior] = []
     words: list[str] = []
     for option, names in request.columns_by_option.items():
+        if not names:
+            continue
         erase, state = option == "--erase", "erased" if option == "--erase" else "known"
         priors += priors_by_name(names, features, lambda name: plain_columns(labels, [name]), erase=erase)
         if columns := [name for name in names if name in features]:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array, Mask
+from imapce.common.axes import LETTERS
 from imapce.common.words import axis_names, counted
-from imapce.common.work import threads_for
+from imapce.common.work import UNWATCHED, threads_for
 from imapce.errors import InvalidTypeError
 from imapce.exploration.description import (
     Describer,
@@ -24,11 +25,13 @@ from imapce.exploration.description import (
 )
 from imapce.exploration.knowledge import (
     EXPLAINED,
+    axes_in_words,
     given_columns,
     knowledge_beside,
     knowledge_in_words,
     known_by_name,
     known_classes,
+    known_in_a_line,
     known_names,
     known_places,
 )
@@ -36,7 +39,7 @@ from imapce.exploration.look import Findings
 from imapce.exploration.record import AcceptedStep, Feature, Move, Regrouping, TakenCluster
 from imapce.exploration.steps import Step, View, features_apart, place_rows, sizes_in_words, with_picture
 from imapce.exploration.verdict import caveat
-from imapce.priors.base import Prior
+from imapce.priors.base import Prior, stand_in_notes
 from imapce.priors.kinds import Subset
 from imapce.tables.columns import Column
 from imapce.tables.encode import frame
@@ -78,8 +81,11 @@ class Results:
 
     @property
     def notes_(self) -> list[str]:
-        """How the table was read, in sentences: cells that are numbers but for a word, columns left out and why."""
-        return list(self.found.data.notes)
+        """How the table was read, in sentences: cells that are numbers but for a word, columns left out and why, those
+        that are skewed, repeat others or stand in for what is known.
+        """
+        data = self.found.data
+        return [*data.notes, *stand_in_notes(data.read_table, self.found.record.priors, data.reader)]
 
     @property
     def moves(self) -> list[Move]:
@@ -251,7 +257,7 @@ class Results:
         """A table: row id, cluster, its name, step, distinctness, stability, reason, and the row's place in one view.
 
         `name` is what somebody called the cluster, `step` the one that took the row, -1 for none; `reason` tells why a
-        row is in no cluster. The axes are imapce0, imapce1, of the view of all clusters; before a look there are none.
+        row is in no cluster. The axes imapce0, imapce1 are those of `overview()`; before a look there are none.
         """
         moves, data = self.found.record.moves, self.found.data
         step_of = np.full(moves.n_rows, -1)
@@ -273,16 +279,10 @@ class Results:
             "stability": stability,
             "reason": self.reasons_,
         }
-        if (seen := self._view_of_all()) is not None:
-            places = self.coordinates(seen)
+        if moves.clusters or self.has_looked:
+            places = self.coordinates(self.found.see_all(UNWATCHED))
             columns |= dict(zip(axis_names(places.shape[1]), places.T, strict=True))
         return frame(columns, like=data.table)
-
-    def _view_of_all(self) -> AcceptedStep | View | None:
-        """The view that a table of all rows has the axes of; None before a look."""
-        if moves := self.found.record.moves.steps:
-            return moves[0]
-        return self.found.step.views[0] if self.found.step is not None else None
 
     def coordinates(self, step: AcceptedStep | View, *, rows: Any = None) -> Array:
         """(n, k): all rows in the view of an accepted step, or in any view of a proposal; or `rows`, by position."""
@@ -316,6 +316,24 @@ class Results:
         (array([False,  True,  True,  True]), 'given x0')
         """
         return given_columns(view.explained, self.found.record.priors, self.found.data.reader)
+
+    def axes_in_words(self, view: AcceptedStep | View, *, letters: int = LETTERS) -> list[str]:
+        """What the axes of a view are made of, in about so many letters each.
+
+        >>> from imapce import Attributes, Exploration
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 3)), prior=Attributes([0]))
+        >>> exploration.axes_in_words(exploration.propose(clusters=False).views[0])[0]
+        '+ x2, given x0'
+        """
+        record, reader = self.found.record, self.found.data.reader
+        return axes_in_words(view.components, view.explained, record.priors, reader, letters=letters)
+
+    @property
+    def known_in_a_line(self) -> str:
+        """What was known at the start, as "known: sex, 20 rows"; "" where nothing was."""
+        record = self.found.record
+        told = record.priors, record.known_at_start, self.found.data.reader
+        return known_in_a_line(*told, explains=record.estimator.explains)
 
     def describe(self, rows: Any, *, against: Any = None) -> tuple[Feature, ...]:
         """The features that set rows apart, strongest first: the difference of their means to those of the others.

@@ -80,6 +80,7 @@ class Exploration(Results):
         default True, with method="paper" False.
     granularity : "coarser" or "finer" asks for fewer or more clusters than "auto" finds in all directions.
     n_clusters : so many clusters in all directions, taken whatever `structure` says of them; None finds their number.
+    transform : "log" or "rank" looks at strongly skewed columns on that scale, {"income": "log"} at these.
     path : a new file for the session, rewritten after every accept and undo. While the session lives no other process
         may write it; a copy (pickled, forked) keeps the path and writes there only what nobody changed since.
 
@@ -111,6 +112,7 @@ class Exploration(Results):
         granularity: str = "auto",
         n_clusters: int | None = None,
         path: str | os.PathLike[str] | None = None,
+        transform: Any = None,
     ):
         settings = checked_settings(
             method=method,
@@ -122,7 +124,7 @@ class Exploration(Results):
             granularity=granularity,
             n_clusters=n_clusters,
         )
-        data = Data.read(X, settings["estimator"], row_ids)
+        data = Data.read(X, settings["estimator"], row_ids, transform=transform)
         known = known_from(with_names_read(prior, X), data)
         record = Record(Moves(data.n_rows), **known, **settings, min_cluster_size=1).of_size(min_cluster_size)
         record.require_clusters_as_asked()
@@ -186,7 +188,10 @@ class Exploration(Results):
             return self.found.cluster(view, watch)
 
     def test(self, *, progress: Progress = None, cancel: Cancel | None = None) -> float:
-        """How often one Gaussian would look as split as the unexplored rows do; it stays with the step as `p_value`."""
+        """How often one Gaussian would look as split as the unexplored rows do; it stays with the step as `p_value`.
+
+        Where so few rows are left that there is no view of them, nothing of them is split: 1.
+        """
         with watching(progress, cancel) as watch:
             return self.found.test(watch)
 
@@ -211,6 +216,21 @@ class Exploration(Results):
         parameters = {name: value for name, value in given.items() if value is not None}
         with watching(progress, cancel) as watch:
             return self.found.look_with(watch, **parameters)
+
+    def overview(self, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
+        """All rows in one view, that in which all accepted clusters are seen best, with these clusters; it stays until
+        the next move.
+
+        It is one of the optima of the first look, at all rows that were not known at the start; of a session that was
+        loaded that look is taken again. Before anything is accepted it is the view proposed, with its clusters.
+
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]).run()
+        >>> exploration.overview().embedding.shape, exploration.overview().numbers.tolist()
+        ((150, 2), [0, 1, 2])
+        """
+        with watching(progress, cancel) as watch:
+            return self.found.see_all(watch)
 
     # --- moves --------------------------------------------------------------------------------------------------------
 
@@ -430,7 +450,7 @@ class Exploration(Results):
         settings = checked_settings(**{name: getattr(record, name) for name in SETTINGS})
         # A prior refuses a weight that is no positive number, so an unusable one is found here, not at the next step.
         weight = float(Subset(record.known_at_start, weight=record.subset_weight).weight)
-        data = Data.read(X, settings["estimator"], row_ids)
+        data = Data.read(X, settings["estimator"], row_ids, transform=record.transform)
         record = replace(record, **settings, subset_weight=weight).of_size(record.min_cluster_size)
         if record.data is not None:
             record.data.require_same(data.print)
