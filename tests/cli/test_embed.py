@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,24 @@ def test_embed_writes_the_columns_of_the_data_row_number_and_axes(rows: Path, tm
     assert table.select(FEATURES).equals(read_table(rows).select(FEATURES))
     assert table.column("row").to_pylist() == list(range(120))
     assert plot.read_bytes().startswith(b"\x89PNG")
-    for words in ("4 columns are known: d_0, d_1, d_2, d_3", "strongest features", "Converged", "view.parquet"):
+    for words in ("4 columns are known: d_0, d_1, d_2, d_3", "strongest features", "view.parquet"):
         assert words in told
+
+
+def test_the_summary_begins_with_three_sentences_and_has_the_numbers_of_the_search_under_details(rows: Path) -> None:
+    asked = ("embed", rows, "--known", "batch", "--labels", "celltype", "--drop", "number", *QUICK)
+    short, long = succeed(*asked), succeed(*asked, "--details")
+    there, made, known = json.loads(succeed(*asked, "--json"))["summary"]
+    assert there == "3 clusters lie apart in this view."
+    assert {"d_4", "d_5"} <= set(made.split())
+    assert known.startswith("What is known (batch) is gone: the view tells it no better than chance (accuracy 0.")
+    for told in (short, long):
+        assert " ".join(told.split()).startswith(" ".join(f"{there} {made} {known}".split()))
+        assert max(map(len, told.splitlines())) <= 80
+    of_the_search = ("alpha", "mu  ", "objective", "kurtosis", "Converged", "other optima")
+    assert all(word in long for word in of_the_search)
+    assert not any(word in short for word in of_the_search)
+    assert "Nothing was known." in succeed("embed", rows, "--drop", "number", *QUICK)
 
 
 def test_the_report_of_embed_says_why_the_view_was_chosen_where_it_was(rows: Path, tmp_path: Path) -> None:
@@ -71,7 +88,7 @@ def test_embed_agrees_with_the_library(rows: Path, tmp_path: Path, columns: dict
 
 def test_alpha_by_the_ratio_is_told_with_its_rule(plain: Path, tmp_path: Path) -> None:
     write_table(read_table(plain).slice(0, 60), tmp_path / "background.csv")
-    told = succeed("embed", plain, "--background", tmp_path / "background.csv", "--alpha", "ratio", *QUICK)
+    told = succeed("embed", plain, "--background", tmp_path / "background.csv", "--alpha", "ratio", "--details", *QUICK)
     assert "(rule 'ratio')" in told
     assert "ratio" in succeed("embed", "--help")
 

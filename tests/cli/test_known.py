@@ -38,7 +38,7 @@ def test_a_known_label_leaves_the_features_and_cannot_be_read_from_the_view(rows
 
 def test_the_summary_and_the_object_say_what_is_left_of_the_label(rows: Path) -> None:
     asked = ("embed", rows, "--known", "batch", "--labels", "celltype", "--drop", "number,batch", *QUICK)
-    told = " ".join(succeed(*asked).split())
+    told = " ".join(succeed(*asked, "--details").split())
     assert "explained away batch known read back The known (batch) is read back from the view with accuracy" in told
     assert "strongest features given batch" in told
     # The sentence on the search does not repeat it.
@@ -80,7 +80,7 @@ def test_an_erased_column_is_said_to_be_erased(rows: Path, tmp_path: Path) -> No
         *("--report", tmp_path / "view.html"),
     )
     assert "1 column is erased: batch" in told
-    assert "known read back" in told
+    assert "What is known" in told
     page = (tmp_path / "view.html").read_text()
     assert "What is known colours it too: batch was erased; the other labels that colour it were not used." in page
     assert "The known is read back from the view with accuracy" in page

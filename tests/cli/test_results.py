@@ -72,7 +72,9 @@ def test_info_tells_a_session_in_words(plain: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_named(plain: Path) -> None:
-    assert "is not a readable imapce model" in refusal("info", plain)
+    other = plain.with_name("plain.txt.imapce")
+    other.write_bytes(plain.read_bytes())
+    assert "is not a readable imapce model" in refusal("info", other)
     assert "FILE must name a saved imapce model" in refusal("info", plain.parent / "absent.imapce")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imapce.cli.messages import named, warnings_in_one_line
-from imapce.cli.options import DataOptions, OnlyResult, Output, Plot, Report, ShowOptions, ViewOptions
+from imapce.cli.options import DataOptions, Details, OnlyResult, Output, Plot, Report, ShowOptions, ViewOptions
 
 if TYPE_CHECKING:
     from imapce.cli.request import Prepared
@@ -38,6 +38,7 @@ def embed(
             "--outliers", help="Use gross outliers, or set them aside; auto does where alpha or mu is automatic."
         ),
     ] = Outliers.auto,
+    details: Details = False,
     show: ShowOptions,
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
@@ -59,9 +60,11 @@ def embed(
         plot_words,
         print_model,
         print_written,
+        told_facts,
         write_annotated_view,
         write_view,
     )
+    from imapce.cli.summary import print_sentences, view_in_sentences
     from imapce.common.progress import showing
     from imapce.tables.named import is_h5ad
 
@@ -138,11 +141,14 @@ def embed(
         written["report"] = report
     # Where the table goes to standard output, the words must not.
     console = show.console(stderr=output == "-")
-    console.print(facts_table(facts))
-    print_model(console, model)
+    sentences = view_in_sentences(model, prepared.words)
+    print_sentences(console, sentences)
+    console.print(facts_table(told_facts(facts, details=details)))
+    print_model(console, model, details=details)
     print_written(console, written)
     rows, columns = prepared.features.shape
-    result = {"rows": rows, "features": columns, "known": prepared.words, "model": model_facts(model)}
+    result = {"summary": sentences, "rows": rows, "features": columns, "known": prepared.words}
+    result["model"] = model_facts(model)
     show.result(command="embed", **result, written=written)
 
 

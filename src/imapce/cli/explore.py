@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from imapce.cli.messages import in_own_words, named, note, warnings_in_one_line
-from imapce.cli.options import DataOptions, OnlyResult, Output, Report, ShowOptions, ViewOptions
+from imapce.cli.options import DataOptions, Details, OnlyResult, Output, Report, ShowOptions, ViewOptions
 from imapce.errors import InvalidValueError
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def explore(
         bool, typer.Option("--anyway", help="Take the best split also where it is no more than chance.")
     ] = False,
     fit: ViewOptions,
+    details: Details = False,
     show: ShowOptions,
 ) -> None:
     """Explore DATA step by step: take the most distinct cluster into the known, look again, until nothing is left.
@@ -148,7 +149,7 @@ def explore(
         written["session"] = session
     console = show.console()
     facts = _facts(exploration, prepared.words)
-    _print(console, exploration, facts)
+    _print(console, exploration, facts, details=details)
     print_written(console, written)
     show.result(command="explore", **facts, written=written)
 
@@ -194,10 +195,12 @@ def _write_clusters(
 def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
     """What was known, what was taken and why it ended, as plain values that JSON can hold."""
     from imapce.cli.results import cluster_facts, structure_facts
+    from imapce.cli.summary import session_in_sentences
 
     n_rows, taken = len(exploration.labels_), int((exploration.labels_ >= 0).sum())
     start = int(exploration.known.sum()) - taken
     return {
+        "summary": session_in_sentences(exploration.record(), exploration.structure, words),
         "rows": n_rows,
         "known": words,
         "known_rows": start,
@@ -210,11 +213,13 @@ def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
     }
 
 
-def _print(console: Console, exploration: Exploration, facts: dict[str, Any]) -> None:
+def _print(console: Console, exploration: Exploration, facts: dict[str, Any], *, details: bool) -> None:
     """The same in words: the clusters, what sets each apart, and why it stopped."""
     from imapce.cli.results import facts_table, print_clusters
+    from imapce.cli.summary import print_sentences
     from imapce.common.words import counted
-    from imapce.exploration.verdict import verdict_in_words
+    from imapce.exploration.knowledge import read_back_in_words
+    from imapce.exploration.verdict import evidence_in_words, verdict_in_words
 
     start, clusters = facts["known_rows"], counted(len(facts["clusters"]), "cluster")
     lines = {
@@ -227,6 +232,12 @@ def _print(console: Console, exploration: Exploration, facts: dict[str, Any]) ->
     if verdict := exploration.caveat or (verdict_in_words(found) if found is not None and found.is_taken else ""):
         lines["structure"] = verdict
     lines["end"] = facts["stop_reason"] or "not finished; go on with more steps"
+    if details:
+        read = [step.read_back for step in exploration.steps if step.read_back is not None]
+        lines |= {"tested": told} if (told := evidence_in_words(found)) else {}
+        lines |= {"known read back": read_back_in_words(read[0], exploration.known_names)} if read else {}
+        lines["weights"] = ", ".join(f"{name} {exploration.parameters[name]!r}" for name in ("alpha", "mu"))
+    print_sentences(console, facts["summary"])
     console.print(facts_table(lines))
     if facts["clusters"]:
         print_clusters(console, facts["clusters"])

@@ -43,6 +43,9 @@ OnlyResult = Annotated[
         "--only-result", help="Leave the columns of DATA out of the table: the row number and the result alone."
     ),
 ]
+Details = Annotated[
+    bool, typer.Option("--details", help="Tell also how it was found: weights, objective, kurtosis, other optima.")
+]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]
 Report = Annotated[str | None, typer.Option("--report", metavar="FILE", help="HTML page to write.")]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file written by `imapce embed --save`.")]

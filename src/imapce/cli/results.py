@@ -37,6 +37,7 @@ from imapce.tables.named import h5ad_target, is_h5ad
 
 STRONGEST = 8
 MOST_OPTIMA = 6
+OF_THE_SEARCH = ("known read back", "alpha", "mu", "objective", "kurtosis", "search")
 # What optima are compared by, and what it is called here.
 COMPARED = {"seen": "clusters seen", "kept": "neighbourhoods kept", "score": "score"}
 
@@ -263,8 +264,17 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
     }
 
 
-def print_model(console: Console, model: IMAPCE) -> None:
-    """The strongest features with their weights, and the other optima that the search found."""
+def told_facts(facts: Mapping[str, str], *, details: bool) -> dict[str, str]:
+    """The facts that are told: all of them, or those that are not about the search.
+
+    >>> told_facts({"rows": "9", "mu": "3"}, details=False)
+    {'rows': '9'}
+    """
+    return {name: value for name, value in facts.items() if details or name not in OF_THE_SEARCH}
+
+
+def print_model(console: Console, model: IMAPCE, *, details: bool = True) -> None:
+    """The strongest features with their weights and, among the `details`, the other optima that the search found."""
     # A line of its own: the title of a table breaks where the table is narrower.
     heading = Text(given("strongest features", explained_away(model)), style="bold")
     weights = Table(box=None, pad_edge=False)
@@ -278,6 +288,8 @@ def print_model(console: Console, model: IMAPCE) -> None:
     console.print()
     console.print(heading)
     console.print(weights)
+    if not details:
+        return
     rest = model.optima_[1:]
     console.print()
     if not rest:
