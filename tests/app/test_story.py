@@ -49,7 +49,7 @@ def mixed(folder: Path) -> tuple[Path, list[str], str]:
         "shape": np.array(["round", "long", "flat"])[(group + (rng.random(900) < 0.1)) % 3],
         "kind": np.array(["a", "b", "c"])[group],
     }
-    return write(folder / "mixed.csv", table), ["--labels", "kind", "--attributes", "age"], "kind"
+    return write(folder / "mixed.csv", table), ["--labels", "kind", "--known", "age"], "kind"
 
 
 def write(path: Path, columns: dict[str, Any]) -> Path:

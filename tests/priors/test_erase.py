@@ -297,7 +297,7 @@ def axes(path: Path) -> NDArray[np.float64]:
 
 def test_embed_erases_beside_known_columns(rows: Path, tmp_path: Path) -> None:
     told = succeed(
-        *("embed", rows, "--erase", "a,b", "--attributes", "h", "--labels", "kind", "--mu", "50", "--starts", "4"),
+        *("embed", rows, "--erase", "a,b", "--known", "h", "--labels", "kind", "--mu", "50", "--starts", "4"),
         *("-o", tmp_path / "view.csv"),
     )
     assert "2 columns are erased: a, b" in told
@@ -321,7 +321,6 @@ def test_arrays_are_erased_by_position(tmp_path: Path) -> None:
 
 def test_bad_columns_to_erase_are_refused_by_the_name_of_the_option(rows: Path) -> None:
     assert "--erase must name a column of DATA, got 'nobody'" in refusal("embed", rows, "--erase", "nobody")
-    assert "--erase must name columns that are features" in refusal("embed", rows, "--erase", "a", "--drop", "a")
-    both = refusal("embed", rows, "--erase", "a,b", "--attributes", "b")
-    assert "--erase and --attributes must name different columns, and 'b' is in both" in both
+    both = refusal("embed", rows, "--erase", "a,b", "--known", "b")
+    assert "--erase and --known must name different columns, and 'b' is in both" in both
     assert "leaves 1 of" in refusal("embed", rows, "--drop", "kind", "--erase", "a,b,c,d,e,f,g")

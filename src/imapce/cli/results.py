@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from imapce.choice.read_back import how_it_ended, told_by
-from imapce.cli.messages import named
+from imapce.cli.messages import named, note
 from imapce.clusters.structure import Structure
 from imapce.common.whole_files import writable_target
 from imapce.common.words import axis_names, counted, given, listing
@@ -37,6 +37,7 @@ from imapce.tables.named import h5ad_target, is_h5ad
 
 STRONGEST = 8
 MOST_OPTIMA = 6
+OF_THE_SEARCH = ("known read back", "alpha", "mu", "objective", "kurtosis", "search")
 # What optima are compared by, and what it is called here.
 COMPARED = {"seen": "clusters seen", "kept": "neighbourhoods kept", "score": "score"}
 
@@ -50,12 +51,16 @@ def check_targets(
     others: Mapping[str, str | None] | None = None,
     stream: bool = False,
     source: str | None = None,
+    only_result: bool = False,
 ) -> None:
     """Refuse, before any work, outputs that cannot be written, that collide, or that would replace an input.
 
     `stream` says that the command can write its table to standard output, `source` is the file of which an .h5ad table
-    would be a copy.
+    would be a copy, `only_result` that the table is to have no columns of it.
     """
+    if only_result and (table is None or is_h5ad(table)):
+        way = "name one with -o" if table is None else "an .h5ad file is a copy of DATA, so leave the option out"
+        raise InvalidValueError(f"--only-result is about the table of -o: {way}.")
     inputs = list(inputs)
     targets: dict[str, Path] = {}
     if table == STREAM and not stream:
@@ -108,12 +113,16 @@ def write_view(
     figure = None
     if plot is not None:
         from imapce.plotting import plot_embedding
+        from imapce.plotting.scatter import first_axes
 
         shown = np.ones(len(view), dtype=bool)
         shown[aside if aside is not None else []] = False
         colors = {name: np.asarray(labels)[shown] for name, labels in (color or {}).items()}
         known = None if known is None else np.asarray(known)[shown]
-        figure = plot_embedding(view[shown], color=colors or None, known=known, **(told or {}))
+        drawn = first_axes(view)
+        if drawn.shape[1] < view.shape[1]:
+            note(f"the plot shows the first two of the {view.shape[1]} axes.")
+        figure = plot_embedding(drawn[shown], color=colors or None, known=known, **(told or {}))
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
         table = view if output.lower().endswith(".npy") else output_table(carried, view)
@@ -255,8 +264,17 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
     }
 
 
-def print_model(console: Console, model: IMAPCE) -> None:
-    """The strongest features with their weights, and the other optima that the search found."""
+def told_facts(facts: Mapping[str, str], *, details: bool) -> dict[str, str]:
+    """The facts that are told: all of them, or those that are not about the search.
+
+    >>> told_facts({"rows": "9", "mu": "3"}, details=False)
+    {'rows': '9'}
+    """
+    return {name: value for name, value in facts.items() if details or name not in OF_THE_SEARCH}
+
+
+def print_model(console: Console, model: IMAPCE, *, details: bool = True) -> None:
+    """The strongest features with their weights and, among the `details`, the other optima that the search found."""
     # A line of its own: the title of a table breaks where the table is narrower.
     heading = Text(given("strongest features", explained_away(model)), style="bold")
     weights = Table(box=None, pad_edge=False)
@@ -270,6 +288,8 @@ def print_model(console: Console, model: IMAPCE) -> None:
     console.print()
     console.print(heading)
     console.print(weights)
+    if not details:
+        return
     rest = model.optima_[1:]
     console.print()
     if not rest:

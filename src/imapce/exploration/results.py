@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array, Mask
 from imapce.common.axes import LETTERS
 from imapce.common.progress import Progress
 from imapce.common.words import axis_names, counted
-from imapce.common.work import threads_for
+from imapce.common.work import UNWATCHED, threads_for
 from imapce.errors import InvalidTypeError
 from imapce.exploration.description import (
     Describer,
@@ -255,32 +255,34 @@ class Results:
         return caveat(verdict) if verdict is not None and (record.shows(verdict) or automatic) else ""
 
     def to_frame(self) -> Any:
-        """A table: row id, cluster, step, distinctness, stability, reason, and the row's place in every view taken.
+        """A table: row id, cluster, its name, step, distinctness, stability, reason, and the row's place in one view.
 
-        The axes of step 0 are step0_imapce0, step0_imapce1, and so on. `step` is the one that took the row, -1 for
-        none; `reason` tells why a row is in no cluster.
+        `name` is what somebody called the cluster, `step` the one that took the row, -1 for none; `reason` tells why a
+        row is in no cluster. The axes imapce0, imapce1 are those of `overview()`; before a look there are none.
         """
         moves, data = self.found.record.moves, self.found.data
         step_of = np.full(moves.n_rows, -1)
         distinctness, stability = np.full((2, moves.n_rows), np.nan)
+        names = np.full(moves.n_rows, "", dtype=object)
         for number, step in enumerate(moves.steps):
             for cluster in step.clusters:
                 step_of[cluster.rows] = number
         for cluster, share in zip(moves.clusters, self.stability_, strict=True):
             distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
             stability[cluster.rows] = share
+            names[cluster.rows] = cluster.name or ""
         columns: dict[str, NDArray] = {
             "row": data.row_ids,
             "cluster": self.labels_,
+            "name": names.astype(str),
             "step": step_of,
             "distinctness": distinctness,
             "stability": stability,
             "reason": self.reasons_,
         }
-        for number, step in enumerate(moves.steps):
-            places = self.coordinates(step)
-            for axis, values in zip(axis_names(places.shape[1]), places.T, strict=True):
-                columns[f"step{number}_{axis}"] = values
+        if moves.clusters or self.has_looked:
+            places = self.coordinates(self.found.see_all(UNWATCHED))
+            columns |= dict(zip(axis_names(places.shape[1]), places.T, strict=True))
         return frame(columns, like=data.table)
 
     def coordinates(self, step: AcceptedStep | View, *, rows: Any = None) -> Array:
@@ -435,8 +437,10 @@ class Results:
     def _repr_html_(self) -> str:
         return with_picture(repr(self), self.plot if self.steps or self.has_looked else None)
 
-    def plot(self: Any, *, labels: ArrayLike | None = None) -> Figure:
+    def plot(self: Any, *, labels: Any = None) -> Figure:
         """The picture of all that was accepted, against `labels` where they are given; before that, of the next step.
+
+        `labels` are one for each row, the name of a column ("sex"), or {"sex": values}, of which the first is drawn.
 
         >>> from imapce import Exploration
         >>> rng = np.random.default_rng(0)
@@ -444,9 +448,11 @@ class Results:
         >>> exploration.plot()
         <Figure size 840x540 with 1 Axes>
         """
+        from imapce.plotting.labels import labels_by_name
         from imapce.plotting.overview import plot_overview
 
-        return plot_overview(self, labels=labels) if self.steps else self.propose().plot()
+        name, values = next(iter(labels_by_name(self, labels).items()), (None, None))
+        return plot_overview(self, labels=values, label_name=name) if self.steps else self.propose().plot()
 
     def report(
         self: Any,
@@ -460,8 +466,9 @@ class Results:
     ) -> None:
         """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen.
 
-        `labels` are one column, called `label_name`, or several by name. `progress(words, share)` is told how far it
-        is, and True shows a bar.
+        `labels` are only shown: one for each row, called `label_name`, the name of a column ("sex"), or several by
+        their names, {"sex": values, "age": values}. `progress(words, share)` is told how far it is, and True shows a
+        bar.
         """
         from imapce.plotting.reports.exploration import write_exploration_report
 

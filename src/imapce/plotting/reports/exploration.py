@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from imapce.common.progress import Progress, watching
 from imapce.common.words import axis_names, counted, shorten, uncapitalized
@@ -34,7 +33,8 @@ from imapce.exploration.verdict import (
 from imapce.plotting.biplot import draw_weights
 from imapce.plotting.cloud import CROWDED, Points
 from imapce.plotting.figure import for_a_file
-from imapce.plotting.key import column_name, read_labels
+from imapce.plotting.key import read_labels
+from imapce.plotting.labels import labels_by_name
 from imapce.plotting.overview import plot_all_clusters, plot_overview, plot_profiles
 from imapce.plotting.reports.cluster import made_of, profile_grids
 from imapce.plotting.reports.hover import HoverRows
@@ -64,7 +64,7 @@ def write_exploration_report(
     exploration: Exploration,
     path: str | os.PathLike[str],
     *,
-    labels: ArrayLike | Mapping[str, ArrayLike | Column] | None = None,
+    labels: Any = None,
     label_name: str | None = None,
     title: str = "Exploration",
     hover: Sequence[str] | None = None,
@@ -73,11 +73,11 @@ def write_exploration_report(
     """Write one self-contained HTML page about an exploration, finished or not, and return its path.
 
     With `labels`, one per row, some possibly missing, and called `label_name`, the figures show them and the tables
-    say what each cluster is made of; of several columns, by name, the first colours the figures of the steps and each
-    has its part in the tables. The labels are shown only; the page says of those that are known by that name what
-    came of them, and of others that they were not used. Points of the figures can be hovered: they tell their row,
-    cluster, label and the columns named in `hover`, by default those that tell the clusters apart best. `progress` is
-    told, in words and as a share, how far the page is.
+    say what each cluster is made of. They may be the name of a column, or several by their names: the first colours the
+    figures of the steps and each has its part in the tables. The labels are shown only; the page says of those that
+    are known by that name what came of them, and of others that they were not used. Points of the figures can be
+    hovered: they tell their row, cluster, labels and the columns named in `hover`, by default those that tell the
+    clusters apart best. `progress` is told, in words and as a share, how far the page is.
 
     >>> from imapce import Exploration
     >>> from imapce.datasets import make_synthetic
@@ -89,7 +89,7 @@ def write_exploration_report(
     """
     report_target(path)
     n_rows = len(exploration.row_ids)
-    columns = _read_columns(labels, label_name, n_rows)
+    columns = _read_columns(exploration, labels, label_name)
     with watching(progress, of="of the page") as watch:
         watch.tell("describing the clusters", 0.0)
         description = exploration.description(labels=columns[0] if columns else None)
@@ -113,13 +113,12 @@ def write_exploration_report(
         return write_report(path, title=title, sections=sections, summary=facts, dpi=dpi, hover=rows, progress=tell)
 
 
-def _read_columns(labels: Any, label_name: str | None, n_rows: int) -> list[Column]:
+def _read_columns(exploration: Exploration, labels: Any, label_name: str | None) -> list[Column]:
     """The columns of labels, each read once; one without any label in it is left out."""
-    named = labels if isinstance(labels, Mapping) else {label_name or column_name(labels) or "label": labels}
+    n_rows = len(exploration.row_ids)
     columns = [
         read_labels(values, "labels", n_rows, most=n_rows + 1, name=str(name))
-        for name, values in named.items()
-        if values is not None
+        for name, values in labels_by_name(exploration, labels, label_name).items()
     ]
     return [column for column in columns if column.is_number or column.levels]
 
