@@ -37,8 +37,8 @@ def test_it_writes_clusters_report_and_session(rows: Path, tmp_path: Path) -> No
     clusters, report, session = tmp_path / "clusters.parquet", tmp_path / "report.html", tmp_path / "s.imapce"
     printed = explore(rows, *QUICK, "-o", clusters, "--report", report, "--session", session)
     table = read_table(clusters)
-    assert table.column_names[:5] == ["celltype", "row", "cluster", "step", "distinctness"]
-    assert "step0_imapce0" in table.column_names
+    assert table.column_names[:5] == ["celltype", "row", "cluster", "step", "overlap"]
+    assert "step1_imapce0" in table.column_names
     estimator = IMAPCE(mu=1000, n_starts=4, outliers="keep")
     same = Exploration(features_of(rows), estimator=estimator, min_cluster_size=40, random_state=0).run()
     np.testing.assert_array_equal(table["cluster"].to_numpy(), same.labels_)

@@ -52,7 +52,7 @@ def test_an_accepted_cluster_is_split_where_it_falls_apart() -> None:
     # One piece keeps the number, the other gets the next free one, and no other cluster has another number.
     assert set(exploration.labels_[GROUP < 2]) == {0, 2}
     assert set(exploration.labels_[GROUP >= 2]) == {1}
-    assert exploration.origins_ == [None, 1, None]
+    assert exploration.origins_ == [None, 2, None]
     assert split.clusters[0].features[0].name in {"x0", "x1"}
     consistent(exploration)
 

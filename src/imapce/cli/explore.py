@@ -160,7 +160,7 @@ def _save_what_there_is(exploration: Exploration, session: str) -> None:
 
 
 def _write_clusters(exploration: Exploration, carried: pa.Table, output: str, *, source: str) -> None:
-    """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes.
+    """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, overlap, axes.
 
     An .h5ad file is a copy of `source` with the clusters in obs.
     """
@@ -196,6 +196,7 @@ def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
         "known_rows": start,
         "taken_rows": taken,
         "rows_left": n_rows - taken - start,
+        "filled": exploration.filled,
         "structure": structure_facts(exploration.structure),
         "stop_reason": None if exploration.stop_reason is None else in_own_words(exploration.stop_reason),
         "steps": len(exploration.steps),
@@ -207,6 +208,7 @@ def _print(console: Console, exploration: Exploration, facts: dict[str, Any]) ->
     """The same in words: the clusters, what sets each apart, and why it stopped."""
     from imapce.cli.results import facts_table, print_clusters
     from imapce.common.words import counted
+    from imapce.exploration.traits import filled_in_words
     from imapce.exploration.verdict import verdict_in_words
 
     start, clusters = facts["known_rows"], counted(len(facts["clusters"]), "cluster")
@@ -215,6 +217,7 @@ def _print(console: Console, exploration: Exploration, facts: dict[str, Any]) ->
         "known at the start": "; ".join(facts["known"]) or (counted(start, "row") if start else "nothing"),
         "taken": f"{counted(facts['taken_rows'], 'row')} in {clusters}, {counted(facts['steps'], 'step')}",
         "not taken": counted(facts["rows_left"], "row"),
+        **({"missing cells": filled} if (filled := filled_in_words(facts["filled"], facts["rows"])) else {}),
     }
     found = exploration.structure
     if verdict := exploration.caveat or (verdict_in_words(found) if found is not None and found.is_taken else ""):
@@ -222,4 +225,4 @@ def _print(console: Console, exploration: Exploration, facts: dict[str, Any]) ->
     lines["end"] = facts["stop_reason"] or "not finished; go on with more steps"
     console.print(facts_table(lines))
     if facts["clusters"]:
-        print_clusters(console, facts["clusters"])
+        print_clusters(console, facts["clusters"], n_features=len(exploration.feature_names))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,8 +34,8 @@ from imapce.exploration.knowledge import (
     known_places,
 )
 from imapce.exploration.look import Findings
-from imapce.exploration.record import AcceptedStep, Feature, Move, Regrouping, TakenCluster
-from imapce.exploration.steps import Step, View, features_apart, place_rows, sizes_in_words, with_picture
+from imapce.exploration.record import AcceptedStep, Move, Regrouping, TakenCluster
+from imapce.exploration.steps import Step, View, place_rows, sizes_in_words, with_picture
 from imapce.exploration.verdict import caveat
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Subset
@@ -95,6 +96,17 @@ class Results:
     def feature_names(self) -> list[str]:
         """The names of the columns as the views use them, a category as one name for each of its values."""
         return self.found.data.reader.names
+
+    @property
+    def filled(self) -> dict[str, int]:
+        """How many cells of which column were missing: they are filled to look for groups, and counted nowhere else.
+
+        >>> from imapce import IMAPCE, Exploration
+        >>> X = np.array([[1.0, 4.0], [np.nan, 5.0], [3.0, 6.0], [4.0, 9.0]])
+        >>> Exploration(X, estimator=IMAPCE(missing="mean")).filled
+        {'x0': 1}
+        """
+        return dict(self.found.data.filled)
 
     @property
     def proposal(self) -> Step | None:
@@ -198,7 +210,9 @@ class Results:
 
     @property
     def origins_(self) -> list[int | None]:
-        """For each of the clusters the number of the step that took it as it is; None where it was regrouped since."""
+        """For each of the clusters the number of the step that took it as it is, from 1; None where it was regrouped
+        since.
+        """
         return list(self.found.record.moves.origins)
 
     @property
@@ -243,29 +257,30 @@ class Results:
         return caveat(verdict) if verdict is not None and (record.shows(verdict) or automatic) else ""
 
     def to_frame(self) -> Any:
-        """A table: row id, cluster, step, distinctness, stability, reason, and the row's place in every view taken.
+        """A table: row id, cluster, step, overlap, stability, reason, and the row's place in every view taken.
 
-        The axes of step 0 are step0_imapce0, step0_imapce1, and so on. `step` is the one that took the row, -1 for
-        none; `reason` tells why a row is in no cluster.
+        `step` is the one that took the row, from 1, and -1 for none; `overlap` how much of the row's cluster its
+        nearest neighbour shares, from 0 to 1; `reason` tells why a row is in no cluster. The axes of step 1 are
+        step1_imapce0, step1_imapce1, and so on.
         """
         moves, data = self.found.record.moves, self.found.data
         step_of = np.full(moves.n_rows, -1)
-        distinctness, stability = np.full((2, moves.n_rows), np.nan)
-        for number, step in enumerate(moves.steps):
+        overlap, stability = np.full((2, moves.n_rows), np.nan)
+        for number, step in enumerate(moves.steps, 1):
             for cluster in step.clusters:
                 step_of[cluster.rows] = number
         for cluster, share in zip(moves.clusters, self.stability_, strict=True):
-            distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
+            overlap[cluster.rows] = np.nan if cluster.overlap is None else cluster.overlap
             stability[cluster.rows] = share
         columns: dict[str, NDArray] = {
             "row": data.row_ids,
             "cluster": self.labels_,
             "step": step_of,
-            "distinctness": distinctness,
+            "overlap": overlap,
             "stability": stability,
             "reason": self.reasons_,
         }
-        for number, step in enumerate(moves.steps):
+        for number, step in enumerate(moves.steps, 1):
             places = self.coordinates(step)
             for axis, values in zip(axis_names(places.shape[1]), places.T, strict=True):
                 columns[f"step{number}_{axis}"] = values
@@ -304,42 +319,27 @@ class Results:
         """
         return given_columns(view.explained, self.found.record.priors, self.found.data.reader)
 
-    def describe(self, rows: Any, *, against: Any = None) -> tuple[Feature, ...]:
-        """The features that set rows apart, strongest first: the difference of their means to those of the others.
-
-        Both are masks or positions; `against` is all other rows unless it is given. Loadings are those of the current
-        view, zero where there is none; what it, or the last step, explained away is left out.
-
-        >>> from imapce import Exploration
-        >>> rng = np.random.default_rng(0)
-        >>> exploration = Exploration(rng.normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3))
-        >>> exploration.describe(np.arange(20))[0].name
-        'x0'
-        """
-        inside, outside = self._sides(rows, against)
-        seen = None if self.found.step is None else self.found.step.views[0]
-        return features_apart(
-            self.found.data.rows,
-            inside,
-            outside,
-            names=self.feature_names,
-            set_aside=None if seen is None else seen.set_aside,
-            components=None if seen is None else seen.components,
-            explained=self.found.explained,
-        )
-
-    def profile(self, rows: Any, *, against: Any = None) -> Profile:
+    def describe(self, rows: Any, *, against: Any = None) -> Profile:
         """What any rows are, in the units of the table: the columns that set them apart and the most typical of them.
 
-        Both are masks or positions; `against` is all other rows unless it is given.
+        Both are masks or positions; `against` is all other rows unless it is given. Known columns set nothing apart,
+        and of others only what is not explained by what was known.
 
         >>> from imapce import Exploration
         >>> X = np.random.default_rng(0).normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3)
-        >>> Exploration(X).profile(np.arange(20)).name
+        >>> Exploration(X).describe(np.arange(20)).name
         'x0 high (9.0 against −0.3)'
         """
-        inside, outside = self._sides(rows, against)
-        return self._describer(inside.astype(np.intp) + 2 * outside, 4).profile([1, 3], [2, 3])
+        inside = self.found.data.mask_of(rows, "rows")
+        outside = ~inside if against is None else self.found.data.mask_of(against, "against")
+        aside = self.found.set_aside & ~inside
+        profile = self._describer(inside.astype(np.intp) + 2 * outside, 4, set_aside=aside).profile([1, 3], [2, 3])
+        places = np.flatnonzero(inside)
+        taken = (one for one in self.found.record.moves.clusters if np.array_equal(np.sort(one.rows), places))
+        return profile if against is not None else _as_taken(profile, next(taken, None))
+
+    # What it was called before.
+    profile = describe
 
     def description(self, *, labels: Column | None = None) -> Description:
         """All accepted clusters side by side, each against all other rows and against what was left at its step.
@@ -363,14 +363,14 @@ class Results:
         together = [[place] for place in range(n_clusters)]
         if not moves.regroupings:
             together = [[place_of[cluster.number] for cluster in step.clusters] for step in moves.steps]
-        return self._describer(groups, n_clusters + 2, labels).describe(together, list(place_of))
+        aside = self.found.set_aside & (groups >= n_clusters)
+        found = self._describer(groups, n_clusters + 2, labels, set_aside=aside).describe(together, list(place_of))
+        profiles = zip(found.clusters, moves.clusters, strict=True)
+        return replace(found, clusters=tuple(_as_taken(profile, cluster) for profile, cluster in profiles))
 
-    def _sides(self, rows: Any, against: Any) -> tuple[Mask, Mask]:
-        """Rows and those they are compared with (n,): all others unless they are named."""
-        inside = self.found.data.mask_of(rows, "rows")
-        return inside, ~inside if against is None else self.found.data.mask_of(against, "against")
-
-    def _describer(self, groups: NDArray[np.intp], n_groups: int, labels: Column | None = None) -> Describer:
+    def _describer(
+        self, groups: NDArray[np.intp], n_groups: int, labels: Column | None = None, *, set_aside: Mask
+    ) -> Describer:
         """Who describes the rows of these groups (n,); known columns and labels are told apart from the rest."""
         data, priors = self.found.data, self.found.record.priors
         source = data.source
@@ -383,6 +383,8 @@ class Results:
             labels=labels,
             known=known_classes(priors, data.reader, data.n_rows, source.column),
             left_out=known_places(priors, data.reader),
+            explained=self.found.explained,
+            set_aside=set_aside,
         )
 
     # --- shown --------------------------------------------------------------------------------------------------------
@@ -431,3 +433,8 @@ class Results:
         from imapce.plotting.reports.exploration import write_exploration_report
 
         write_exploration_report(self, path, labels=labels, label_name=label_name, title=title, hover=hover)
+
+
+def _as_taken(profile: Profile, cluster: TakenCluster | None) -> Profile:
+    """The profile of a cluster with the words it was taken with, which files and tables tell; older files have none."""
+    return profile if cluster is None or not cluster.features else replace(profile, features=cluster.features)
