@@ -28,7 +28,7 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.session import Exploration
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes
-from imapce.tables.encode import LearnedTable, column_names, is_table
+from imapce.tables.encode import Table, column_names, is_table
 from imapce.tables.files import read_table
 from imapce.tables.usable import usable_columns
 
@@ -380,7 +380,7 @@ def open_file(name: str, data: Any, roles: Mapping[str, str], *, color: str | No
         raise InvalidValueError(
             f"two columns must be features to draw a view; {len(used) - len(known)} is: make more columns features."
         )
-    features = LearnedTable.learn(data.select(used), "the file")
+    features = Table.learn(data.select(used), "the file")
     reasons = usable_columns(features)[1]
     if reasons:
         column, reason = next(iter(reasons.items()))

@@ -36,7 +36,7 @@ from imapce.priors.effect import Explained
 from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
-from imapce.search.race import Optimum, Progress
+from imapce.search.race import Optimum
 
 # Why rows are in no cluster.
 TOO_FEW, ONE_GROUP = "too few for a cluster", "one group"
@@ -273,9 +273,6 @@ class Findings:
         steps, known = record.moves.steps, record.known
         number = len(steps) + 1
 
-        def tell(progress: Progress) -> None:
-            watch.tell(f"step {number}: looking for a view, round {progress.round}")
-
         # After a move the clusters of the first look go on to be those of the rows left, and so does the effect of the
         # known; beside a background of which nothing was explained away each look finds its own.
         asked = record.is_joint or any(prior.has_effect for prior in record.priors)
@@ -290,7 +287,12 @@ class Findings:
             else:
                 candidate = start.among(problem, ~known, self._with_labels(start))
             before = steps[-1].components if steps else None
-            model.solve(problem, candidate=candidate, before=before, callback=None if model.verbose else tell)
+            model.solve(
+                problem,
+                candidate=candidate,
+                before=before,
+                watch=None if model.verbose else watch.within(f"step {number}"),
+            )
             if problem.with_known is not None:
                 assert candidate is not None
                 assert candidate.effect is not None
