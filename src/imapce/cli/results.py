@@ -253,7 +253,9 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
 def print_model(console: Console, model: IMAPCE) -> None:
     """The strongest features with their weights, and the other optima that the search found."""
     # A line of its own: the title of a table breaks where the table is narrower.
-    heading = Text(given("strongest features", explained_away(model)), style="bold")
+    every = len(model.encoded_feature_names_)
+    some = f", {STRONGEST} of {every:,} by their share of the view" if every > STRONGEST else ""
+    heading = Text(f"{given('strongest features', explained_away(model))}{some}", style="bold")
     weights = Table(box=None, pad_edge=False)
     weights.add_column("feature", overflow="fold")
     for axis in axis_names(len(model.components_)):

@@ -25,7 +25,7 @@ from imapce.exploration.traits import (
     MOST_IN_NAME,
     WORTH_NAMING,
     LevelTrait,
-    Missing,
+    MissingShares,
     Numbers,
     NumberTrait,
     Trait,
@@ -134,7 +134,7 @@ class Strengths:
         one, other = self._moments.of(inside), self._moments.of(outside)
         name, kind = self._columns[place], self._kinds[place]
         of = np.flatnonzero(self._places == place)
-        gone = Missing(float(one.missing[of[0]]), float(other.missing[of[0]]))
+        gone = MissingShares(float(one.missing[of[0]]), float(other.missing[of[0]]))
         missing = gone if gone.inside or gone.outside else None
         if kind == "number":
             spread = float(np.sqrt(self._moments.of(range(len(self._moments.sizes))).variance[of[0]]))

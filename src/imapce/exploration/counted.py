@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from imapce.common.arrays import Array, Codes, Mask
-from imapce.exploration.traits import LevelTrait, Missing, Numbers, NumberTrait, Trait
+from imapce.exploration.traits import LevelTrait, MissingShares, Numbers, NumberTrait, Trait
 from imapce.rows.base import Rows
 from imapce.tables.columns import Column
 
@@ -307,7 +307,7 @@ class CountedColumn:
     ) -> Trait:
         """What the column says of the rows inside against those outside; `brief` leaves out medians and histograms."""
         sides = [inside, outside, *([] if beside is None else [beside])]
-        missing = Missing(*(self.missing(side) for side in sides)) if self.has_gaps else None
+        missing = MissingShares(*(self.missing(side) for side in sides)) if self.has_gaps else None
         if self.column.values is None:
             here, there, *left = (self.shares(side) for side in sides)
             return LevelTrait(
@@ -361,9 +361,9 @@ def shared_edges(values: Array) -> Array:
 def say_the_same(trait: Trait, column: Column, other: Trait, beside: Column) -> bool:
     """Whether two traits repeat each other: of all rows, one column can nearly be read from the other."""
     if trait.says_missing or other.says_missing:
-        return _correlation(*(_told(*one) for one in ((trait, column), (other, beside)))) > SAME_LEVELS
+        return _correlation(*(_read_by(*one) for one in ((trait, column), (other, beside)))) > SAME_LEVELS
     if isinstance(trait, LevelTrait) and isinstance(other, LevelTrait):
-        return _correlation(_told(trait, column), _told(other, beside)) > SAME_LEVELS
+        return _correlation(_read_by(trait, column), _read_by(other, beside)) > SAME_LEVELS
     if isinstance(trait, LevelTrait) or isinstance(other, LevelTrait):
         levels, number = (column, beside) if column.values is None else (beside, column)
         assert levels.codes is not None
@@ -381,7 +381,7 @@ def say_the_same(trait: Trait, column: Column, other: Trait, beside: Column) -> 
     return _correlation(first[known], second[known]) > SAME_NUMBERS
 
 
-def _told(trait: Trait, column: Column) -> Array:
+def _read_by(trait: Trait, column: Column) -> Array:
     """What a trait tells of every row: its number, whether it has the level, or whether the cell is missing."""
     if trait.says_missing:
         if column.values is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -239,7 +239,7 @@ class Describer:
         overall, values = value(everyone), [value([group]) for group in range(len(others))]
         spread = counted.spread if level is not None and counted.column.is_number else sqrt(overall * (1 - overall))
         gaps = [here - value(rest) for here, rest in zip(values, others, strict=True)]
-        return overall, values, [gap / spread if spread > 0 and isfinite(gap) else 0.0 for gap in gaps]
+        return overall, values, [gap / spread if spread > 0 else 0.0 * gap for gap in gaps]
 
     def counted(self, place: int) -> CountedColumn:
         """A column of the source, read and counted once for all profiles."""

@@ -43,7 +43,7 @@ _SHORT_LEVEL = 4
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingShares:
     """The share of the rows in which a column is missing, inside, outside and perhaps beside."""
 
     inside: float
@@ -85,7 +85,7 @@ class NumberTrait:
     difference: float = 0.0
     difference_beside: float | None = None
     strength: float = 0.0
-    missing: Missing | None = None
+    missing: MissingShares | None = None
 
     @property
     def says_missing(self) -> bool:
@@ -120,7 +120,7 @@ class LevelTrait:
     beside: tuple[float, ...] | None = None
     counts: tuple[int, ...] = ()
     strength: float = 0.0
-    missing: Missing | None = None
+    missing: MissingShares | None = None
 
     @property
     def says_missing(self) -> bool:

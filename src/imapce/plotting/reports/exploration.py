@@ -22,7 +22,7 @@ from imapce.common.words import counted, uncapitalized
 from imapce.errors import InvalidTypeError
 from imapce.exploration.description import MOST_FEATURES
 from imapce.exploration.knowledge import read_back_in_words
-from imapce.exploration.traits import NO_VALUE, filled_in_words, overlap_in_words, p_value_in_words, percent
+from imapce.exploration.traits import NO_VALUE, aligned, filled_in_words, overlap_in_words, p_value_in_words, percent
 from imapce.exploration.verdict import (
     DRAWS,
     best_split_in_words,
@@ -38,7 +38,7 @@ from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Grid, Link, Picture, Section, text_of, write_report
 from imapce.plotting.steps import RASTERISE_FROM, cluster_hue, flat_points, known_before, plot_proposal, plot_step
 from imapce.plotting.style import shorten
-from imapce.tables.columns import Column, number_text
+from imapce.tables.columns import Column
 
 if TYPE_CHECKING:
     from imapce.exploration.description import Description, Profile
@@ -282,10 +282,11 @@ def _values(description: Description) -> Grid:
     rows: list[list[object]] = []
     for place, (name, overall) in enumerate(zip(description.features, description.overall, strict=True)):
         values = [overall, *(cluster[place] for cluster in description.values)]
-        share = description.is_share[place]
-        texts = [
-            NO_VALUE if isnan(value) else _short_percent(value) if share else number_text(value, 4) for value in values
-        ]
+        if description.is_share[place]:
+            texts = [NO_VALUE if isnan(value) else _short_percent(value) for value in values]
+        else:
+            seen = [value for value in values if not isnan(value)]
+            texts = aligned(min(seen), max(seen), *values)[2:]
         rows.append([shorten(name, 40), *texts])
     links = [replace(_link(number), text=str(number)) for number in description.numbers]
     return Grid((["mean or share", "all rows", *links], rows), "The same in the units of the table", compact=True)
