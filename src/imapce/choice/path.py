@@ -136,7 +136,7 @@ class PathSearch:
 
         One is chosen of every point before points are compared, so that its μ alone leads to it again.
         """
-        onlooker = Onlooker(self.problem, candidate, self.settings)
+        onlooker = Onlooker(self.problem, candidate.space, candidate.labels, self.settings)
         # Rows that are known weigh as much as the data: beside their clusters other weights show no more.
         alpha = np.inf if not self.problem.Y.any_known else self._weights((1.0,))[0]
         best: list[PathOptimum] = []

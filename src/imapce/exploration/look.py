@@ -27,7 +27,8 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.apart import features_apart
 from imapce.exploration.data import Data
 from imapce.exploration.knowledge import known_places
-from imapce.exploration.record import Feature, Record
+from imapce.exploration.overview import overview_of
+from imapce.exploration.record import Feature, Moves, Record
 from imapce.exploration.steps import Look, Step, View
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.verdict import TAKES_IT, best_split_in_words, verdict_in_words
@@ -47,13 +48,15 @@ class Start:
     """What is found once, of the rows that were unexplored at the start, and holds whatever is accepted.
 
     `numbers` are those of its clusters, from the first to the one after the last; `redoable` is how many moves could be
-    redone when they were given: these have numbers from before.
+    redone when they were given: these have numbers from before. `first` is the step of the first look, without its
+    clusters.
     """
 
     candidate: Candidate | None = None
     partition: Partition | None = None
     numbers: tuple[int, int] | None = None
     redoable: int = 0
+    first: Step | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # It holds products with the rows, which no pickle can hold; it is looked again where they are needed.
@@ -65,7 +68,8 @@ class Findings:
     """What was found of a record: its proposal as far as it was looked at, and what that was made with.
 
     `redoable` is how many moves can be redone after the record; `set_aside` (n,) are the gross outliers, as far as it
-    was looked; `by_chance` is the p-value at which a run gave up.
+    was looked; `by_chance` is the p-value at which a run gave up; `overview` is the view of all clusters, once it was
+    asked for.
     """
 
     record: Record
@@ -77,6 +81,7 @@ class Findings:
     look: Look | None = None
     is_flat: bool = False
     by_chance: float | None = None
+    overview: View | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "look": None}
@@ -93,12 +98,12 @@ class Findings:
         start = replace(self.start, redoable=min(self.start.redoable, redoable))
         if len(before.moves.steps) != len(now.moves.steps) or not np.array_equal(before.known, now.known):
             return Findings(record, self.data, self.set_aside, redoable, start)
-        after = replace(self, record=record, redoable=redoable, start=start)
+        after = replace(self, record=record, redoable=redoable, start=start, overview=None)
         return after if len(before.moves.pieces) == len(now.moves.pieces) else after.without_clusters()
 
     def with_other_numbers(self) -> Findings:
         """The same before clusters that are only shown have numbers."""
-        return replace(self, start=Start(self.start.candidate), step=None)
+        return replace(self, start=Start(self.start.candidate, first=self.start.first), step=None, overview=None)
 
     def without_clusters(self, **changes: Any) -> Findings:
         """The same with views whose clusters are to be shown anew."""
@@ -138,6 +143,8 @@ class Findings:
                 raise
             self.set_aside = self.look.problem.set_aside
             self.step = step.with_view(0, self.look.place(step.views[0]))
+            if not len(self.record.moves):
+                self.start.first = step
         if clusters:
             self.cluster(0, watch)
         return self.step
@@ -170,8 +177,35 @@ class Findings:
             self.step = replace(step, features=self.features_of(rows))
         return seen
 
+    def see_all(self, watch: Watch) -> View:
+        """All rows in the view of the first look that shows the clusters taken best; the proposal's before one is."""
+        if not self.record.moves.clusters:
+            return self.cluster(0, watch)
+        if self.overview is None:
+            at_start = self.record.known_at_start
+            first = self._first_look(watch)
+            watch.tell("choosing the view of all clusters")
+            problem = self._pose(at_start)
+            if problem.with_known is not None:
+                effect = self.candidate(watch).effect
+                assert effect is not None
+                problem = problem.given(effect)
+            rows = self.data.rows
+            with threads_for(rows.n_rows, rows.n_features):
+                self.overview = overview_of(first.views, rows, problem, ~at_start, self.record.moves.labels)
+        return self.overview
+
+    def _first_look(self, watch: Watch) -> Step:
+        """The step of the first look, at all rows that were not known at the start."""
+        if self.start.first is None:
+            record = replace(self.record, moves=Moves(self.data.n_rows))
+            self.start.first = Findings(record, self.data, self.set_aside).propose(watch, clusters=False)
+        return self.start.first
+
     def test(self, watch: Watch) -> float:
-        """The p-value of the unexplored rows against one Gaussian, which the proposal keeps."""
+        """The p-value of the unexplored rows against one Gaussian, which the proposal keeps; 1 of too few rows."""
+        if self.record.n_left <= self.record.estimator.n_components:
+            return 1.0
         step = self.propose(watch, clusters=False)
         if step.p_value is not None:
             return step.p_value

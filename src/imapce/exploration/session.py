@@ -185,7 +185,10 @@ class Exploration(Results):
             return self.found.cluster(view, watch)
 
     def test(self, *, progress: Progress = None, cancel: Cancel | None = None) -> float:
-        """How often one Gaussian would look as split as the unexplored rows do; it stays with the step as `p_value`."""
+        """How often one Gaussian would look as split as the unexplored rows do; it stays with the step as `p_value`.
+
+        Where so few rows are left that there is no view of them, nothing of them is split: 1.
+        """
         with watching(progress, cancel) as watch:
             return self.found.test(watch)
 
@@ -210,6 +213,21 @@ class Exploration(Results):
         parameters = {name: value for name, value in given.items() if value is not None}
         with watching(progress, cancel) as watch:
             return self.found.look_with(watch, **parameters)
+
+    def overview(self, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
+        """All rows in one view, that in which all accepted clusters are seen best, with these clusters; it stays until
+        the next move.
+
+        It is one of the optima of the first look, at all rows that were not known at the start; of a session that was
+        loaded that look is taken again. Before anything is accepted it is the view proposed, with its clusters.
+
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]).run()
+        >>> exploration.overview().embedding.shape, exploration.overview().numbers.tolist()
+        ((150, 2), [0, 1, 2])
+        """
+        with watching(progress, cancel) as watch:
+            return self.found.see_all(watch)
 
     # --- moves --------------------------------------------------------------------------------------------------------
 
