@@ -82,7 +82,7 @@ def test_a_command_at_work_leaves_nothing(words: tuple[str, ...], moment: str, m
 def test_an_exploration_is_saved_up_to_its_last_step(many_rows: Path) -> None:
     session = many_rows.parent / "s.imapce"
     with started(many_rows.parent, "explore", "rows.csv", "--session", "s.imapce", "-o", "c.csv") as process:
-        said = stopped_after(process, "step 1")
+        said = stopped_after(process, "step 2")
     table = read_table(many_rows)
     steps = len(Exploration.load(session, table, autosave=False).steps)
     assert steps >= 1
