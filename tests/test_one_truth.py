@@ -16,15 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import imapce
 from archives import repacked, unpacked
 from commands import run, succeed
 from conversation import Talk
 from imapce import IMAPCE, Exploration
 from imapce.app.study import Study
 from imapce.app.summary import describe_rows
-from imapce.exploration.traits import overlap_in_a_word
+from imapce.exploration.traits import overlap_in_a_word, overlap_in_percent
 
 GROUP = np.repeat([0, 1, 2], [60, 50, 40])
 
@@ -406,3 +408,42 @@ def test_the_command_of_the_app_says_that_it_fills(folder: Path, monkeypatch: py
     result = run("app", folder / "passengers.csv")
     assert result.exit_code == 0
     assert "note: missing cells: deck 41 of 150, age 25, fare 1; filled with" in result.stderr
+
+
+@pytest.mark.parametrize("how", ["log of fare", "ranks", "array with gaps", "on disk"])
+def test_whatever_the_rows_are_made_of_the_numbers_are_those_of_the_table(how: str, tmp_path: Path) -> None:
+    numbers = TABLE[["height", "fare", "age", "children"]].astype(float)
+    settings: dict[str, Any] = {"estimator": IMAPCE(missing="mean", n_starts=2), "random_state": 0}
+    if how == "on disk":
+        pq.write_table(ARROW, tmp_path / "passengers.parquet")
+        exploration = Exploration(imapce.scan(tmp_path / "passengers.parquet"), **settings)
+    elif how == "array with gaps":
+        exploration = Exploration(numbers.to_numpy(), **settings)
+    else:
+        transform = {"fare": "log"} if how == "log of fare" else dict.fromkeys(numbers, "rank")
+        exploration = Exploration(TABLE, transform=transform, **settings)
+    rows = GROUP == 1
+    exploration.accept(mask=rows)
+    (cluster,) = exploration.clusters_
+    assert len(cluster.features) >= 3
+    for feature in cluster.features:
+        (claim,) = claims(feature.words)
+        if how == "array with gaps":
+            claim = claim._replace(column=numbers.columns[int(claim.column[1:])])
+        assert_true(claim, rows)
+    assert exploration.filled == {
+        name if how != "array with gaps" else f"x{list(numbers).index(name)}": int(count)
+        for name, count in (numbers if how == "array with gaps" else TABLE).isna().sum().items()
+        if count
+    }
+
+
+def test_overlaps_of_the_paper_are_shares_of_the_nearest_neighbour() -> None:
+    X = np.random.default_rng(0).normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]
+    exploration = Exploration(X, method="paper", random_state=0)
+    step = exploration.propose()
+    assert (step.distinctness > 1).all()
+    assert ((step.overlap >= 0) & (step.overlap <= 1)).all()
+    taken = exploration.accept().clusters[0]
+    assert taken.overlap == step.overlap[step.numbers.tolist().index(taken.number)]
+    assert f"({overlap_in_percent(taken.overlap)} overlap)" in repr(taken)

@@ -138,16 +138,20 @@ class Strengths:
         missing = gone if gone.inside or gone.outside else None
         if kind == "number":
             spread = float(np.sqrt(self._moments.of(range(len(self._moments.sizes))).variance[of[0]]))
-            here, there = (_mean(side, int(of[0])) for side in (one, other))
+            here, there = (_mean(side, int(of[0]), 1e-12 * spread) for side in (one, other))
             gap = (here - there) / spread if spread > 0 and np.isfinite(here - there) else 0.0
             told = [Numbers(mean, float("nan"), ()) for mean in (here, there)]
             return NumberTrait(name, told[0], told[1], difference=gap, strength=strength, missing=missing)
         encoding = self._reader.encoding
         assert encoding is not None
         levels = NO_YES if kind == "boolean" else tuple(map(str, encoding.categories[place]))
-        shares = [tuple(side.mean[of].tolist()) if side.observed[of[0]] else (0.0,) * len(of) for side in (one, other)]
+        # None of the rows is none, and not what rounding leaves of the sums.
+        shares = [
+            tuple(np.abs(np.round(side.mean[of] * bool(side.observed[of[0]]), 12)).tolist()) for side in (one, other)
+        ]
         if kind == "boolean":
-            shares = [(1.0 - share[0], share[0]) if any(share) else (0.0, 0.0) for share in shares]
+            seen = [bool(side.observed[of[0]]) for side in (one, other)]
+            shares = [(any_seen - yes, yes) for (yes,), any_seen in zip(shares, seen, strict=True)]
         return LevelTrait(name, levels, shares[0], shares[1], strength=strength, missing=missing)
 
 
@@ -232,5 +236,6 @@ def _of_numbers(gap: Array, one: Side, other: Side) -> NDArray[np.float64]:
     return erf(ratio / np.sqrt(8.0))
 
 
-def _mean(side: Side, place: int) -> float:
-    return float(side.mean[place]) if side.observed[place] else float("nan")
+def _mean(side: Side, place: int, rounding: float) -> float:
+    mean = float(side.mean[place]) if side.observed[place] else float("nan")
+    return 0.0 if abs(mean) < rounding else mean
