@@ -171,7 +171,7 @@ def features_apart(
     >>> from imapce.estimators.imapce import IMAPCE
     >>> data = Data.read(np.array([[0.0, 5.0], [0.2, 6.0], [1.0, 5.0], [1.1, 6.0]]), IMAPCE())
     >>> features_apart(data, np.array([True, True, False, False]))
-    (x0 low (0.1 against 1.1),)
+    (x0 low (0.10 against 1.05),)
     """
     aside = np.zeros(data.n_rows, dtype=bool) if set_aside is None else set_aside & ~inside
     gaps = data.reader.gaps

@@ -126,7 +126,7 @@ class Describer:
 
     >>> from imapce.rows.dense import DenseRows
     >>> from imapce.tables.reader import Reader
-    >>> X = np.array([[0.0, 1.0], [0.1, 2.0], [8.0, 1.0], [8.2, 2.0]])
+    >>> X = np.array([[0.0, 1.0], [0.2, 2.0], [8.0, 1.0], [8.2, 2.0]])
     >>> source = OriginalColumns(Reader(2), None, lambda places: X[:, places])
     >>> describer = Describer(DenseRows(X), source, np.arange(4), groups=np.array([0, 0, 1, 1]), n_groups=2)
     >>> describer.profile([0], [1]).name

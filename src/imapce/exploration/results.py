@@ -334,9 +334,10 @@ class Results:
         """What the axes of a view are made of, in about so many letters each.
 
         >>> from imapce import Attributes, Exploration
-        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 3)), prior=Attributes([0]))
+        >>> X = np.random.default_rng(0).normal(size=(60, 3))
+        >>> exploration = Exploration(X, prior=Attributes([0]), random_state=0)
         >>> exploration.axes_in_words(exploration.propose(clusters=False).views[0])[0]
-        '+ x2, given x0'
+        '+ x1 − x2, given x0'
         """
         record, reader = self.found.record, self.found.data.reader
         return axes_in_words(view.components, view.explained, record.priors, reader, letters=letters)
