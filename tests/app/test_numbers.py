@@ -86,7 +86,10 @@ def test_axes_and_panels_tell_what_is_left_given_the_known(door: str) -> None:
     assert "make" not in told["words"]
     talk.done("take", what="clusters", clusters=[int(number)])
     assert talk.state["steps"][0]["given"] == "given make"
-    assert not any("make" in name for name, _ in talk.state["steps"][0]["clusters"][0]["features"])
+    taken = talk.state["steps"][0]["clusters"][0]
+    assert taken["words"] == told["words"]
+    assert taken["features"]
+    assert not any(one["name"] == "make" for one in taken["features"])
     talk.done("look_back", step=0)
     assert talk.said("view")[-1][0]["axes"][0]["given"] == "given make"
     assert talk.state["read_back"].startswith("The known (make)")

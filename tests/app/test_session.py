@@ -204,7 +204,7 @@ def test_rows_are_described_in_the_units_of_the_table(talk: Talk) -> None:
     strongest = told["traits"][0]
     inside = groups()[talk.conversation.selected, int(strongest["column"][1:])].mean()
     assert strongest["inside"] == pytest.approx(inside, rel=1e-4)
-    drawn = Histogram.of(talk.exploration.profile(talk.conversation.selected).traits[0])
+    drawn = Histogram.of(talk.exploration.describe(talk.conversation.selected).traits[0])
     assert strongest["histogram"]["bars"] == drawn.bars
     assert strongest["histogram"]["line"] == drawn.line
     assert told["labels"][0]["levels"][0]["inside"] == 1.0
@@ -256,7 +256,7 @@ def test_of_several_descriptions_only_the_first_and_the_last_are_made(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk.ask("select", how="invert")
-    began, go_on, made, real = threading.Event(), threading.Event(), [], talk.exploration.profile
+    began, go_on, made, real = threading.Event(), threading.Event(), [], talk.exploration.describe
 
     def held_up(rows: np.ndarray) -> Any:
         made.append(rows.sum())
@@ -264,7 +264,7 @@ def test_of_several_descriptions_only_the_first_and_the_last_are_made(
         assert go_on.wait(60)
         return real(rows)
 
-    monkeypatch.setattr(talk.exploration, "profile", held_up)
+    monkeypatch.setattr(talk.exploration, "describe", held_up)
     talk.conversation.handle({"type": "describe", "id": 1})
     assert began.wait(60)
     for number in (2, 3):

@@ -18,6 +18,7 @@ from imapce.app.messages import Content, Reply, Send
 from imapce.app.scene import Scene, Turn, read_polygon
 from imapce.app.study import Study
 from imapce.errors import ImapceError, InvalidValueError
+from imapce.exploration.traits import filled_in_words
 from imapce.search.race import Optimum
 
 THUMBNAIL_ROWS = 3000
@@ -60,7 +61,7 @@ class Stage:
             "labels": list(study.labels),
             "hovered": study.shown_columns[:4],
             "rows": study.n_rows,
-            "notes": study.notes,
+            "notes": [*study.notes, *self._filled()],
         }
 
     def show(self, scene: Scene, *, turning: bool = True) -> None:
@@ -110,6 +111,11 @@ class Stage:
             for number, name, code in zip(scene.numbers, names, codes, strict=True)
         ]
         return colours.by_cluster(scene.clusters, scene.known, details, title=scene.legend)
+
+    def _filled(self) -> list[str]:
+        """That missing cells were filled, where some were."""
+        told = filled_in_words(self.exploration.filled, self.study.n_rows)
+        return [f"Missing cells: {told}."] if told else []
 
     def _steps(self) -> NDArray[np.intp]:
         """(n,): the step that took each row, -1 for none."""

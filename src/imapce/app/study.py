@@ -194,7 +194,7 @@ class Study:
     def proposal_scene(self, step: Step, number: int) -> Scene:
         """A view of the current step."""
         view = step.views[number]
-        title = f"Step {step.number + 1}" + (f", view {number + 1} of {len(step.views)}" if number else "")
+        title = f"Step {step.number}" + (f", view {number + 1} of {len(step.views)}" if number else "")
         scene = replace(self._scene_of(view, kind="proposal", title=title), number=number)
         return _with_clusters(scene, view) if view.looked_at else scene
 

@@ -11,11 +11,14 @@ from imapce.app.colours import short_value
 from imapce.app.scene import Scene
 from imapce.app.study import Study
 from imapce.common.words import counted
+from imapce.exploration.counted import trait_of
+from imapce.exploration.description import Profile
 from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.record import Regrouping
 from imapce.exploration.session import Exploration
+from imapce.exploration.session_file import told_feature
 from imapce.exploration.steps import Step
-from imapce.exploration.traits import NumberTrait, Trait, trait_of
+from imapce.exploration.traits import MOST_IN_NAME, WORTH_NAMING, NumberTrait, Trait, aligned, overlap_in_words
 from imapce.exploration.verdict import best_split_in_words, stability_in_words
 from imapce.metrics import residual_predictability
 from imapce.plotting.reports.page import Histogram
@@ -112,7 +115,9 @@ def _step(study: Study, number: int) -> dict[str, Any]:
             "size": cluster.size,
             "stability": stability_in_words(cluster.stability),
             "code": study.code_of(cluster),
-            "features": [[feature.name, round(feature.difference, 2)] for feature in cluster.features[:3]],
+            "words": cluster.words,
+            "overlap": overlap_in_words(cluster.overlap),
+            "features": [told_feature(feature) for feature in cluster.features[:MOST_IN_NAME]],
         }
         for cluster in step.clusters
     ]
@@ -122,26 +127,33 @@ def _step(study: Study, number: int) -> dict[str, Any]:
 
 def describe_rows(study: Study, rows: NDArray[np.bool_]) -> dict[str, Any]:
     """What sets rows apart from all others, in the units of the table, and which labels they have."""
-    profile = study.exploration.profile(rows)
+    profile = study.exploration.describe(rows)
     labels = [study.columns.column(name) for name in study.labels[:MOST_LABELS]]
     return {
         "count": profile.size,
         "share": profile.size / study.n_rows,
         "words": profile.name,
         "known": list(profile.known),
-        "stability": _stability(study, rows),
+        **_of_cluster(study, rows),
+        "choice": _choice(profile),
         "traits": [_trait(trait) for trait in profile.traits],
         "labels": [_trait(trait_of(column, rows, ~rows, strength=0.0)) for column in labels],
     }
 
 
-def _stability(study: Study, rows: NDArray[np.bool_]) -> str:
-    """How often a taken cluster was found again, where the rows are one; else empty."""
+def _choice(profile: Profile) -> str:
+    """That not all columns are told, and which are; empty where all are."""
+    told = len(profile.traits)
+    return f"{told} of {profile.n_columns:,} columns, those that differ most" if told < profile.n_columns else ""
+
+
+def _of_cluster(study: Study, rows: NDArray[np.bool_]) -> dict[str, str]:
+    """How often a taken cluster was found again and what its neighbour shares, where the rows are one; else empty."""
     places = np.flatnonzero(rows)
     for cluster in study.exploration.clusters_:
-        if cluster.stability is not None and np.array_equal(np.sort(cluster.rows), places):
-            return stability_in_words(cluster.stability)
-    return ""
+        if np.array_equal(np.sort(cluster.rows), places):
+            return {"stability": stability_in_words(cluster.stability), "overlap": overlap_in_words(cluster.overlap)}
+    return {"stability": "", "overlap": ""}
 
 
 def _trait(trait: Trait) -> dict[str, Any]:
@@ -152,6 +164,8 @@ def _trait(trait: Trait) -> dict[str, Any]:
             "kind": "number",
             "inside": short_value(trait.inside.mean),
             "outside": short_value(trait.outside.mean),
+            "told": aligned(trait.inside.mean, trait.outside.mean),
+            "missing": _missing(trait),
             "histogram": {name: getattr(drawn, name) for name in ("box", "bars", "line", "low", "high")},
         }
     levels = [
@@ -162,7 +176,15 @@ def _trait(trait: Trait) -> dict[str, Any]:
         }
         for place in trait.largest(MOST_LEVELS)
     ]
-    return content | {"kind": "levels", "levels": levels}
+    return content | {"kind": "levels", "levels": [*levels, *_missing(trait)]}
+
+
+def _missing(trait: Trait) -> list[dict[str, Any]]:
+    """How often a column is missing, as a level; none where that says nothing."""
+    gone = trait.missing
+    if gone is None or (abs(gone.gap) < WORTH_NAMING and not trait.says_missing):
+        return []
+    return [{"name": "missing", "inside": round(gone.inside, 4), "outside": round(gone.outside, 4)}]
 
 
 def read_known_back(study: Study, scene: Scene) -> dict[str, Any]:

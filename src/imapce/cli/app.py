@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from imapce.cli.messages import note
 from imapce.cli.options import DataOptions
 from imapce.errors import InvalidValueError
 
@@ -64,6 +65,7 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
     from imapce.common.whole_files import writable_target
     from imapce.estimators.imapce import IMAPCE
     from imapce.exploration.session import Exploration
+    from imapce.exploration.traits import filled_in_words
     from imapce.tables.encode import is_table
 
     if session is not None:
@@ -79,6 +81,8 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
         estimator=IMAPCE(outliers="keep", missing="mean"),
         random_state=0,
     )
+    if filled := filled_in_words(exploration.filled, len(exploration.row_ids)):
+        note(f"missing cells: {filled}.")
     if session is not None and Path(session).exists():
         # Other data is refused here, before a page is opened that could not show it.
         Exploration.load(session, prepared.features, autosave=False)
