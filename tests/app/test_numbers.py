@@ -76,7 +76,7 @@ def test_axes_and_panels_tell_what_is_left_given_the_known(door: str) -> None:
     assert view["arrows"]
     assert not any("make" in one["name"] for one in view["arrows"])
     assert talk.state["read_back"].startswith("The known (make) is read back from the view with accuracy")
-    assert talk.state["known_columns"] == ["make"]
+    assert talk.state["known"] == [{"name": "make", "came": "explained away"}]
     assert talk.state["known_beside"] == []
     number = talk.conversation.scene.clusters[KIND == 2][0]
     talk.ask("select", how="cluster", cluster=int(number))
@@ -95,11 +95,11 @@ def test_axes_and_panels_tell_what_is_left_given_the_known(door: str) -> None:
     assert talk.state["read_back"] is None
 
 
-def test_the_overview_shows_the_table_as_it_is_whatever_is_known() -> None:
+def test_the_plain_view_shows_the_table_as_it_is_whatever_is_known() -> None:
     talk = talk_of("label")
     plain = Exploration(NUMBERS, random_state=0).look(alpha=0.0, mu=0.0)
-    np.testing.assert_allclose(talk.conversation.study.overview.coordinates, plain.embedding, atol=1e-9)
-    assert [axis["given"] for axis in talk.conversation.study.overview.axes(talk.exploration.feature_names)] == ["", ""]
+    np.testing.assert_allclose(talk.conversation.study.plain.coordinates, plain.embedding, atol=1e-9)
+    assert [axis["given"] for axis in talk.conversation.study.plain.axes(talk.exploration.feature_names)] == ["", ""]
 
 
 def test_a_known_label_without_a_column_is_told_in_words() -> None:

@@ -32,7 +32,7 @@ def bits(buffer: Any, order: np.ndarray) -> np.ndarray:
 def test_the_first_view_holds_every_row_in_eight_bytes_and_its_colour_in_one(talk: Talk) -> None:
     talk.ask("hello")
     content, (points, codes) = talk.said("view")[0]
-    assert content["kind"] == "overview"
+    assert content["kind"] == "plain"
     assert points.nbytes == 8 * 300
     assert codes.nbytes == 300
     seen = np.empty((300, 2), dtype=np.float32)
@@ -40,13 +40,12 @@ def test_the_first_view_holds_every_row_in_eight_bytes_and_its_colour_in_one(tal
     np.testing.assert_allclose(seen, talk.conversation.scene.coordinates, rtol=1e-5, atol=1e-5)
 
 
-def test_the_view_comes_before_its_clusters_and_these_before_the_test(talk: Talk) -> None:
+def test_the_view_comes_before_its_clusters(talk: Talk) -> None:
     talk.ask("hello")
     talk.done("next")
     kinds = [content["type"] for content, _ in talk.heard]
     last_view = max(i for i, kind in enumerate(kinds) if kind == "view")
     assert kinds.index("colours") > last_view
-    assert talk.state["p_value"] is not None
     assert talk.state["can_take_most"]
 
 
@@ -107,12 +106,19 @@ def test_another_optimum_is_turned_to(talk: Talk) -> None:
     assert talk.ask("view", number=99)["error"].startswith("a view must be from 0 to")
 
 
-def test_a_run_ends_where_run_ends_and_shows_every_step(talk: Talk) -> None:
+def test_a_run_ends_where_run_ends_and_shows_all_clusters(talk: Talk) -> None:
     talk.done("run")
     alone = Exploration(groups(), random_state=0).run()
     np.testing.assert_array_equal(talk.exploration.labels_, alone.labels_)
     assert talk.state["stop"] == alone.stop_reason
-    assert len([1 for content, _ in talk.said("view") if content["kind"] == "step"]) == len(alone.steps)
+    content, (points, _) = talk.said("view")[-1]
+    assert content["kind"] == "overview"
+    seen = np.empty((300, 2), dtype=np.float32)
+    seen[talk.conversation.order] = points.T
+    np.testing.assert_allclose(seen, alone.overview().embedding, rtol=1e-5, atol=1e-5)
+    cards = talk.said("colours")[-1][0]["legend"]
+    assert [(card["cluster"], card["count"]) for card in cards] == [(one.number, one.size) for one in alone.clusters_]
+    assert [card["words"] for card in cards] == [one.name for one in alone.description().clusters]
 
 
 def test_a_run_that_is_cancelled_keeps_what_was_taken(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,17 +166,17 @@ def test_a_cluster_is_split_and_clusters_are_merged(talk: Talk) -> None:
 def test_settings_are_changed_and_what_was_taken_stays(talk: Talk) -> None:
     talk.done("take", what="most")
     taken = talk.exploration.labels_.copy()
-    talk.done("settings", mu=100.0, columns=["x3"])
+    talk.done("settings", mu=100.0, columns={"x3": False})
     np.testing.assert_array_equal(talk.exploration.labels_, taken)
     assert talk.exploration.record().parameters["mu"] == 100.0
-    assert talk.state["known_columns"] == ["x3"]
+    assert talk.state["known"] == [{"name": "x3", "came": "explained away"}]
     assert talk.state["weights"] == {"alpha": "auto", "mu": 100.0}
     read = talk.ask("left")
     assert [one["name"] for one in read["known"]] == ["x3"]
-    talk.done("settings", columns=["kind"], mu="auto")
-    assert talk.state["known_columns"] == ["kind"]
-    talk.done("settings", columns=[])
-    assert talk.state["known_columns"] == []
+    talk.done("settings", columns={"kind": False}, mu="auto")
+    assert talk.state["known"] == [{"name": "kind", "came": "explained away"}]
+    talk.done("settings", columns={})
+    assert talk.state["known"] == []
     assert "must be a number" in talk.ask("settings", mu="much")["error"]
 
 

@@ -132,6 +132,13 @@ class Exploration(Looking):
         self._undone: tuple[Move, ...] = ()
         self._own_file = own_file
 
+    def __copy__(self) -> Self:
+        """Another session that stands where this one does: what either finds from now on is its own."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.found = replace(self.found, start=replace(self.found.start))
+        return other
+
     @classmethod
     def from_anndata(
         cls, adata: Any, *, prior: Any = None, layer: str | None = None, use_rep: str | None = None, **settings: Any

@@ -51,7 +51,7 @@ export function legendPanel(app) {
         const total = app.state?.rows || told.legend.reduce((sum, one) => sum + one.count, 0);
         const line = h("button", { type: "button", class: "entry", "data-place": place, title: "Select these rows; with Shift, add them", onclick: (event) => pick(told.legend[place], place, event.shiftKey ? "add" : "replace") },
           h("span", { class: "swatch", style: { background: app.palette?.[entry.code] } }),
-          h("span", { class: "label" }, short(entry.name, 30), entry.most ? h("em", null, "most\u00a0distinct") : null),
+          h("span", { class: "label" }, short(entry.name, 30), entry.most ? h("em", null, "most\u00a0distinct") : null, entry.words ? h("small", null, entry.words) : null),
           h("span", { class: "number" }, count(entry.count)),
           h("span", { class: "share" }, percent(entry.count / total)));
         return line;
@@ -60,6 +60,7 @@ export function legendPanel(app) {
         ? h("div", { class: "scale" }, h("div", { class: "ramp", style: { background: `linear-gradient(90deg, ${(app.palette ?? []).slice(told.scale.first).join(",")})` } }), h("div", { class: "ends" }, h("span", null, niceNumber(told.scale.low)), h("span", null, niceNumber(told.scale.high))))
         : null;
       const none = entries.length || scale ? null : empty("Nothing to colour yet.");
+      body.classList.toggle("all", told.legend.some((entry) => entry.words));
       renew(body, [scale, ...entries, none].filter(Boolean));
     },
     // Arrows walk the clusters of the view.
