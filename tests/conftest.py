@@ -44,6 +44,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"{marker.args[0]} is in neither IMAPCE_DATA nor the cache")
 
 
+@pytest.fixture
+def every_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress is told as often as it comes, however fast the machine."""
+    from imapce.common import work
+
+    monkeypatch.setattr(work, "SECONDS_BETWEEN_TELLINGS", 0.0)
+
+
 @pytest.fixture(scope="session")
 def dask_cluster() -> Iterator[Any]:
     """A client of two worker processes, started once; no test is its user by chance."""

@@ -21,10 +21,11 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass
 class Server:
-    """A running `imapce app`: its link and its process."""
+    """A running `imapce app`: its link, its process, and what it said until the link was there."""
 
     link: str
     process: subprocess.Popen[str]
+    told: str = ""
 
     @property
     def address(self) -> str:
@@ -61,7 +62,7 @@ def served(*arguments: str | Path, cwd: Path, token: str = "") -> Iterator[Serve
         for line in process.stdout:
             told += line
             if found := re.search(r"http://\S+", line):
-                yield Server(found[0], process)
+                yield Server(found[0], process, told)
                 break
         else:
             raise AssertionError(f"the server ended without a link:\n{told}")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from imapce.exploration.session import Exploration
     from imapce.priors.kinds import Attributes, Labels, Samples, Subset
     from imapce.search.race import Optimum
+    from imapce.tables.reading import read
     from imapce.tables.scan import scan
 
 __version__ = "0.1.0"
@@ -41,6 +42,7 @@ __all__ = [
     "Subset",
     "__version__",
     "load_model",
+    "read",
     "scan",
 ]
 
@@ -56,6 +58,7 @@ _HOME = {
     "Samples": "imapce.priors.kinds",
     "Subset": "imapce.priors.kinds",
     "load_model": "imapce.estimators.model_file",
+    "read": "imapce.tables.reading",
     "scan": "imapce.tables.scan",
 }
 _SUBMODULES = ("anndata", "baselines", "datasets", "metrics", "plotting", "tables")

@@ -180,6 +180,80 @@ def test_settings_are_changed_and_what_was_taken_stays(talk: Talk) -> None:
     assert "must be a number" in talk.ask("settings", mu="much")["error"]
 
 
+def test_a_column_is_erased_and_explained_away_again(talk: Talk) -> None:
+    talk.done("settings", columns={"x3": True, "kind": False})
+    came = {one["name"]: one["came"] for one in talk.state["known"]}
+    assert came == {"x3": "erased", "kind": "explained away"}
+    assert talk.state["known_beside"] == []
+    assert {prior.erase for prior in talk.exploration.priors} == {True, False}
+    talk.done("settings", columns={"x3": False})
+    assert talk.state["known"] == [{"name": "x3", "came": "explained away"}]
+    assert "could not be read" in talk.ask("settings", columns=[3])["error"]
+
+
+def test_every_work_has_a_number_and_is_done_when_it_is_over(talk: Talk) -> None:
+    talk.ask("hello")
+    assert talk.state["done"] == 0
+    numbers = [
+        talk.done(name, **more)["work"] for name, more in (("next", {}), ("take", {"what": "most"}), ("undo", {}))
+    ]
+    assert numbers == [1, 2, 3]
+    assert (talk.state["done"], talk.state["busy"]) == (3, None)
+    done = [content["done"] for content, _ in talk.said("state")]
+    assert done == sorted(done)
+    # What fails is over too, and told before that.
+    number = talk.done("settings", n_clusters=1)["work"]
+    told = [(content["type"], content.get("done")) for content, _ in talk.heard]
+    assert told.index(("failed", None)) < told.index(("state", number))
+    assert talk.state["done"] == number
+
+
+def test_all_clusters_are_looked_at_together_and_one_goes_on_from_there(talk: Talk) -> None:
+    assert "no cluster is taken yet" in talk.ask("overview")["error"]
+    talk.done("take", what="most")
+    talk.done("overview")
+    assert talk.state["looking"]["kind"] == "overview"
+    assert "looked back" in talk.ask("take", what="most")["error"]
+    number = talk.exploration.clusters_[0].number
+    assert talk.ask("select", how="cluster", cluster=number)["taken"] == [number]
+    # Rows that were left may be taken where they are seen.
+    talk.ask("select", how="invert")
+    talk.done("take", what="selection", name="the rest")
+    assert talk.state["looking"]["kind"] == "overview"
+    legend = talk.said("colours")[-1][0]["legend"]
+    assert {entry["name"] for entry in legend} == {f"Cluster {number}", "the rest"}
+    assert talk.state["stop"] == "Every row is taken."
+
+
+def test_whether_anything_is_left_is_told_in_the_verdicts_of_the_library(talk: Talk) -> None:
+    talk.done("next")
+    assert talk.state["structure"]["words"].startswith("Clear structure: ")
+    assert talk.state["remains"] is None
+    talk.done("take", what="clusters", clusters=[0])
+    assert talk.state["remains"] == {"verdict": "clear", "words": "Clear structure: 2 of the clusters found are left"}
+    noise = Talk(Study("noise", Exploration(np.random.default_rng(0).normal(size=(90, 4)), clusterer="dpgmm")))
+    noise.done("next")
+    assert noise.state["remains"]["verdict"] == "none"
+    assert noise.state["remains"]["words"].startswith("No structure beyond chance: one shapeless cloud would look as ")
+    found = Talk(Study("groups", Exploration(groups(), clusterer="dpgmm", random_state=0)))
+    found.done("next")
+    assert found.state["remains"]["verdict"] == "clear"
+
+
+def test_a_session_that_was_run_comes_with_all_clusters_and_its_end() -> None:
+    exploration = Exploration(groups(), random_state=0).run()
+    talk = Talk(Study("groups", exploration))
+    work = talk.done("hello")["work"]
+    assert talk.state["done"] == work
+    assert talk.state["looking"]["kind"] == "overview"
+    assert talk.state["stop"] == exploration.stop_reason
+    assert len(talk.state["steps"]) == len(exploration.steps)
+    # A page that is loaded again is where it was.
+    before = len(talk.heard)
+    assert "work" not in talk.done("hello")
+    assert [content["kind"] for content, _ in talk.heard[before:] if content["type"] == "view"] == ["overview"]
+
+
 def test_selected_rows_become_known_and_are_forgotten(talk: Talk) -> None:
     talk.done("next")
     talk.ask("select", how="cluster", cluster=0)

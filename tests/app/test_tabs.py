@@ -107,7 +107,7 @@ def test_a_data_set_of_the_start_page_comes_back_with_its_work_and_its_settings(
     again = some.tab(None, "me")
     assert again.key == tab.key
     np.testing.assert_array_equal(again.conversation.exploration.labels_, labels)
-    assert again.conversation.study.known_columns == {"batch": "explained away"}
+    assert again.conversation.study.known_by_column == {"batch": "explained away"}
     assert again.conversation.exploration.parameters["mu"] == 9.0
 
 

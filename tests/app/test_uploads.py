@@ -85,7 +85,7 @@ def test_roles_become_features_priors_and_labels() -> None:
     table = pa.table({"a": rng.normal(size=50), "b": rng.normal(size=50), "c": rng.normal(size=50), "kind": ["x"] * 50})
     study = tabs.open_file("t.csv", table, {"a": "feature", "b": "feature", "c": "known", "kind": "label"})
     assert study.exploration.feature_names == ["a", "b", "c"]
-    assert study.known_columns == {"c": "explained away"}
+    assert study.known_by_column == {"c": "explained away"}
     assert study.labels == ("kind",)
     with pytest.raises(InvalidValueError, match="two columns must be features"):
         tabs.open_file("t.csv", table, {"a": "feature", "b": "known"})

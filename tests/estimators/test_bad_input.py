@@ -78,10 +78,13 @@ ARRAYS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "no columns": (np.empty((5, 0)), ("X ", "0 feature")),
     "np.matrix": (as_np_matrix(X), ("X ", "np.matrix")),
     "a table of dates": (
-        pd.DataFrame({"a": pd.date_range("2020", periods=9), "b": range(9)}),
-        ("X ", "'a'", "datetime"),
+        pd.DataFrame({"a": pd.date_range("2020", periods=9), "b": 1}),
+        ("X ", "'a' is a date", "'b' is constant", 'dates="as-numbers"'),
     ),
-    "a table of free text": (pl.DataFrame({"a": [f"t{i}" for i in range(9)], "b": range(9)}), ("X ", "'a'", "text")),
+    "a table of free text": (
+        pl.DataFrame({"a": [f"t{i % 8}" for i in range(9)], "b": ["x"] * 9}),
+        ("X ", "'a' is free text", "'b' is constant"),
+    ),
     "a table with NaN": (pd.DataFrame(holding(np.nan), columns=list("abcde")), ("X ", "'c'", "NaN")),
     "a table with two columns of one name": (pd.DataFrame(X, columns=list("aabcd")), ("X ", "'a'")),
     "a lazy table": (pl.DataFrame(X).lazy(), ("X ", "LazyFrame")),
@@ -128,7 +131,7 @@ TRANSFORMS: dict[str, tuple[IMAPCE, Any, tuple[str, ...]]] = {
     "text": (ARRAY_MODEL, np.array([list("abcde")]), ("X ", "text")),
     "a narrower table": (ARRAY_MODEL, pl.DataFrame(X[:, :3]), ("X ", "got 3")),
     "another name in polars": (POLARS_MODEL, pl.DataFrame(X, schema=list("abcdx")), ("X has", "'x'")),
-    "another order in polars": (POLARS_MODEL, pl.DataFrame(X, schema=list("bacde")), ("X has", "'b', 'a'")),
+    "one more column in polars": (POLARS_MODEL, pl.DataFrame(X, schema=list("abcde")).with_columns(x=1), ("X has",)),
 }
 
 

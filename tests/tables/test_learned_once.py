@@ -16,7 +16,7 @@ from commands import run
 from helpers import grouped
 from imapce import IMAPCE, Exploration
 from imapce.tables import encode, usable_columns, write_table
-from imapce.tables.encode import LearnedTable, is_table, native_table
+from imapce.tables.encode import Table, is_table, native_table
 
 DATA = grouped(200)
 TABLE = pa.table(
@@ -75,7 +75,7 @@ def test_a_command_learns_and_encodes_its_table_once(
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_a_learned_table_gives_what_the_table_gives(make: Any, done: list[str]) -> None:
     table = make(TABLE.drop_columns(["key"]).to_pydict())
-    learned = LearnedTable.learn(make(TABLE.to_pydict())).select(usable_columns(table)[0])
+    learned = Table.learn(make(TABLE.to_pydict())).select(usable_columns(table)[0])
     assert is_table(learned)
     assert type(native_table(learned)) is type(table)
     assert learned.shape == table.shape
@@ -93,7 +93,7 @@ def test_a_learned_table_gives_what_the_table_gives(make: Any, done: list[str]) 
 
 def test_an_exploration_of_a_learned_table_describes_its_own_columns(tmp_path: Path) -> None:
     table = TABLE.drop_columns(["key"])
-    sessions = [Exploration(X, random_state=0).run(max_steps=1) for X in (LearnedTable.learn(table), table)]
+    sessions = [Exploration(X, random_state=0).run(max_steps=1) for X in (Table.learn(table), table)]
     first, second = (session.to_frame() for session in sessions)
     assert first.to_pandas().equals(second.to_pandas())
     reports = [tmp_path / "a.html", tmp_path / "b.html"]

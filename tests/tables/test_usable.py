@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from imapce.errors import InvalidValueError
+from imapce.tables.cells import dates_as_days
 from imapce.tables.encode import encode
 from imapce.tables.reader import Reader
-from imapce.tables.usable import dates_as_numbers, usable_columns
+from imapce.tables.usable import usable_columns
 
 LETTERS = ["a", "b"] * 3
 
@@ -78,7 +79,7 @@ def test_dates_are_days() -> None:
             "x": [1],
         }
     )
-    assert dates_as_numbers(table).to_pydict() == {
+    assert dates_as_days(table)[0].to_pydict() == {
         "day": [2.0],
         "s": [1.5],
         "ns": [1.5],

@@ -20,13 +20,13 @@ from imapce.app.stage import Stage, answer
 from imapce.app.study import Study
 from imapce.app.summary import describe_rows, describe_state, read_known_back
 from imapce.common.checks import is_whole
-from imapce.common.work import Tell
+from imapce.common.work import Tell, Throttled
 from imapce.errors import CancelledError, ImapceError, InvalidValueError, Sentence
 from imapce.exploration.verdict import SPLITS_IT, without_way_out
 from imapce.priors.problem import FlatRowsError
 
-# Seconds between two lines of progress, and between two views of a run: a turn to one takes a second.
-PROGRESS_EVERY, SHOW_EVERY = 0.2, 1.5
+# Seconds between two views of a run: the turn to one takes a second.
+SHOW_EVERY = 1.5
 LONGEST_NAME = 60
 # Answered from a thread of their own: a second of describing must not hold up a lasso.
 SLOW = frozenset(("describe", "left", "export"))
@@ -41,6 +41,7 @@ class Job:
     gives_way: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
+    tell: Throttled | None = None
 
     def cancelled(self) -> bool:
         """Whether it was asked to end."""
@@ -418,16 +419,13 @@ class Conversation(Stage):
         return {"work": number}, []
 
     def _progress_of(self, job: Job) -> Tell:
-        """What is called as work goes on: it tells the page a few times a second at most."""
-        last = [time.monotonic()]
+        """What is called as work goes on, and tells the page; of one piece of work ten times a second at most."""
 
         def tell(words: str, share: float | None) -> None:
-            now = time.monotonic()
-            if now - last[0] >= PROGRESS_EVERY:
-                last[0] = now
-                self.send({"type": "progress", "words": words, "share": share, "gives_way": job.gives_way}, [])
+            self.send({"type": "progress", "words": words, "share": share, "gives_way": job.gives_way}, [])
 
-        return tell
+        job.tell = job.tell or Throttled(tell)
+        return job.tell
 
     def _ended(self, job: Job, error: Exception | None) -> None:
         if isinstance(error, CancelledError):
@@ -439,6 +437,8 @@ class Conversation(Stage):
             if SPLITS_IT in sentence.parts:
                 content["anyway"] = {**self._asked_to_split, "structure": "ignore"}
             self.send(content, [])
+        # It holds this conversation, which holds it: together they would stay in memory.
+        job.tell = None
         self._done = job.number
         self.tell_state()
 

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from imapce.app.colours import NONE, cluster_code, short_value
 from imapce.app.scene import Scene
+from imapce.common.words import counted, listing
+from imapce.common.work import UNWATCHED
 from imapce.errors import InvalidValueError
 from imapce.exploration.record import TakenCluster
 from imapce.exploration.session import Exploration
@@ -28,7 +30,7 @@ from imapce.plotting.steps import known_before
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes, Labels, Subset
 from imapce.tables.columns import Column
-from imapce.tables.encode import column_names, is_table
+from imapce.tables.encode import Table, column_names, is_table
 
 TABLED = 12
 # Columns kept once they were asked for: 16 of a million rows are 128 MB.
@@ -101,7 +103,7 @@ class Study:
     # --- what is known ------------------------------------------------------------------------------------------------
 
     @property
-    def known_columns(self) -> dict[str, str]:
+    def known_by_column(self) -> dict[str, str]:
         """What came of the columns that are known, by their names: "explained away", "erased" or "weighed"."""
         names = {*self.feature_columns, *self.columns.names}
         came = {name: self.exploration.came_of(name) for name in self.exploration.known_names if name in names}
@@ -153,6 +155,7 @@ class Study:
         self.prepare()
         other = copy.copy(self)
         other.exploration = copy.copy(self.exploration)
+        other.exploration.found = self.exploration.found.copied()
         return other
 
     def note_move(self) -> None:
@@ -192,9 +195,10 @@ class Study:
     @cached_property
     def plain(self) -> Scene:
         """All rows along the two directions of most variance, whatever is known: what is in sight at the start."""
-        seen = self.exploration.look(alpha=0.0, mu=0.0)
+        start = self.exploration.found.at_start()
+        seen = start.look_with(UNWATCHED, alpha=0.0, mu=0.0)
         title = "All rows, along the two directions of most variance"
-        return Scene(seen.embedding, seen.components, kind="plain", title=title, known=self.exploration.known)
+        return Scene(seen.embedding, seen.components, kind="plain", title=title, known=start.record.known)
 
     def first_scene(self) -> Scene:
         """What is in sight when a page comes: the proposal, else the last step, else all rows as they are."""
@@ -272,6 +276,27 @@ class Study:
         known = self.exploration.known
         axes: dict[str, Any] = {"named": seen.named, "given": seen.given}
         return Scene(seen.coordinates, seen.components, kind="plain", title="…", known=known, **axes)
+
+
+def filled_in_words(features: Any) -> list[str]:
+    """That missing cells were filled, and in which columns; nothing where none were.
+
+    >>> filled_in_words(np.array([[1.0, np.nan], [2.0, 3.0]]))
+    ["1 missing cell was filled with the mean of its column: 'x1' 1."]
+    """
+    if isinstance(features, Table):
+        gaps = {name: count for name, count in features.summary.gaps.items() if count}
+    elif isinstance(features, np.ndarray) and features.dtype.kind == "f":
+        counts = np.isnan(features).sum(axis=0)
+        gaps = {f"x{place}": int(counts[place]) for place in np.flatnonzero(counts)}
+    else:
+        gaps = {}
+    if not gaps:
+        return []
+    one = sum(gaps.values()) == 1
+    what = counted(sum(gaps.values()), "missing cell was", "missing cells were")
+    told = listing((f"{name!r} {count:,}" for name, count in gaps.items()), 6)
+    return [f"{what} filled with the mean of {'its' if one else 'their'} column: {told}."]
 
 
 def _with_clusters(scene: Scene, view: View) -> Scene:

@@ -69,8 +69,8 @@ def describe_state(study: Study, scene: Scene) -> dict[str, Any]:
         "views": 0 if step is None else len(step.views),
         "can_take_most": seen is not None and seen.looked_at and bool(seen.most_distinct),
         "looking": {"kind": scene.kind, "number": scene.number},
-        "known": [{"name": name, "came": came} for name, came in study.known_columns.items()],
-        "known_beside": exploration.known_beside(list(study.known_columns)),
+        "known": [{"name": name, "came": came} for name, came in study.known_by_column.items()],
+        "known_beside": exploration.known_beside(list(study.known_by_column)),
         "read_back": _read_back(exploration, step, scene),
         "weights": {name: short_value(exploration.parameters[name]) for name in ("alpha", "mu")},
         "file": study.file_name,
@@ -193,7 +193,7 @@ def _trait(trait: Trait) -> dict[str, Any]:
 
 def read_known_back(study: Study, scene: Scene) -> dict[str, Any]:
     """How well every known column can be read back from the view, against chance and against the table itself."""
-    names = [name for name in study.known_columns if name in study.columns.names]
+    names = [name for name in study.known_by_column if name in study.columns.names]
     rows = np.sort(np.random.default_rng(0).permutation(study.n_rows)[:READ_ROWS])
     found = []
     for name in names[:MOST_KNOWN]:

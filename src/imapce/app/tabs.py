@@ -20,7 +20,7 @@ from imapce import datasets
 from imapce.app.conversation import Conversation
 from imapce.app.messages import Buffer, Content, Reply, Send
 from imapce.app.stage import answer
-from imapce.app.study import Study
+from imapce.app.study import Study, filled_in_words
 from imapce.common.words import listing
 from imapce.datasets.catalogue import CATALOGUE
 from imapce.errors import Argument, FileFormatError, FileName, InvalidValueError, Phrase, Reference
@@ -28,7 +28,7 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.session import Exploration
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes
-from imapce.tables.encode import LearnedTable, column_names, is_table
+from imapce.tables.encode import Table, column_names, is_table
 from imapce.tables.files import read_table
 from imapce.tables.usable import usable_columns
 
@@ -369,7 +369,8 @@ def open_file(name: str, data: Any, roles: Mapping[str, str], *, color: str | No
     """A table with a role for every column, or a matrix, as a study."""
     read = f"imapce.tables.read_table({name!r})"
     if not is_table(data):
-        return Study(name, _exploration(data, []), features=data, script=(f"X = {read}",))
+        notes = filled_in_words(data)
+        return Study(name, _exploration(data, []), features=data, script=(f"X = {read}",), notes=notes)
     names = column_names(data, "the file")
     if strangers := [role for role in roles.values() if role not in ROLES]:
         raise InvalidValueError(f"the role of a column must be one of {listing(ROLES)}; got {strangers[0]!r}.")
@@ -380,14 +381,12 @@ def open_file(name: str, data: Any, roles: Mapping[str, str], *, color: str | No
         raise InvalidValueError(
             f"two columns must be features to draw a view; {len(used) - len(known)} is: make more columns features."
         )
-    features = LearnedTable.learn(data.select(used), "the file")
+    features = Table.learn(data.select(used), "the file")
     reasons = usable_columns(features)[1]
     if reasons:
         column, reason = next(iter(reasons.items()))
         raise InvalidValueError(f"{column!r} cannot be a feature: it {reason}. Make it a label, or ignore it.")
     priors: list[Prior] = [Attributes(known)] if known else []
-    missing = sum(features.summary.gaps.values())
-    notes = [f"{missing:,} missing values were filled with the mean of their column."] if missing else []
     script = [f"data = {read}", f"X = data.select({used!r})"]
     return Study(
         name,
@@ -397,7 +396,7 @@ def open_file(name: str, data: Any, roles: Mapping[str, str], *, color: str | No
         labels=tuple(column for column in names if chosen[column] == "label"),
         color=color,
         script=tuple(script),
-        notes=notes,
+        notes=filled_in_words(features),
     )
 
 

@@ -59,7 +59,8 @@ def app(
 
 
 def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Study:
-    from imapce.app.study import Study
+    from imapce.app.study import Study, filled_in_words
+    from imapce.cli.messages import in_own_words, note
     from imapce.cli.request import Request, prepare
     from imapce.common.whole_files import writable_target
     from imapce.estimators.imapce import IMAPCE
@@ -83,6 +84,9 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
         # Other data is refused here, before a page is opened that could not show it.
         Exploration.load(session, prepared.features, autosave=False)
     features = prepared.features
+    filled = filled_in_words(features)
+    for sentence in filled:
+        note(sentence)
     reading = "".join(f", {key}={value!r}" for key, value in asked.reading.items() if value is not None)
     select = f".select({features.column_names!r})" if is_table(features) else ""
     return Study(
@@ -94,6 +98,7 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
         labels=request.labels,
         color=color,
         script=(f"data = imapce.tables.read_table({asked.data!r}{reading})", f"X = data{select}"),
+        notes=[*map(in_own_words, exploration.notes_), *filled],
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from imapce.cli.messages import in_own_words, named, note, progress, warnings_in_one_line
+from imapce.cli.messages import in_own_words, named, note, warnings_in_one_line
 from imapce.cli.options import DataOptions, Output, Report, ShowOptions, ViewOptions
 from imapce.errors import InvalidValueError
 
@@ -77,6 +77,7 @@ def explore(
     from imapce.cli.on_disk import require_table_file, tell_of_passes
     from imapce.cli.request import Request, prepare
     from imapce.cli.results import check_targets, print_written
+    from imapce.common.progress import showing
     from imapce.common.words import counted
     from imapce.exploration.session import Exploration
 
@@ -120,7 +121,7 @@ def explore(
             )
     rows = f"of {counted(prepared.features.shape[0], 'row')} explored"
     try:
-        with warnings_in_one_line(), named("--session"), progress(quiet=show.quiet, of=rows) as tell:
+        with warnings_in_one_line(), named("--session"), showing(quiet=show.quiet, of=rows) as tell:
             rule = "ignore" if anyway else None
             exploration.run(max_steps, significance=significance, structure=rule, progress=tell)
     except KeyboardInterrupt:

@@ -17,9 +17,9 @@ from imapce.cli.request import labels_to_place, no_columns, plain_columns, read_
 from imapce.common.words import close_matches, counted, listing
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
+from imapce.tables.cells import dates_as_days
 from imapce.tables.encode import column_names, is_table
 from imapce.tables.named import NamedMatrix
-from imapce.tables.usable import dates_as_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def new_rows(
             f"{listing(map(repr, absent), 10)}: {close_matches(absent[0], present)}"
         )
     # A model reads numbers where its own rows had dates, as it was told with --dates as-numbers.
-    features = dates_as_numbers(data.select(list(columns)))
+    features = dates_as_days(data.select(list(columns)))[0]
     return NewRows(features, plain_columns(data, [name for name in present if name not in columns]), names, labels)
 
 

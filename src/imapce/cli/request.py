@@ -19,17 +19,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.cli.messages import named, note, warnings_in_one_line
+from imapce.cli.messages import in_own_words, named, note, warnings_in_one_line
 from imapce.cli.on_disk import DRAWN_ROWS, scanned, whole_columns
 from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, counted, listing
 from imapce.errors import InvalidValueError
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes, Labels, Samples, Subset
-from imapce.tables.encode import LearnedTable, column_names, is_table
+from imapce.tables.cells import ReadCells, dates_as_days, read_cells
+from imapce.tables.encode import Table, column_names, is_table
 from imapce.tables.files import STREAM, is_text_file, read_with_words
 from imapce.tables.named import NamedMatrix
-from imapce.tables.usable import dates_as_numbers, select, usable_columns
+from imapce.tables.reading import choose_features
+from imapce.tables.usable import select
 
 if TYPE_CHECKING:
     from imapce.tables.scan import Scan
@@ -184,7 +186,7 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> P
             )
     features: Any
     if matrix is None:
-        features, left_out = _features(data, [name for name in names if name not in removed], request)
+        features, left_out = _features(read_cells(data), [name for name in names if name not in removed], request)
     else:
         features, left_out = _variables(matrix, request), [name for name in names if name not in carried]
     carried += [name for name in names if name in left_out]
@@ -237,31 +239,14 @@ def on_disk(request: Request, table: Scan) -> Prepared:
     return replace(prepared, features=features, on_disk=table, drawn=drawn, carried=no_columns(), known=None)
 
 
-def _features(data: pa.Table, names: list[str], request: Request) -> tuple[LearnedTable, list[str]]:
+def _features(cells: ReadCells, names: list[str], request: Request) -> tuple[Table, list[str]]:
     """The columns that are features, dates as numbers if asked for, and the names of those left out, which are told."""
     asked = {*request.columns, *request.attributes, *request.erase}
     chosen = [name for name in names if name in asked] if request.columns else names
-    table = data.select(chosen)
-    if request.dates == Dates.as_numbers:
-        table = dates_as_numbers(table)
-    learned = LearnedTable.learn(table, "DATA")
-    features, reasons = usable_columns(learned, keep=asked)
-    told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
-    if not features:
-        if not reasons:
-            raise InvalidValueError(
-                "DATA must keep at least one feature, and every column is a label, known or dropped: drop fewer."
-            )
-        raise InvalidValueError(
-            f"DATA must keep at least one feature, a column of numbers or of few categories, and {told}: add one, or "
-            "name the right separator with --sep."
-        )
-    if reasons:
-        ways = ["--columns keeps what can be kept"]
-        if any(pa.types.is_temporal(table.schema.field(name).type) for name in reasons):
-            ways.append("--dates as-numbers the dates")
-        note(f"left out of the features and carried to the output: {told}; {', '.join(ways)}.")
-    return learned.select(features), [name for name in names if name not in features]
+    features = choose_features(cells, chosen, keep=asked, dates=request.dates)
+    for sentence in features.notes:
+        note(in_own_words(sentence))
+    return features, [name for name in names if name not in features.column_names]
 
 
 def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
@@ -337,7 +322,7 @@ def _column_and_sample_priors(
         if rows is None:
             rows = read_rows(background, request.reading if is_text_file(background) else {}, "--background")
         if is_table(rows) and request.dates == Dates.as_numbers:
-            rows = dates_as_numbers(rows)
+            rows = dates_as_days(rows)[0]
         priors.append(Samples(rows))
         told = counted(rows.shape[0], "background row is", "background rows are")
         words.append(f"{told} known: {Path(background).name}")

@@ -35,9 +35,10 @@ from imapce.rows.open import open_rows, project_matrix
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.objective import shares_of_kurtosis, stacked_product
 from imapce.tables.columns import Unknown
-from imapce.tables.encode import column_names, frame, is_table
+from imapce.tables.encode import Table, column_names, frame, is_table, native_table
 from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import Missing, Reader, require_numbers_in_rows
+from imapce.tables.reading import as_read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,6 +65,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     missing: Literal["error", "mean"]
     random_state: int | np.random.RandomState | None
     reader_: Reader
+    notes_: list[str]
     feature_names_in_: NDArray
     n_features_in_: int
 
@@ -137,6 +139,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if is_scan(X):
             self._check_names(list(X.columns) if learning else list(self.feature_names_in_), learning=learning)
             return
+        X = native_table(X)
         if is_table(X) and not type(X).__module__.startswith("pandas"):
             self._check_names(column_names(X), learning=learning)
             return
@@ -401,7 +404,9 @@ def check_common(estimator: TableEstimator, *whole_numbers: str) -> None:
 
 def learn(estimator: TableEstimator, X: Any) -> Any:
     """X as a finite matrix; `reader_` remembers its columns."""
+    X = as_read(X)
     estimator.reader_, matrix = Reader.learn(X, missing=estimator.missing)
+    estimator.notes_ = list(X.notes) if isinstance(X, Table) else []
     estimator._keep_books(X, learning=True)
     return matrix
 
@@ -409,6 +414,7 @@ def learn(estimator: TableEstimator, X: Any) -> Any:
 def read_rows(estimator: TableEstimator, X: Any, unknown: Unknown | None = None) -> Any:
     """New rows as a finite matrix, held to the columns of `fit`; `unknown` is that of `Reader.read`."""
     estimator.reader_.require_table_for_categories(X)
+    X = estimator.reader_.held_to_columns(X)
     estimator._keep_books(X, learning=False)
     return estimator.reader_.read(
         X, means=getattr(estimator, "mean_", None), missing=estimator.missing, unknown=unknown

@@ -51,6 +51,8 @@ def write_model(path: str | os.PathLike[str], model: IMAPCE) -> None:
         "n_features_in_": model.n_features_in_,
         "feature_names_in_": None if names is None else [str(name) for name in names],
         "encoding": None if encoding is None else encoding.to_json(),
+        "left_out": list(model.reader_.left_out),
+        "notes_": [str(note) for note in model.notes_],
         "optima": [_optimum_in_json(optimum) for optimum in model.optima_],
         "path": [_optimum_in_json(optimum) for optimum in model.path_],
         "outcomes": model.trace_.outcomes,
@@ -239,7 +241,9 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
 
 def _restore_columns(model: IMAPCE, header: dict[str, Any], d: int) -> None:
     encoding = None if header["encoding"] is None else Encoding.from_json(header["encoding"])
-    model.reader_ = Reader(d, encoding)
+    # Files written before tables were read here tell of nothing left out.
+    model.reader_ = Reader(d, encoding, left_out=tuple(str(name) for name in header.get("left_out", ())))
+    model.notes_ = [str(note) for note in header.get("notes_", ())]
     model.n_features_in_ = int(header["n_features_in_"])
     if model.n_features_in_ != (d if encoding is None else len(encoding.columns)):
         raise ValueError("the number of features does not fit the components")

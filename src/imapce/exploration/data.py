@@ -24,8 +24,9 @@ from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows
 from imapce.tables.columns import Column
-from imapce.tables.encode import is_table
+from imapce.tables.encode import Table, is_table, native_table
 from imapce.tables.reader import OriginalColumns, Reader
+from imapce.tables.reading import as_read
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,8 @@ class DataPrint(Comparable):
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """The rows of a session; `table` is what was given where that was a table, `row_ids` (n,) what results call them.
+    """The rows of a session; `table` has the features where a table was given, `row_ids` (n,) are the names of rows in
+    results, and `notes` say how the table was read.
 
     >>> data = Data.read(np.eye(5), IMAPCE())
     >>> data.n_rows, data.column("x1").values.tolist()
@@ -84,15 +86,18 @@ class Data:
     reader: Reader
     table: Any
     row_ids: NDArray
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, X: Any, estimator: IMAPCE, row_ids: Any = None) -> Data:
         """What was given as X, as the estimator reads it."""
-        reader, matrix = Reader.learn(X, missing=estimator.missing)
+        read = as_read(X)
+        reader, matrix = Reader.learn(read, missing=estimator.missing)
         require_shape(matrix.shape, estimator.n_components)
         with threads_for(*matrix.shape), np.errstate(over="ignore", invalid="ignore"):
             rows = open_rows(matrix, engine=estimator.engine, n_components=estimator.n_components)
-        return cls(rows, reader, X if is_table(X) else None, _names_of_rows(row_ids, X, rows.n_rows))
+        table, notes = (native_table(read), tuple(read.notes)) if isinstance(read, Table) else (None, ())
+        return cls(rows, reader, table, _names_of_rows(row_ids, native_table(X), rows.n_rows), notes)
 
     @property
     def n_rows(self) -> int:

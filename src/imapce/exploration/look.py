@@ -35,7 +35,7 @@ from imapce.priors.effect import Explained
 from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
-from imapce.search.race import Optimum, Progress
+from imapce.search.race import Optimum
 
 # Why rows are in no cluster.
 TOO_FEW, ONE_GROUP = "too few for a cluster", "one group"
@@ -85,6 +85,14 @@ class Findings:
         return {**self.__dict__, "look": None}
 
     # --- from one record to the next ----------------------------------------------------------------------------------
+
+    def copied(self) -> Findings:
+        """The same for another session: what either finds from now on is its own."""
+        return replace(self, start=replace(self.start))
+
+    def at_start(self) -> Findings:
+        """Nothing found yet of the record before its first move."""
+        return Findings(replace(self.record, moves=Moves(self.data.n_rows)), self.data, self.set_aside)
 
     def anew(self, record: Record) -> Findings:
         """Nothing found yet of a record with other settings."""
@@ -196,8 +204,7 @@ class Findings:
     def _first_look(self, watch: Watch) -> Step:
         """The step of the first look, at all rows that were not known at the start."""
         if self.start.first is None:
-            record = replace(self.record, moves=Moves(self.data.n_rows))
-            self.start.first = Findings(record, self.data, self.set_aside).propose(watch, clusters=False)
+            self.start.first = self.at_start().propose(watch, clusters=False)
         return self.start.first
 
     def test(self, watch: Watch) -> float:
@@ -315,9 +322,6 @@ class Findings:
         steps, known = record.moves.steps, record.known
         number = len(steps)
 
-        def tell(progress: Progress) -> None:
-            watch.tell(f"step {number}: looking for a view, round {progress.round}")
-
         # After a move the clusters of the first look go on to be those of the rows left, and so does the effect of the
         # known; beside a background of which nothing was explained away each look finds its own.
         asked = record.is_joint or any(prior.has_effect for prior in record.priors)
@@ -332,7 +336,12 @@ class Findings:
             else:
                 candidate = start.among(problem, ~known, self._with_labels(start))
             before = steps[-1].components if steps else None
-            model.solve(problem, candidate=candidate, before=before, callback=None if model.verbose else tell)
+            model.solve(
+                problem,
+                candidate=candidate,
+                before=before,
+                watch=None if model.verbose else watch.within(f"step {number}"),
+            )
             if problem.with_known is not None:
                 assert candidate is not None
                 assert candidate.effect is not None

@@ -77,6 +77,11 @@ class Results:
         return self.found.data.row_ids
 
     @property
+    def notes_(self) -> list[str]:
+        """How the table was read, in sentences: cells that are numbers but for a word, columns left out and why."""
+        return list(self.found.data.notes)
+
+    @property
     def moves(self) -> list[Move]:
         """What was accepted and regrouped so far, first to last: what `undo` takes back."""
         return list(self.found.record.moves)

@@ -18,16 +18,15 @@ import numpy as np
 from sklearn.base import clone
 
 from imapce.common.checks import is_whole, require_count
+from imapce.common.progress import Progress, watching
 from imapce.common.words import counted
-from imapce.common.work import Tell, Watch
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import regroup
-from imapce.exploration.accept import accept
+from imapce.exploration.accept import accept, take_steps
 from imapce.exploration.data import Data
 from imapce.exploration.knowledge import known_from
 from imapce.exploration.look import Findings, Start
-from imapce.exploration.looking import Cancel, Looking
 from imapce.exploration.own_file import OwnFile, write_elsewhere
 from imapce.exploration.record import (
     SETTINGS,
@@ -41,15 +40,17 @@ from imapce.exploration.record import (
     require_number_of_clusters,
     require_rule,
 )
+from imapce.exploration.results import Results
 from imapce.exploration.session_file import not_whole, read_session
-from imapce.exploration.steps import Step
+from imapce.exploration.steps import Step, View
 from imapce.exploration.stopping import require_significance
 from imapce.priors.kinds import Subset
-from imapce.priors.problem import FlatRowsError
 from imapce.tables.reader import Reader
 
+Cancel = Callable[[], bool]
 
-class Exploration(Looking):
+
+class Exploration(Results):
     """An exploration of `X` that starts from what is known and ends when nothing distinct is left.
 
     Parameters
@@ -132,13 +133,6 @@ class Exploration(Looking):
         self._undone: tuple[Move, ...] = ()
         self._own_file = own_file
 
-    def __copy__(self) -> Self:
-        """Another session that stands where this one does: what either finds from now on is its own."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.found = replace(self.found, start=replace(self.found.start))
-        return other
-
     @classmethod
     def from_anndata(
         cls, adata: Any, *, prior: Any = None, layer: str | None = None, use_rep: str | None = None, **settings: Any
@@ -173,6 +167,68 @@ class Exploration(Looking):
         """How many moves `redo` can go forward."""
         return len(self._undone)
 
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def propose(self, *, clusters: bool = True, progress: Progress = None, cancel: Cancel | None = None) -> Step:
+        """The next view of the unexplored rows and its clusters; asking again gives the same step.
+
+        With clusters=False the view comes without them, for those who want to see it first; `cluster` finds them.
+        `progress(words, share)` is told what is being done, ten times a second at most, and True shows a bar;
+        `cancel()` may return True to end it: then CancelledError is raised and the session is as it was.
+        """
+        with watching(progress, cancel) as watch:
+            return self.found.propose(watch, clusters=clusters)
+
+    def cluster(self, view: int = 0, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
+        """The clusters of one of the views of the current step; they stay with it."""
+        with watching(progress, cancel) as watch:
+            return self.found.cluster(view, watch)
+
+    def test(self, *, progress: Progress = None, cancel: Cancel | None = None) -> float:
+        """How often one Gaussian would look as split as the unexplored rows do; it stays with the step as `p_value`.
+
+        Where so few rows are left that there is no view of them, nothing of them is split: 1.
+        """
+        with watching(progress, cancel) as watch:
+            return self.found.test(watch)
+
+    def look(
+        self,
+        *,
+        n_components: int | None = None,
+        alpha: float | str | None = None,
+        mu: float | str | None = None,
+        progress: Progress = None,
+        cancel: Cancel | None = None,
+    ) -> View:
+        """A view of the unexplored rows with other settings than those of the session, which it leaves as it is.
+
+        With alpha=0 and mu=0 it shows the directions of most variance, whatever is known.
+
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 5)), random_state=0)
+        >>> exploration.look(n_components=3).embedding.shape
+        (60, 3)
+        """
+        given = {"n_components": n_components, "alpha": alpha, "mu": mu}
+        parameters = {name: value for name, value in given.items() if value is not None}
+        with watching(progress, cancel) as watch:
+            return self.found.look_with(watch, **parameters)
+
+    def overview(self, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
+        """All rows in one view, that in which all accepted clusters are seen best, with these clusters; it stays until
+        the next move.
+
+        It is one of the optima of the first look, at all rows that were not known at the start; of a session that was
+        loaded that look is taken again. Before anything is accepted it is the view proposed, with its clusters.
+
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]).run()
+        >>> exploration.overview().embedding.shape, exploration.overview().numbers.tolist()
+        ((150, 2), [0, 1, 2])
+        """
+        with watching(progress, cancel) as watch:
+            return self.found.see_all(watch)
+
     # --- moves --------------------------------------------------------------------------------------------------------
 
     def accept(
@@ -183,7 +239,7 @@ class Exploration(Looking):
         view: int = 0,
         name: str | None = None,
         number: int | None = None,
-        progress: Tell | None = None,
+        progress: Progress = None,
         cancel: Cancel | None = None,
     ) -> AcceptedStep:
         """Take clusters of the current proposal into the known: the most distinct, named ones, or any rows by `mask`.
@@ -192,10 +248,10 @@ class Exploration(Looking):
         `name` is what the cluster is called from then on. A cluster of the proposal keeps its number, also where its
         rows are those of `mask`; other rows get the next free one, or `number` where it is given and no cluster has it.
         """
-        watch = Watch(progress, cancel)
-        step = accept(self.found, clusters, mask=mask, view=view, name=name, number=number, watch=watch)
-        watch.tell("keeping what was taken")
-        self._commit(self.found.record.moves.then(step))
+        with watching(progress, cancel) as watch:
+            step = accept(self.found, clusters, mask=mask, view=view, name=name, number=number, watch=watch)
+            watch.tell("keeping what was taken")
+            self._commit(self.found.record.moves.then(step))
         return step
 
     def run(
@@ -205,7 +261,7 @@ class Exploration(Looking):
         *,
         significance: float | None = None,
         structure: str | None = None,
-        progress: Tell | None = None,
+        progress: Progress = None,
         cancel: Cancel | None = None,
     ) -> Self:
         """Propose and accept the most distinct cluster(s) until the end, or for `max_steps` steps.
@@ -221,7 +277,6 @@ class Exploration(Looking):
             require_significance(significance)
         if max_steps is not None and not (is_whole(max_steps) and max_steps >= 0):
             raise InvalidValueError(f"max_steps must be None or a whole number, not negative; got {max_steps!r}.")
-        Watch(progress, cancel)
         if callback is not None and not callable(callback):
             raise InvalidTypeError(f"callback must be None or a function; got {callback!r:.80}.")
         before = self.found.record
@@ -229,7 +284,8 @@ class Exploration(Looking):
             self.found = self.found.ignoring_structure(require_rule(structure))
         self.found.by_chance = None
         try:
-            self._run(max_steps, callback, significance, progress, cancel)
+            with watching(progress, cancel, of="of the rows explored") as watch:
+                take_steps(self, max_steps, callback, significance, watch)
             now = self.found.record
             if len(now.moves) == len(before.moves) and now.ignores_structure != before.ignores_structure:
                 self._commit(now.moves, self._undone)
@@ -240,33 +296,6 @@ class Exploration(Looking):
             raise
         return self
 
-    def _run(
-        self,
-        max_steps: int | None,
-        callback: Callable[[Step, AcceptedStep], None] | None,
-        significance: float | None,
-        progress: Tell | None,
-        cancel: Cancel | None,
-    ) -> None:
-        # Of a whole run the share of the rows explored is told, whatever the share of the work in hand.
-        tell = progress and (lambda words, share: progress(words, float(self.found.record.known.mean())))
-        count = 0
-        while self.found.end is None and (max_steps is None or count < max_steps):
-            try:
-                step = self.propose(progress=tell, cancel=cancel)
-            except FlatRowsError:
-                break
-            if significance is not None and self.found.end is None:
-                p_value = self.test(progress=tell, cancel=cancel)
-                self.found.by_chance = p_value if p_value > significance else None
-                step = self.propose()
-            if self.found.end is not None:
-                break
-            accepted = self.accept(progress=tell, cancel=cancel)
-            count += 1
-            if callback is not None:
-                callback(step, accepted)
-
     def split(
         self,
         cluster: int,
@@ -274,7 +303,7 @@ class Exploration(Looking):
         proposed: bool = False,
         view: int = 0,
         structure: str = "heed",
-        progress: Tell | None = None,
+        progress: Progress = None,
         cancel: Cancel | None = None,
     ) -> Regrouping:
         """Split one accepted cluster, by its number in `labels_`, in the pieces it falls into best.
@@ -289,8 +318,9 @@ class Exploration(Looking):
         >>> [(piece.number, piece.size) for piece in exploration.split(0).clusters]
         [(0, 50), (1, 50)]
         """
-        watch, ignore = Watch(progress, cancel), require_rule(structure)
-        move = regroup.split(self.found, cluster, view=view if proposed else None, ignore=ignore, watch=watch)
+        ignore = require_rule(structure)
+        with watching(progress, cancel) as watch:
+            move = regroup.split(self.found, cluster, view=view if proposed else None, ignore=ignore, watch=watch)
         self._commit(self.found.record.moves.then(move))
         return move
 
@@ -308,7 +338,7 @@ class Exploration(Looking):
         self._commit(self.found.record.moves.then(move))
         return move
 
-    def consolidate(self, *, progress: Tell | None = None, cancel: Cancel | None = None) -> Regrouping:
+    def consolidate(self, *, progress: Progress = None, cancel: Cancel | None = None) -> Regrouping:
         """Compare all accepted clusters in all directions: those that no valley separates become one, and rows left
         over go to the cluster they clearly belong to. Where there is nothing to tell, nothing is recorded.
 
@@ -319,7 +349,8 @@ class Exploration(Looking):
         >>> exploration.consolidate().words
         'Consolidated 4 clusters into 2: 0 with 2, 1 with 3.'
         """
-        move, says_something = regroup.consolidate(self.found, Watch(progress, cancel))
+        with watching(progress, cancel) as watch:
+            move, says_something = regroup.consolidate(self.found, watch)
         if says_something:
             self._commit(self.found.record.moves.then(move))
         return move

@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 # Not on first use, as `encode` has the name of its module, which would be found instead.
-from imapce.tables.encode import Encoded, column_names, encode, frame, is_table
+from imapce.tables.encode import Encoded, Table, column_names, encode, frame, is_table
 from imapce.tables.learn import Encoding
 from imapce.tables.named import NamedMatrix
 
@@ -25,6 +25,7 @@ __all__ = [
     "Encoded",
     "Encoding",
     "NamedMatrix",
+    "Table",
     "column_names",
     "encode",
     "frame",

@@ -8,15 +8,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imapce.common.words import listing
-from imapce.errors import Phrase, Sentence, Words
+from imapce.errors import Argument, Phrase, Sentence, Words
+from imapce.tables.values import Writing
 
 Kind = Literal["number", "boolean", "category"]
 Category = str | int | float | bool
@@ -31,6 +34,8 @@ NO_YES = ("no", "yes")
 MAKE_TEXT = Phrase("drop column", " (make them text)")
 MIXED_TYPES = ("has categories of more than one type", MAKE_TEXT)
 OR_DROP = Phrase("or drop column", ", or drop it")
+_SECONDS_OF_A_DAY = 86_400.0
+_UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 _CATEGORIES = (nw.String, nw.Categorical, nw.Enum)
 
 
@@ -98,29 +103,122 @@ def kind_of(series: nw.Series[Any]) -> Kind:
     raise UnusableColumn(f"is {type_name(series)}", way_out)
 
 
-def read_column(name: str, series: nw.Series[Any], kind: Kind, categories: tuple[Category, ...] = ()) -> Column:
+def read_column(
+    name: str,
+    series: nw.Series[Any],
+    kind: Kind,
+    categories: tuple[Category, ...] = (),
+    writing: Writing | None = None,
+) -> Column:
     """A column as what it was learned as; values that were not learned are missing."""
     if kind == "category":
         codes, _ = read_codes(series, categories, "ignore")
         return Column(name, codes=np.maximum(codes, MISSING), levels=tuple(str(level) for level in categories))
-    values = np.asarray(read_numbers(series, kind), dtype=np.float64)
+    values = np.asarray(read_numbers(series, kind, writing, "ignore")[0], dtype=np.float64)
     if kind == "number":
         return Column(name, values=values)
     return Column(name, codes=np.where(np.isnan(values), MISSING, np.nan_to_num(values)).astype(np.intp), levels=NO_YES)
 
 
-def read_numbers(series: nw.Series[Any], kind: Kind = "number") -> NDArray[Any]:
-    """A column that was learned as a number or a boolean, as floats; raises UnusableColumn where it is now another."""
+def read_numbers(
+    series: nw.Series[Any], kind: Kind = "number", writing: Writing | None = None, unknown: Unknown = "error"
+) -> tuple[NDArray[Any], list[str]]:
+    """A column that was learned as a number or a boolean, as floats, and the cells that are none and became NaN.
+
+    Text is read by its `writing`. Raises UnusableColumn where the column is now another, and for a word that was not
+    learned, unless `unknown` is "ignore".
+    """
     dtype = series.dtype
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         if series.null_count() == len(series):
             # A single new row with a missing value is a column of nulls, whose type says nothing.
-            return np.full(len(series), np.nan)
-        raise UnusableColumn(f"was learned as a {kind} and is now {type_name(series)}", " (convert it)")
+            return np.full(len(series), np.nan), []
+        if is_date(series) and writing is not None and writing.kind == "date":
+            return days(series), []
+        texts = text_cells(series) if kind == "number" else None
+        if texts is None:
+            raise UnusableColumn(f"was learned as a {kind} and is now {type_name(series)}", " (convert it)")
+        return _read_texts(texts, writing or Writing("number"), unknown, type_name(series))
     values = numbers(series)
     if kind == "boolean" and dtype != nw.Boolean and not np.isin(values[~np.isnan(values)], (0, 1)).all():
         raise UnusableColumn("was learned as a boolean and now has numbers other than 0 and 1", " (convert it)")
-    return values
+    return values, []
+
+
+def _read_texts(texts: Texts, writing: Writing, unknown: Unknown, type_name: str) -> tuple[NDArray[Any], list[str]]:
+    """Cells of text as numbers, each different one read once."""
+    values, strange = np.full(len(texts.distinct) + 1, np.nan), []
+    for place, text in enumerate(texts.distinct):
+        try:
+            value = writing.value(text)
+            values[place] = np.nan if value is None else value
+        except ValueError:
+            strange.append(text)
+    if 2 * len(strange) > len(texts.distinct):
+        raise UnusableColumn(f"was learned as a number and is now {type_name}", " (convert it)")
+    if strange and unknown == "error":
+        raise UnusableColumn(
+            f"was learned as numbers and has {listing(map(repr, strange), 10)}",
+            Sentence(
+                " (", Phrase("unknown cell", "leave those cells empty, or use "), Argument("unknown", "ignore"), ")"
+            ),
+        )
+    return values[texts.codes], strange
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Cells of text: the different ones, and for each row its place among them, behind the last where it is missing."""
+
+    distinct: list[str]
+    codes: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def text_cells(series: nw.Series[Any]) -> Texts | None:
+    """The cells of a column of text, or of text and numbers side by side; None where it holds anything else."""
+    if series.dtype == nw.String:
+        encoded = series.to_arrow().dictionary_encode()
+        encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+        distinct = encoded.dictionary.to_pylist()
+        codes = encoded.indices.cast(pa.int64()).fill_null(len(distinct)).to_numpy(zero_copy_only=False)
+        return Texts(distinct, codes)
+    if series.dtype != nw.Object:
+        return None
+    cells = [None if value is None or value != value else value for value in series.to_list()]
+    if not all(cell is None or isinstance(cell, (str, int, float, Decimal)) for cell in cells):
+        return None
+    texts = [None if cell is None else cell if isinstance(cell, str) else str(cell) for cell in cells]
+    place = {text: position for position, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
+    return Texts(list(place), np.array([len(place) if text is None else place[text] for text in texts], dtype=np.intp))
+
+
+def is_date(series: nw.Series[Any]) -> bool:
+    """Whether a column holds dates, times or durations.
+
+    >>> is_date(nw.from_native(pa.chunked_array([pa.array([10], pa.date64())]), series_only=True))
+    True
+    """
+    # narwhals has no name for Arrow's dates in milliseconds.
+    return series.dtype.is_temporal() or pa.types.is_temporal(getattr(series.to_native(), "type", pa.null()))
+
+
+def days(series: nw.Series[Any]) -> NDArray[np.float64]:
+    """Dates as days since 1970, times of day and durations as days; NaN where one is missing.
+
+    >>> days(nw.from_native(pa.chunked_array([pa.array([10], pa.date32())]), series_only=True))
+    array([10.])
+    """
+    column = series.to_arrow()
+    kind = column.type
+    if pa.types.is_date(kind):
+        found = column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
+    else:
+        counts = column.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64()).cast(pa.float64(), safe=False)
+        found = pc.divide(counts, _UNITS[kind.unit] * _SECONDS_OF_A_DAY)
+    return found.to_numpy(zero_copy_only=False)
 
 
 def read_codes(

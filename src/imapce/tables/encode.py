@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,7 @@ from imapce.common.words import counted, listing
 from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.tables.columns import MISSING, Unknown, UnusableColumn, kind_of, read_codes, read_numbers
 from imapce.tables.learn import Encoding, Missing, Summary, encoding_of, refuse_columns
+from imapce.tables.values import Writing
 
 if TYPE_CHECKING:
     from imapce.tables.scan import Scan
@@ -63,7 +64,7 @@ def is_table(X: Any) -> bool:
     if nw.dependencies.is_polars_lazyframe(X):
         raise InvalidTypeError("X", f"must be {_ONE_OF}, got a polars LazyFrame: pass X.collect() instead.")
     return bool(
-        isinstance(X, LearnedTable)
+        isinstance(X, Table)
         or nw.dependencies.is_pandas_dataframe(X)
         or nw.dependencies.is_polars_dataframe(X)
         or nw.dependencies.is_pyarrow_table(X)
@@ -92,12 +93,20 @@ def column_names(X: Any, name: str = "X") -> list[str]:
 
 def native_table(X: Any) -> Any:
     """The table of pandas, polars or Arrow itself, where `X` is one with what was learned of it."""
-    return X.native if isinstance(X, LearnedTable) else X
+    return X.native if isinstance(X, Table) else X
 
 
 def column_at(X: Any, position: int) -> nw.Series[Any]:
     """One column of a table, nothing copied; by position, as a pandas name that is an integer is ambiguous."""
     return nw.from_native(_native_column(native_table(X), position), series_only=True)
+
+
+def selected(X: Any, names: Sequence[str]) -> Any:
+    """Some columns of a table, in this order; by position, as pandas names may be numbers."""
+    have = column_names(X)
+    if isinstance(X, Table):
+        return X.select(names)
+    return nw.from_native(X, eager_only=True)[:, [have.index(name) for name in names]].to_native()
 
 
 def _native_column(X: Any, position: int) -> Any:
@@ -106,25 +115,37 @@ def _native_column(X: Any, position: int) -> Any:
     return X.to_series(position) if nw.dependencies.is_polars_dataframe(X) else X.column(position)
 
 
-@dataclass(frozen=True, eq=False)
-class LearnedTable:
-    """A table and what was learned of its columns: wherever a table goes, this goes, and is encoded once.
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """The features of a table as `imapce.read` finds them: wherever a table goes, this goes, and is encoded once.
 
-    Whoever encodes it gets the same matrix, and must not write into it.
+    `native` holds the feature columns in the units of the table, in its own kind (pandas, polars, Arrow), and `notes`
+    says in sentences what was read how, filled or left out; `left_out` has the reason for every column that is no
+    feature, `written` how the cells of a column are written that a program would take for text. Whoever encodes it
+    gets the same matrix, and must not write into it.
 
-    >>> learned = LearnedTable.learn(pa.table({"size": [1.0, 2.0], "id": ["a", "b"]})).select(["size"])
+    >>> learned = Table.learn(pa.table({"size": [1.0, 2.0], "id": ["a", "b"]})).select(["size"])
     >>> learned.shape, encode(learned).matrix is encode(learned).matrix
     ((2, 1), True)
     """
 
     native: Any
     summary: Summary
-    made: dict[Missing, Encoded] = field(default_factory=dict, repr=False)
+    _: KW_ONLY
+    notes: list[str] = field(default_factory=list)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, Writing] = field(default_factory=dict)
+    made: dict[Missing, Encoded] = field(default_factory=dict)
 
     @classmethod
-    def learn(cls, table: Any, name: str = "X") -> LearnedTable:
+    def learn(cls, table: Any, name: str = "X", *, written: Mapping[str, Writing] | None = None) -> Table:
         """Look at every column once; `name` is what messages call the table."""
-        return cls(table, summarize(table, name))
+        return cls(table, summarize(table, name), written=written or {})
+
+    def __repr__(self) -> str:
+        features = listing(map(repr, self.column_names), 10)
+        told = f"Table of {counted(len(self), 'row')} and {counted(self.shape[1], 'feature')}: {features}"
+        return "\n".join([told, *(str(note) for note in self.notes)])
 
     @property
     def column_names(self) -> list[str]:
@@ -133,23 +154,22 @@ class LearnedTable:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Rows and columns, as of a matrix."""
         return len(self), len(self.summary.names)
 
     def __len__(self) -> int:
         return len(self.native)
 
-    def select(self, names: Sequence[str]) -> LearnedTable:
-        """Some of the columns, of which nothing is learned anew."""
+    def select(self, names: Sequence[str]) -> Table:
+        """Some of the columns, of which nothing is learned anew; the notes go along."""
         place_of = {name: place for place, name in enumerate(self.summary.names)}
         places = [place_of[name] for name in names]
-        native = nw.from_native(self.native, eager_only=True)
-        return LearnedTable(native[:, places].to_native(), self.summary.select(places))
+        return replace(self, native=selected(self.native, names), summary=self.summary.select(places), made={})
 
     def encoded(self, missing: Missing, name: str = "X") -> Encoded:
         """The matrix and its encoding, made when first asked for."""
         if missing not in self.made:
-            encoding = encoding_of(self.summary, missing=missing, name=name)
+            encoding = encoding_of(self.summary, missing=missing, name=name, written=self.written)
             matrix = fill_matrix(self.native, range(len(encoding.columns)), encoding, name=name)
             _fill_gaps(matrix, encoding, self.summary.gaps)
             self.made[missing] = Encoded(matrix, encoding)
@@ -195,9 +215,9 @@ def encode(
             f"{counted(len(names), 'column')}: check the step that made it.",
         )
     if encoding is None:
-        learned = X if isinstance(X, LearnedTable) else LearnedTable.learn(X, name)
+        learned = X if isinstance(X, Table) else Table.learn(X, name)
         return learned.encoded(missing, name)
-    if isinstance(X, LearnedTable) and missing in X.made and X.made[missing].encoding == encoding:
+    if isinstance(X, Table) and missing in X.made and X.made[missing].encoding == encoding:
         return X.made[missing]
     matrix = fill_matrix(X, _matched(names, encoding, extra, name), encoding, unknown=unknown, name=name)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -231,9 +251,10 @@ def fill_matrix(
     matrix = np.zeros((len(X), len(encoding.feature_names)), dtype=np.float32 if small else np.float64)
     refused: dict[str, UnusableColumn] = {}
     strangers: list[str] = []
+    odd_cells: list[str] = []
     start = 0
-    for column, kind, categories, series in zip(
-        encoding.columns, encoding.kinds, encoding.categories, columns, strict=True
+    for place, (column, kind, categories, series) in enumerate(
+        zip(encoding.columns, encoding.kinds, encoding.categories, columns, strict=True)
     ):
         try:
             if kind == "category":
@@ -245,7 +266,9 @@ def fill_matrix(
                 if strange:
                     strangers.append(f"{column!r} has {listing(map(repr, strange), 10)}")
             else:
-                matrix[:, start] = read_numbers(series, kind)
+                matrix[:, start], strange = read_numbers(series, kind, encoding.writing(place), unknown)
+                if strange:
+                    odd_cells.append(f"{column!r} has {listing(map(repr, strange), 10)}")
         except UnusableColumn as problem:
             refused[column] = problem
         start += len(categories) or 1
@@ -256,6 +279,11 @@ def fill_matrix(
                 Argument(name),
                 f" has categories that were not learned, and 0 stands in every column of theirs: {listing(strangers)}.",
             ),
+            stacklevel=3,
+        )
+    if odd_cells:
+        warnings.warn(
+            Sentence(Argument(name), f" has cells that are no numbers, read as missing: {listing(odd_cells)}."),
             stacklevel=3,
         )
     return matrix

@@ -41,6 +41,7 @@ from imapce.tables.columns import (
     numbers,
     type_name,
 )
+from imapce.tables.values import Writing
 
 Missing = Literal["error", "mean"]
 Array = NDArray[np.float64]
@@ -267,7 +268,8 @@ class Encoding:
 
     ``kinds`` and ``categories`` go along ``columns`` (no categories: an empty tuple); ``fill`` goes along the
     columns of the matrix and holds their learned means, which for a category are its shares. ``gaps`` are the columns
-    that had missing values where the encoding was learned; a stored encoding does not keep them.
+    that had missing values where the encoding was learned; a stored encoding does not keep them. ``written`` says, by
+    the name of a column, how its cells are written where that is not plain numbers.
 
     >>> Encoding(("colour",), ("category",), (("blue", "red"),), fill=(0.5, 0.5)).feature_names
     ('colour=blue', 'colour=red')
@@ -279,6 +281,15 @@ class Encoding:
     _: KW_ONLY
     fill: tuple[float, ...]
     gaps: tuple[str, ...] = field(default=(), compare=False)
+    written: Mapping[str, Writing] = field(default_factory=dict, hash=False)
+
+    def writing(self, place: int) -> Writing | None:
+        """How the cells of a column are written that a program would take for text; None where they are plain.
+
+        >>> Encoding(("a",), ("number",), ((),), fill=(2.0,)).writing(0) is None
+        True
+        """
+        return self.written.get(self.columns[place])
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
@@ -345,6 +356,8 @@ class Encoding:
                     "kind": kind,
                     "categories": list(values),
                     "fill": [self.fill[position] for position in self.columns_of(index)],
+                    # Only where there is something to tell, so that other files are as they were.
+                    **({"written": self.written[column].to_json()} if column in self.written else {}),
                 }
                 for index, (column, kind, values) in enumerate(
                     zip(self.columns, self.kinds, self.categories, strict=True)
@@ -366,6 +379,7 @@ class Encoding:
                 tuple(entry["kind"] for entry in entries),
                 tuple(tuple(entry["categories"]) for entry in entries),
                 fill=tuple(value for entry in entries for value in entry["fill"]),
+                written={entry["name"]: Writing.from_json(entry["written"]) for entry in entries if "written" in entry},
             )
             # Whatever else a hostile file holds, it is not what this encoding would write.
             is_sound = encoding._is_sound() and encoding.to_json() == stored
@@ -396,7 +410,13 @@ class Encoding:
         return plain and distinct and all(map(math.isfinite, floats)) and all(0.0 <= value <= 1.0 for value in shares)
 
 
-def encoding_of(summary: Summary, *, missing: Missing = "error", name: str = "X") -> Encoding:
+def encoding_of(
+    summary: Summary,
+    *,
+    missing: Missing = "error",
+    name: str = "X",
+    written: Mapping[str, Writing] | None = None,
+) -> Encoding:
     """How columns that were looked at whole become those of a matrix, or what is wrong with them in one sentence."""
     summary.require_usable(name)
     kinds = tuple(kind for kind in summary.kinds if kind is not None)
@@ -405,7 +425,10 @@ def encoding_of(summary: Summary, *, missing: Missing = "error", name: str = "X"
     for kind, counts, mean, present in zip(kinds, found, summary.means, summary.n_present, strict=True):
         fill += [counts[value] / int(present) for value in sorted(counts)] if kind == "category" else [float(mean)]
     categories = tuple(tuple(sorted(counts)) for counts in found)
-    encoding = Encoding(summary.names, kinds, categories, fill=tuple(fill), gaps=tuple(summary.gaps))
+    of_columns = {column: writing for column, writing in (written or {}).items() if column in summary.names}
+    encoding = Encoding(
+        summary.names, kinds, categories, fill=tuple(fill), gaps=tuple(summary.gaps), written=of_columns
+    )
     if repeats := [feature for feature, count in Counter(encoding.feature_names).items() if count > 1]:
         raise InvalidValueError(
             name,

@@ -21,7 +21,17 @@ from imapce.common.arrays import Array, as_cupy, is_dask, is_on_card, is_scan, o
 from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.tables.columns import Column, Unknown, read_column
-from imapce.tables.encode import ScannedMatrix, column_at, column_names, encode, is_table, learn_scan
+from imapce.tables.encode import (
+    ScannedMatrix,
+    Table,
+    column_at,
+    column_names,
+    encode,
+    is_table,
+    learn_scan,
+    native_table,
+    selected,
+)
 from imapce.tables.learn import Encoding, Missing, Summary
 from imapce.tables.named import NamedMatrix, column_means
 
@@ -43,6 +53,7 @@ class Reader:
     encoding: Encoding | None = None
     unknown: Unknown = "error"
     filled_with: tuple[float, ...] | None = field(default=None, compare=False)
+    left_out: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def learn(cls, X: Any, *, missing: Missing = "error") -> tuple[Reader, Any]:
@@ -57,7 +68,8 @@ class Reader:
             return cls(chunks.n_features, of_table), chunks
         if is_table(X):
             encoded = encode(X, missing=missing)
-            return cls(encoded.matrix.shape[1], encoded.encoding), encoded.matrix
+            left_out = tuple(X.left_out) if isinstance(X, Table) else ()
+            return cls(encoded.matrix.shape[1], encoded.encoding, left_out=left_out), encoded.matrix
         named = X if isinstance(X, NamedMatrix) else None
         matrix = _as_matrix(X if named is None else named.matrix, "X", fewest_rows=2)
         reader = cls(matrix.shape[1])
@@ -69,6 +81,23 @@ class Reader:
                 reader = replace(reader, filled_with=tuple(np.where(holes.any(axis=0), first, np.nan).tolist()))
         require_finite(matrix, "X", reader.names if named is None else list(named.names), learning=True)
         return reader if named is None else replace(reader, encoding=named.encoding(column_means(matrix))), matrix
+
+    def held_to_columns(self, X: Any) -> Any:
+        """New rows of a table with the learned columns in their order and without those that were left out.
+
+        Other columns are left for those to refuse who have the words. The order of a pandas table of numbers alone is
+        held to scikit-learn's rule, which is the same one.
+        """
+        if not is_table(X) or self.encoding is None:
+            return X
+        names, columns = column_names(X), list(self.encoding.columns)
+        plain = type(native_table(X)).__module__.startswith("pandas") and set(self.encoding.kinds) == {"number"}
+        if names == columns or (plain and not self.left_out and not self.encoding.written):
+            return X
+        extra = set(names) - set(columns)
+        if not set(columns) <= set(names) or not extra <= set(self.left_out):
+            return X
+        return selected(X, columns)
 
     def with_unknown(self, unknown: Unknown) -> Reader:
         """The same reader with another way to meet categories it has not learned: "error" or "ignore"."""
@@ -359,4 +388,4 @@ class OriginalColumns:
         if encoding is None or self.table is None:
             return Column(name, values=self.values(np.array([place]))[:, 0])
         series = column_at(self.table, column_names(self.table).index(name))
-        return read_column(name, series, encoding.kinds[place], encoding.categories[place])
+        return read_column(name, series, encoding.kinds[place], encoding.categories[place], encoding.writing(place))

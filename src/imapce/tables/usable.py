@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from imapce.common.words import close_matches, listing
 from imapce.errors import InvalidValueError
 from imapce.tables.columns import MOST_TEXT_VALUES, numbers
-from imapce.tables.encode import LearnedTable, column_at, column_names
+from imapce.tables.encode import Table, column_at, column_names
 
 # id, row_id, PassengerId and sampleID, but neither "acid" nor "paid".
 _ID_NAME = re.compile(r"(|.*[\W_])[iI][dD]|.*[a-z](Id|ID)")
@@ -30,7 +30,6 @@ _COUNT_NAME = re.compile(
     r"(|.*[\W_])(ids|idx|index|key|rows?|rownum|row_?names?|nr|no|num|number|unnamed\d*)",
     re.IGNORECASE,
 )
-_SECONDS_OF_A_DAY = 86_400.0
 
 
 def usable_columns(table: Any, *, keep: Collection[str] = ()) -> tuple[list[str], dict[str, str]]:
@@ -43,7 +42,7 @@ def usable_columns(table: Any, *, keep: Collection[str] = ()) -> tuple[list[str]
     >>> usable_columns(pa.table({"row_id": [1, 2, 3], "x": [0.5, 0.1, 0.2]}))[1]
     {'row_id': 'is an id that counts the rows'}
     """
-    learned = table if isinstance(table, LearnedTable) else LearnedTable.learn(table, "table")
+    learned = table if isinstance(table, Table) else Table.learn(table, "table")
     features: list[str] = []
     left_out: dict[str, str] = {}
     for place, name in enumerate(learned.column_names):
@@ -53,19 +52,6 @@ def usable_columns(table: Any, *, keep: Collection[str] = ()) -> tuple[list[str]
         else:
             left_out[name] = reason
     return features, left_out
-
-
-def dates_as_numbers(table: pa.Table) -> pa.Table:
-    """An Arrow table with its dates as days since 1970, times of day and durations as days; other columns as they are.
-
-    >>> import datetime
-    >>> dates_as_numbers(pa.table({"day": [datetime.date(1970, 1, 11), None]})).to_pydict()
-    {'day': [10.0, None]}
-    """
-    for place, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
-        if pa.types.is_temporal(kind):
-            table = table.set_column(place, name, _days(table.column(place)))
-    return table
 
 
 def select(table: Any, column: str, value: str) -> np.ndarray:
@@ -110,16 +96,7 @@ def select(table: Any, column: str, value: str) -> np.ndarray:
     return mask
 
 
-def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = column.type
-    if pa.types.is_date(kind):
-        return column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
-    units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-    counts = column.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64()).cast(pa.float64(), safe=False)
-    return pc.divide(counts, units[kind.unit] * _SECONDS_OF_A_DAY)
-
-
-def _reason(table: LearnedTable, place: int) -> str | None:
+def _reason(table: Table, place: int) -> str | None:
     """Why a column can be no feature, None where it can."""
     summary, series, rows = table.summary, column_at(table, place), len(table)
     problem, found = summary.problem(place), summary.categories.get(place)

@@ -1,0 +1,157 @@
+"""A table as it comes, from a file or in memory: which of its columns are features, and sentences on all the others.
+
+The command line, `IMAPCE.fit` and `Exploration` read tables here and nowhere else.
+
+>>> import pyarrow as pa
+>>> table = read(pa.table({"id": ["k", "l", "m", "n"], "size": ["1.5", "2.5", "n.a.", "4"]}))
+>>> table.column_names, table.notes[0]
+(['size'], "'size' is numbers but for 'n.a.' in row 3, read as missing.")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from imapce.common.checks import require_choice
+from imapce.common.words import close_matches, listing
+from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence, Words
+from imapce.tables.cells import ReadCells, dates_as_days, has_cells_to_read, read_cells
+from imapce.tables.encode import Table, column_names, is_table, selected
+from imapce.tables.usable import usable_columns
+
+LEAVE_OUT, AS_NUMBERS = DATES = ("leave-out", "as-numbers")
+
+
+def read(
+    data: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    dates: str = LEAVE_OUT,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+) -> Any:
+    """The features of a file, or of a table of pandas, polars or Arrow, as `imapce explore` reads them: a `Table`.
+
+    Ids, free text, dates and constants are left out, and cells are read as people write them: numbers among words for
+    no value, currencies, per cent, dates by day, month and year. What was read how and what was left out is in
+    `notes`, rows counted from 1 and without the header. `IMAPCE.fit` and `Exploration` take what comes of it.
+
+    `columns` are those that shall be features, whatever they look like, `drop` those that shall not; `dates` are
+    left out or, "as-numbers", days since 1970. `sep`, `decimal`, `encoding` and `header` are those of
+    `tables.read_table`. An array of numbers (.npy, .npz) and an AnnData (.h5ad) have nothing to be read and come as
+    they are there.
+
+    >>> _ = Path("people.csv").write_text("id,paid,age\\nk7,€1.50,31\\nk8,€12,-\\nk9,€3,47\\nl1,€2.25,28\\n")
+    >>> table = read("people.csv")
+    >>> table.native.to_pydict()
+    {'paid': [1.5, 12.0, 3.0, 2.25], 'age': [31, None, 47, 28]}
+    >>> for note in table.notes:
+    ...     print(note)
+    'paid' is numbers in €, as '€1.50'.
+    left out of the features: 'id' is an id, 4 distinct values in 4 rows; columns= keeps what can be kept.
+    """
+    require_choice("dates", dates, DATES)
+    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
+    notes: list[str] = []
+    if isinstance(data, (str, os.PathLike)):
+        # What reads files takes a tenth of a second to import, and most who fit have none.
+        from imapce.tables.files import read_with_words
+
+        table, words = read_with_words(data, given=given)
+        if words:
+            ways = Phrase("overrule reading", "sep, decimal, encoding and header overrule it")
+            notes.append(Sentence(f"{Path(data).name!r} was read with {words}; ", ways, "."))
+    else:
+        if useless := [name for name, value in given.items() if value is not None]:
+            raise InvalidValueError(useless[0], "is for text files, got a table in memory", way_out="leave it out")
+        table = data
+    if not is_table(table):
+        if asked := [name for name, value in {"columns": columns, "drop": drop}.items() if value is not None]:
+            raise InvalidTypeError(
+                asked[0], f"needs columns with names, got {type(table).__name__}", way_out="leave it out"
+            )
+        return table
+    names = column_names(table, "data")
+    for argument, chosen in (("columns", columns), ("drop", drop)):
+        for column in chosen or ():
+            if column not in names:
+                raise InvalidValueError(
+                    argument, f"must name columns of the table, got {column!r}: {close_matches(str(column), names)}"
+                )
+    kept = [name for name in names if name not in set(drop or ()) and (columns is None or name in set(columns))]
+    cells = read_cells(table, decimal=decimal, name="data")
+    found = choose_features(cells, kept, keep=columns or (), dates=dates)
+    return replace(found, notes=[*notes, *found.notes])
+
+
+def choose_features(
+    cells: ReadCells, names: Sequence[str], *, keep: Collection[str] = (), dates: str = LEAVE_OUT, argument: str = "X"
+) -> Table:
+    """The columns among `names` that can be features, those to `keep` not questioned, and sentences on the others.
+
+    >>> import pyarrow as pa
+    >>> choose_features(read_cells(pa.table({"a": [1, 2], "b": [3, 3]})), ["a", "b"]).left_out
+    {'b': 'is constant'}
+    """
+    table, written = selected(cells.native, names), dict(cells.written)
+    if dates == AS_NUMBERS:
+        table, as_days = dates_as_days(table, argument)
+        written = {**as_days, **written}
+    learned = Table.learn(table, argument, written={name: written[name] for name in names if name in written})
+    features, reasons = usable_columns(learned, keep=keep)
+    reasons = {
+        name: f"{reason}, {cells.dates[name]}" if reason == "is a date" and name in cells.dates else reason
+        for name, reason in reasons.items()
+    }
+    told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
+    if not features:
+        if not reasons:
+            raise InvalidValueError(
+                argument, "must keep at least one feature, and every column is a label, known or dropped: drop fewer."
+            )
+        raise InvalidValueError(
+            argument,
+            f"must keep at least one feature, a column of numbers or of few categories, and {told}",
+            way_out=_way_to_a_feature(reasons),
+        )
+    notes: list[str] = [note for name, note in cells.notes.items() if name in features]
+    if reasons:
+        ways: list[Words] = [Phrase("keep columns", "columns= keeps what can be kept")]
+        if any(reason.startswith("is a date") for reason in reasons.values()):
+            ways += [", ", Phrase("keep dates", 'dates="as-numbers" the dates')]
+        beside = Phrase("carried", "left out of the features")
+        notes.append(Sentence(beside, f": {told}; ", *ways, "."))
+    return replace(learned.select(features), notes=notes, left_out=reasons)
+
+
+def _way_to_a_feature(reasons: Mapping[str, str]) -> Phrase:
+    if any(reason.startswith("is a date") for reason in reasons.values()):
+        return Phrase("number of a date", 'add one, or take the dates with imapce.read(X, dates="as-numbers")')
+    return Phrase("no feature", "add one, or name the right sep of a text file")
+
+
+def as_read(X: Any) -> Any:
+    """What an estimator learns from: a table is read as `read` does, where it cannot be taken as it is; all else is X.
+
+    A table of which every column can be a feature as it is typed stays so, ids among whole numbers and constants too,
+    unless text in it is clearly numbers or dates.
+
+    >>> import pyarrow as pa
+    >>> as_read(pa.table({"x": [1.0, 2.0], "unit": [True, True]})).column_names
+    ['x', 'unit']
+    """
+    if not is_table(X) or isinstance(X, Table) or not len(X) or not column_names(X):
+        return X
+    learned = Table.learn(X)
+    usable = all(learned.summary.problem(place) is None for place in range(learned.shape[1]))
+    if usable and not has_cells_to_read(X):
+        return learned
+    cells = read_cells(X)
+    return choose_features(cells, column_names(X))
