@@ -254,6 +254,16 @@ def test_a_session_that_was_run_comes_with_all_clusters_and_its_end() -> None:
     assert [content["kind"] for content, _ in talk.heard[before:] if content["type"] == "view"] == ["overview"]
 
 
+def test_where_too_much_is_known_the_page_says_what_to_do(talk: Talk) -> None:
+    talk.done("settings", columns={"x0": False, "x1": False, "x2": False})
+    assert talk.state["stop"] == (
+        "Beside what is known the 300 rows left do not vary in 2 directions: forget a column to see more."
+    )
+    assert not talk.said("failed")
+    talk.done("settings", columns={"x0": False})
+    assert talk.state["stop"] is None
+
+
 def test_selected_rows_become_known_and_are_forgotten(talk: Talk) -> None:
     talk.done("next")
     talk.ask("select", how="cluster", cluster=0)

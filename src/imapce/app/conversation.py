@@ -205,12 +205,13 @@ class Conversation(Stage):
         try:
             step = self.exploration.propose(clusters=False, progress=self._progress_of(job), cancel=job.cancelled)
         except FlatRowsError:
-            if not self.exploration.clusters_:
-                raise
+            # The state says so, in words for those who cannot set an estimator.
+            pass
         else:
-            self.show(self.study.proposal_scene(step, 0))
-            job.gives_way = True
+            self.scene, job.gives_way = self.study.proposal_scene(step, 0), True
+            # Before the view, which makes a page ask for the others of this step.
             self.tell_state()
+            self.show(self.scene)
             self._find_clusters(job)
         if self.exploration.done and self.exploration.clusters_:
             self._show_all(job)

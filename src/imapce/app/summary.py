@@ -121,11 +121,14 @@ def _remains(exploration: Exploration, step: Step | None) -> dict[str, Any] | No
 
 
 def _stop(exploration: Exploration, left: int) -> str | None:
-    """Why it is over; where rows are one group the page says the rest of it beside the gauge."""
+    """Why it is over; where rows are one group the page says the rest of it below."""
     step = exploration.proposal
     one_group = step is not None and step.structure is not None and not exploration.shows(step.structure)
     if exploration.done and one_group:
         return f"Nothing is taken by itself: the {counted(left, 'row')} left are one group."
+    if exploration.found.is_flat and exploration.known_names:
+        rows, axes = counted(left, "row"), exploration.parameters["n_components"]
+        return f"Beside what is known the {rows} left do not vary in {axes} directions: forget a column to see more."
     return exploration.stop_reason
 
 

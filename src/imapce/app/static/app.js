@@ -198,7 +198,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     app.known.columns(told);
     app.settings.columns(told);
     notes.hidden = !told.notes.length;
-    notes.replaceChildren(h("h3", null, "How the table was read"), ...told.notes.map((one) => h("p", null, one)));
+    notes.replaceChildren(h("h3", null, "How the table was read"), ...told.notes.map((one) => h("p", null, one[0].toUpperCase() + one.slice(1))));
   };
   hello();
   return {

@@ -51,9 +51,10 @@ export function legendPanel(app) {
         const total = app.state?.rows || told.legend.reduce((sum, one) => sum + one.count, 0);
         const line = h("button", { type: "button", class: "entry", "data-place": place, title: "Select these rows; with Shift, add them", onclick: (event) => pick(told.legend[place], place, event.shiftKey ? "add" : "replace") },
           h("span", { class: "swatch", style: { background: app.palette?.[entry.code] } }),
-          h("span", { class: "label" }, short(entry.name, 30), entry.most ? h("em", null, "most\u00a0distinct") : null, entry.words ? h("small", null, entry.words) : null),
+          h("span", { class: "label" }, short(entry.name, 30), entry.most ? h("em", null, "most\u00a0distinct") : null),
           h("span", { class: "number" }, count(entry.count)),
-          h("span", { class: "share" }, percent(entry.count / total)));
+          h("span", { class: "share" }, percent(entry.count / total)),
+          entry.words ? h("small", null, entry.words) : null);
         return line;
       });
       const scale = told.scale
