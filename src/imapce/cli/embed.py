@@ -56,13 +56,13 @@ def embed(
         facts_table,
         fit_facts,
         model_facts,
+        plot_words,
         print_model,
         print_written,
         write_annotated_view,
         write_view,
     )
     from imapce.common.progress import showing
-    from imapce.priors.effect import explained_away
     from imapce.tables.named import is_h5ad
 
     show.require_stdout_free(output)
@@ -90,7 +90,7 @@ def embed(
             color=prepared.colours,
             known=prepared.known,
             aside=model.outliers_,
-            given=explained_away(model),
+            told=plot_words(model, plot, asked.name),
         )
         if output is not None and is_h5ad(output):
             write_annotated_view(asked.data, output, model, view)

@@ -12,9 +12,9 @@ from imapce.cli.options import DataOptions, Output, Report, ShowOptions, ViewOpt
 from imapce.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from rich.console import Console
 
+    from imapce.cli.request import Prepared
     from imapce.exploration.session import Exploration
 
 
@@ -134,7 +134,7 @@ def explore(
         _save_what_there_is(exploration, session)
     written: dict[str, str] = {}
     if output is not None:
-        _write_clusters(exploration, prepared.carried, output, source=asked.data)
+        _write_clusters(exploration, prepared, output, source=asked.data)
         written["table"] = output
     if report is not None:
         first = next(iter(prepared.colours), None)
@@ -160,10 +160,10 @@ def _save_what_there_is(exploration: Exploration, session: str) -> None:
             exploration.save(session)
 
 
-def _write_clusters(exploration: Exploration, carried: pa.Table, output: str, *, source: str) -> None:
+def _write_clusters(exploration: Exploration, prepared: Prepared, output: str, *, source: str) -> None:
     """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes.
 
-    An .h5ad file is a copy of `source` with the clusters in obs.
+    An .h5ad file is a copy of `source` with all that was found where scanpy looks for it.
     """
     import numpy as np
 
@@ -173,16 +173,18 @@ def _write_clusters(exploration: Exploration, carried: pa.Table, output: str, *,
     from imapce.tables.named import is_h5ad
 
     if is_h5ad(output):
-        from imapce.anndata import write_clusters
+        from imapce.anndata.clusters import write_explored
         from imapce.anndata.results import annotated_copy
 
         with annotated_copy(source, output) as cells:
-            write_clusters(cells, exploration)
+            left_out = write_explored(cells, exploration, prepared.features)
+        if left_out is not None:
+            note(left_out)
         return
     frame = exploration.to_frame()
     names = column_names(frame, "the result")
     with named("--output"):
-        write_table(beside(carried, {name: np.asarray(frame[name]) for name in names}), output)
+        write_table(beside(prepared.carried, {name: np.asarray(frame[name]) for name in names}), output)
 
 
 def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:

@@ -61,6 +61,7 @@ OPTIONS = {
     "n_starts": "--starts",
     "sep": "--sep",
     "significance": "--significance",
+    "transform": "--log or --rank",
     "unknown": "--unknown",
 }
 # The phrases of the library that are said otherwise here, by their keys; most are ways out.
@@ -88,6 +89,9 @@ PHRASES = {
     "overrule reading": "--sep, --decimal, --encoding and --header overrule it",
     "resume": "add --resume to go on",
     "take the split": ": --anyway takes it",
+    "log scale": "--log skewed",
+    "drop repeats": "--drop",
+    "add known": "to --attributes or --known-label?",
 }
 # The same for a command that takes the columns and the filling of a model, and has no options for them.
 OPTIONS_WITH_MODEL = {**OPTIONS, "labels": "the known labels of DATA"}

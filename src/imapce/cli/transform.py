@@ -54,7 +54,7 @@ def transform(
     from imapce.cli.new_rows import new_rows
     from imapce.cli.on_disk import DRAWN_ROWS, require_table_file, tell_of_passes, write_view_of_scan
     from imapce.cli.request import listed_names
-    from imapce.cli.results import check_targets, facts_table, print_written, write_view
+    from imapce.cli.results import check_targets, facts_table, plot_words, print_written, write_view
     from imapce.common.arrays import is_scan
     from imapce.common.progress import showing
     from imapce.common.words import axis_names, counted, given, listing
@@ -88,7 +88,7 @@ def transform(
         with warnings_in_one_line(), showing(quiet=show.quiet) as tell:
             tell(f"placing {counted(n_rows, 'row')}", None)
             view = fitted.transform(features, rows.labels)
-        written = write_view(view, carried, output=output, plot=plot, given=explained_away(fitted))
+        written = write_view(view, carried, output=output, plot=plot, told=plot_words(fitted, plot, data))
     console = show.console(stderr=output == "-")
     axes, known = axis_names(len(fitted.components_)), explained_away(fitted)
     shown = given(listing(axes), known)

@@ -386,11 +386,11 @@ class IMAPCE(HalvedFits, LinearView):
         return self.optima_[view]
 
     def inverse_transform(self, X: Any) -> Array:
-        """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
+        """The (encoded) data a view stands for, X·components_·scale_ + mean_, in the units of the table."""
         check_is_fitted(self)
         width = len(self.components_)
         embedding = numbers_in(X, width, one_for="column per axis", columns="one column per axis")
-        return (embedding @ self.components_) * self.scale_ + self.mean_
+        return self.reader_.to_units((embedding @ self.components_) * self.scale_ + self.mean_)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `load_model` reads it."""

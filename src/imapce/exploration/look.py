@@ -25,6 +25,7 @@ from imapce.common.work import Watch, quiet_about_convergence, threads_for
 from imapce.errors import Argument, InvalidValueError, Sentence
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.data import Data
+from imapce.exploration.knowledge import axes_in_words, known_in_a_line
 from imapce.exploration.overview import overview_of
 from imapce.exploration.record import Feature, Moves, Record
 from imapce.exploration.steps import Look, Step, View, features_apart
@@ -355,6 +356,7 @@ class Findings:
                 unexplored=~known,
                 set_aside=problem.set_aside,
                 explained=explained,
+                **self._tell_of(optimum, explained),
             )
             for optimum in model.optima_
         )
@@ -366,12 +368,20 @@ class Findings:
         known, steps = self.record.known, self.record.moves.steps
         last, problem = steps[-1], self._pose(known)
         seen = Optimum(last.components, last.objective, last.kurtosis)
-        view = View(
-            seen, last.mean, last.scale, unexplored=~known, set_aside=problem.set_aside, explained=last.explained
-        )
+        told = self._tell_of(seen, last.explained)
+        rows: dict[str, Any] = {"unexplored": ~known, "set_aside": problem.set_aside}
+        view = View(seen, last.mean, last.scale, **rows, explained=last.explained, **told)
         axes = self.record.estimator.n_components
         words = f"The rows left do not vary in {axes} directions; this is the view of the step before."
         return Look(self.data.rows, problem, seen, seed), Step(len(steps), (view,), words)
+
+    def _tell_of(self, optimum: Optimum, explained: Explained | None) -> dict[str, Any]:
+        """What the picture of a view says of its axes and of what was known."""
+        record, reader = self.record, self.data.reader
+        return {
+            "axes": tuple(axes_in_words(optimum.components, explained, record.priors, reader)),
+            "known": known_in_a_line(record.priors, record.known_at_start, reader, explains=record.estimator.explains),
+        }
 
     def _current_look(self, watch: Watch) -> Look:
         if self.look is None:

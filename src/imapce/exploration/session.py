@@ -79,6 +79,7 @@ class Exploration(Results):
         default True, with method="paper" False.
     granularity : "coarser" or "finer" asks for fewer or more clusters than "auto" finds in all directions.
     n_clusters : so many clusters in all directions, taken whatever `structure` says of them; None finds their number.
+    transform : "log" or "rank" looks at strongly skewed columns on that scale, {"income": "log"} at these.
     path : a new file for the session, rewritten after every accept and undo. While the session lives no other process
         may write it; a copy (pickled, forked) keeps the path and writes there only what nobody changed since.
 
@@ -110,6 +111,7 @@ class Exploration(Results):
         granularity: str = "auto",
         n_clusters: int | None = None,
         path: str | os.PathLike[str] | None = None,
+        transform: Any = None,
     ):
         settings = checked_settings(
             method=method,
@@ -121,7 +123,7 @@ class Exploration(Results):
             granularity=granularity,
             n_clusters=n_clusters,
         )
-        data = Data.read(X, settings["estimator"], row_ids)
+        data = Data.read(X, settings["estimator"], row_ids, transform=transform)
         known = known_from(prior, data)
         record = Record(Moves(data.n_rows), **known, **settings, min_cluster_size=1).of_size(min_cluster_size)
         record.require_clusters_as_asked()
@@ -447,7 +449,7 @@ class Exploration(Results):
         settings = checked_settings(**{name: getattr(record, name) for name in SETTINGS})
         # A prior refuses a weight that is no positive number, so an unusable one is found here, not at the next step.
         weight = float(Subset(record.known_at_start, weight=record.subset_weight).weight)
-        data = Data.read(X, settings["estimator"], row_ids)
+        data = Data.read(X, settings["estimator"], row_ids, transform=record.transform)
         record = replace(record, **settings, subset_weight=weight).of_size(record.min_cluster_size)
         if record.data is not None:
             record.data.require_same(data.print)
