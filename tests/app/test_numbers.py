@@ -9,7 +9,9 @@ import pytest
 
 from conversation import Talk
 from imapce import Attributes, Exploration, Labels
+from imapce.app.colours import palettes
 from imapce.app.study import Study
+from imapce.plotting.steps import cluster_hue
 
 KIND = np.repeat([0, 1, 2], [120, 80, 50])
 RNG = np.random.default_rng(0)
@@ -54,6 +56,14 @@ def test_numbers_names_and_colours_stay_from_the_first_view_to_the_last_step() -
     answer = talk.ask("select", how="cluster", cluster=1)
     assert (answer["count"], answer["taken"], answer["clusters"]) == (80, [1], [])
     talk.done("run")
+    assert legend(talk) == first
+    assert {name: cluster_hue(int(name.split()[1])) for name in first} == {
+        name: palettes()["light"][code] for name, code in first.items()
+    }
+    talk.done("merge", numbers=[0, 1])
+    assert legend(talk) == {name: code for name, code in first.items() if name != "Cluster 1"}
+    talk.done("undo")
+    assert legend(talk) == first
     taken = talk.ask("colour", by="taken")["legend"]
     assert {entry["name"]: entry["code"] for entry in taken} == first
     assert [entry["group"] for entry in taken] == [0, 1, 2]
