@@ -61,6 +61,7 @@ def app(
 
 def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Study:
     from imapce.app.study import Study
+    from imapce.cli.messages import in_own_words
     from imapce.cli.request import Request, prepare
     from imapce.common.whole_files import writable_target
     from imapce.estimators.imapce import IMAPCE
@@ -98,6 +99,7 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
         labels=request.labels,
         color=color,
         script=(f"data = imapce.tables.read_table({asked.data!r}{reading})", f"X = data{select}"),
+        notes=[in_own_words(sentence) for sentence in exploration.notes_],
     )
 
 

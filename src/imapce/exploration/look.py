@@ -88,6 +88,14 @@ class Findings:
 
     # --- from one record to the next ----------------------------------------------------------------------------------
 
+    def copied(self) -> Findings:
+        """The same for another session: what either finds from now on is its own."""
+        return replace(self, start=replace(self.start))
+
+    def at_start(self) -> Findings:
+        """Nothing found yet of the record before its first move."""
+        return Findings(replace(self.record, moves=Moves(self.data.n_rows)), self.data, self.set_aside)
+
     def anew(self, record: Record) -> Findings:
         """Nothing found yet of a record with other settings."""
         return Findings(record, self.data, self.set_aside, self.redoable)
@@ -198,8 +206,7 @@ class Findings:
     def _first_look(self, watch: Watch) -> Step:
         """The step of the first look, at all rows that were not known at the start."""
         if self.start.first is None:
-            record = replace(self.record, moves=Moves(self.data.n_rows))
-            self.start.first = Findings(record, self.data, self.set_aside).propose(watch, clusters=False)
+            self.start.first = self.at_start().propose(watch, clusters=False)
         return self.start.first
 
     def test(self, watch: Watch) -> float:

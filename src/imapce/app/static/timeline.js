@@ -28,12 +28,13 @@ export function timelinePanel(app) {
       const now = state.stop
         ? h("li", { class: "end" }, h("span", null, "The end"))
         : h("li", null, h("button", { type: "button", class: "step now", onclick: () => (app.state.proposed ? app.ask("view", { number: 0 }) : app.ask("next")) }, h("b", null, "Now"), h("small", null, `${count(state.left)} left`)));
+      const all = state.clusters ? [h("li", null, h("button", { type: "button", class: "step all", title: "Every cluster taken so far in one view", onclick: () => app.ask("overview") }, h("b", null, "All together"), h("small", null, `${count(state.clusters)} ${state.clusters === 1 ? "cluster" : "clusters"}`)))] : [];
       const regrouped = state.moves.filter((one) => one.kind !== "step").map((one) => h("li", { class: "regrouped", title: one.words }, h("span", null, { split: "Split", merge: "Merged", consolidate: "Consolidated" }[one.kind])));
       const before = steps.children.length;
-      renew(steps, [...items, ...regrouped, now]);
+      renew(steps, [...items, ...regrouped, ...all, now]);
       if (steps.children.length !== before) steps.scrollLeft = steps.scrollWidth;
       for (const one of steps.querySelectorAll("button")) {
-        const here = looking.kind === "step" ? one.dataset.step === String(looking.number) : one.classList.contains("now");
+        const here = looking.kind === "step" ? one.dataset.step === String(looking.number) : one.classList.contains(looking.kind === "overview" ? "all" : "now");
         if (here) one.setAttribute("aria-current", "step");
         else one.removeAttribute("aria-current");
       }
