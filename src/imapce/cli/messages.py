@@ -75,6 +75,7 @@ OPTIONS = {
     "n_clusters": "--clusters",
     "n_starts": "--starts",
     "sep": "--sep",
+    "sheet": "--sheet",
     "significance": "--significance",
     "unknown": "--unknown",
 }
@@ -95,6 +96,7 @@ PHRASES = {
     "keep dates": "--dates as-numbers the dates",
     "leave out": "leave the option out",
     "leave out or": "leave the option out or ",
+    "name a sheet": "--sheet names another",
     "no feature": "add one, or name the right separator with --sep",
     "no label": "Leave it empty",
     "number of a date": "take it with --dates as-numbers",

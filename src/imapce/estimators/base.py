@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.arrays import Array, as_array, in_kind_of, is_dask, is_on_card, is_scan, on_host
 from imapce.common.checks import random_generator, require_count, require_truth
-from imapce.common.words import axis_names
+from imapce.common.words import axis_names, listing
 from imapce.common.work import one_thread, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.priors.kinds import Prior, as_list
@@ -160,9 +160,12 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self.feature_names_in_ = np.asarray(names, dtype=object)
             self.n_features_in_ = len(names)
         elif hasattr(self, "feature_names_in_") and list(self.feature_names_in_) != names:
+            seen = list(self.feature_names_in_)
+            extra = listing((repr(name) for name in names if name not in seen), 5)
+            absent = listing((repr(name) for name in seen if name not in names), 5)
             raise InvalidValueError(
-                "The feature names should match those that were passed during fit, in the same order; "
-                f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
+                f"The feature names should match those that were passed during fit; X has {extra} besides and lacks "
+                f"{absent}."
             )
 
 

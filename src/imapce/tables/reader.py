@@ -94,10 +94,8 @@ class Reader:
         plain = type(native_table(X)).__module__.startswith("pandas") and set(self.encoding.kinds) == {"number"}
         if names == columns or (plain and not self.left_out and not self.encoding.written):
             return X
-        extra = set(names) - set(columns)
-        if not set(columns) <= set(names) or not extra <= set(self.left_out):
-            return X
-        return selected(X, columns)
+        told = [name for name in names if name in columns or name not in self.left_out]
+        return selected(X, columns if set(told) == set(columns) else told)
 
     def with_unknown(self, unknown: Unknown) -> Reader:
         """The same reader with another way to meet categories it has not learned: "error" or "ignore"."""

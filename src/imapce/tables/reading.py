@@ -14,7 +14,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from imapce.common.checks import require_choice
 from imapce.common.words import close_matches, listing
@@ -22,6 +22,9 @@ from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence,
 from imapce.tables.cells import ReadCells, dates_as_days, has_cells_to_read, read_cells
 from imapce.tables.encode import Table, column_names, is_table, selected
 from imapce.tables.usable import usable_columns
+
+if TYPE_CHECKING:
+    from imapce.tables.files import Contents
 
 LEAVE_OUT, AS_NUMBERS = DATES = ("leave-out", "as-numbers")
 
@@ -32,6 +35,7 @@ def read(
     columns: Sequence[str] | None = None,
     drop: Sequence[str] | None = None,
     dates: str = LEAVE_OUT,
+    sheet: str | None = None,
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -44,7 +48,7 @@ def read(
     `notes`, rows counted from 1 and without the header. `IMAPCE.fit` and `Exploration` take what comes of it.
 
     `columns` are those that shall be features, whatever they look like, `drop` those that shall not; `dates` are
-    left out or, "as-numbers", days since 1970. `sep`, `decimal`, `encoding` and `header` are those of
+    left out or, "as-numbers", days since 1970. `sheet`, `sep`, `decimal`, `encoding` and `header` are those of
     `tables.read_table`. An array of numbers (.npy, .npz) and an AnnData (.h5ad) have nothing to be read and come as
     they are there.
 
@@ -55,22 +59,21 @@ def read(
     >>> for note in table.notes:
     ...     print(note)
     'paid' is numbers in €, as '€1.50'.
+    'age' is numbers but for '-' in row 2, read as missing.
     left out of the features: 'id' is an id, 4 distinct values in 4 rows; columns= keeps what can be kept.
     """
     require_choice("dates", dates, DATES)
-    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
+    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header, "sheet": sheet}
     notes: list[str] = []
     if isinstance(data, (str, os.PathLike)):
         # What reads files takes a tenth of a second to import, and most who fit have none.
-        from imapce.tables.files import read_with_words
+        from imapce.tables.files import read_contents
 
-        table, words = read_with_words(data, given=given)
-        if words:
-            ways = Phrase("overrule reading", "sep, decimal, encoding and header overrule it")
-            notes.append(Sentence(f"{Path(data).name!r} was read with {words}; ", ways, "."))
+        contents = read_contents(data, given=given, keep_words=True)
+        table, decimal, notes = contents.table, contents.decimal, file_notes(contents, data)
     else:
         if useless := [name for name, value in given.items() if value is not None]:
-            raise InvalidValueError(useless[0], "is for text files, got a table in memory", way_out="leave it out")
+            raise InvalidValueError(useless[0], "is for files, got a table in memory", way_out="leave it out")
         table = data
     if not is_table(table):
         if asked := [name for name, value in {"columns": columns, "drop": drop}.items() if value is not None]:
@@ -88,7 +91,18 @@ def read(
     kept = [name for name in names if name not in set(drop or ()) and (columns is None or name in set(columns))]
     cells = read_cells(table, decimal=decimal, name="data")
     found = choose_features(cells, kept, keep=columns or (), dates=dates)
-    return replace(found, notes=[*notes, *found.notes])
+    dropped = {name: "was dropped" if columns is None else "was not asked for" for name in names if name not in kept}
+    return replace(found, notes=[*notes, *found.notes], left_out={**found.left_out, **dropped})
+
+
+def file_notes(contents: Contents, path: str | os.PathLike[str]) -> list[str]:
+    """How a file was read where that is not the usual way, and what else is in it, in sentences."""
+    notes = list(contents.notes)
+    if contents.words:
+        name = "standard input" if str(path) == "-" else repr(Path(path).name)
+        ways = Phrase("overrule reading", "sep, decimal, encoding and header overrule it")
+        notes.append(Sentence(f"{name} was read with {contents.words}; ", ways, "."))
+    return notes
 
 
 def choose_features(
