@@ -131,6 +131,8 @@ def _python(block: Block, page: Path, names: dict[str, Any]) -> tuple[str, Any]:
     printed, value = io.StringIO(), None
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("error")
+        # Python shows these to nobody: what one library asks of another is no matter of the page.
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
         exec(compile(tree, str(page), "exec"), names)
         if last is not None:
             value = eval(compile(ast.Expression(last.value), str(page), "eval"), names)

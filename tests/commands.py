@@ -8,13 +8,14 @@ from typing import Any
 from click.testing import Result
 from typer.testing import CliRunner
 
-from imapce.cli import app, messages
+from imapce.cli import app
+from imapce.common import progress
 
 FEATURES = [f"d_{place}" for place in range(10)]
 QUICK = ("--starts", "3")
 
 # On a busy machine a quick command takes long enough for a line of progress; what that says is another test's matter.
-messages.SECONDS_BETWEEN_LINES = 1e6
+progress.SECONDS_BETWEEN_LINES = 1e6
 
 
 def run(*words: Any) -> Result:

@@ -1,8 +1,9 @@
 """What holds for all tests: which data they may use, one BLAS thread, property tests that repeat exactly.
 
 A test of a published file is marked with the file, `@pytest.mark.data("adult.data", "adult.data.gz")`, any of the names
-will do, and is skipped where that is not on disk; no test downloads. BLAS gets one thread: the arrays are small, and
-parallel workers with several threads each get in one another's way.
+will do, and is skipped where that is not on disk; no test downloads. BLAS and OpenMP get one thread, here and in every
+process that a test starts: the arrays are small, and parallel workers with several threads each get in one another's way
+(scikit-learn's t-SNE of 178 rows beside other work took 10 s of CPU with two threads, which spin, and 0.4 s with one).
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from threadpoolctl import threadpool_limits
 from dask_clusters import cluster_of
 
 threadpool_limits(1, user_api="blas")
+# Read by libraries that are loaded later, such as scikit-learn's OpenMP, and by other processes.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 settings.register_profile("imapce", deadline=None, derandomize=True, max_examples=15, database=None)
 settings.load_profile("imapce")
 
@@ -42,6 +46,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("data"):
         if find(marker.args) is None:
             pytest.skip(f"{marker.args[0]} is in neither IMAPCE_DATA nor the cache")
+
+
+@pytest.fixture
+def every_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress is told as often as it comes, however fast the machine."""
+    from imapce.common import work
+
+    monkeypatch.setattr(work, "SECONDS_BETWEEN_TELLINGS", 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from imapce import Attributes, Samples, Subset, datasets, metrics
 from imapce.baselines import CTSNE, TSNE, UMAP, RevisedCTSNE, tsne_descent
-from imapce.baselines.embedding import MapProgress
 from imapce.baselines.tsne_affinities import (
     balanced_neighbours,
     conditional_affinities,
@@ -227,27 +226,29 @@ def test_priors_and_tables() -> None:
     assert method.fit(table).embedding_.shape == (N, 2)
 
 
+@pytest.mark.usefixtures("every_word")
 def test_a_cancelled_fit_leaves_the_estimator_as_it_was() -> None:
-    seen: list[MapProgress] = []
+    seen: list[tuple[str, float | None]] = []
 
-    def stop_later(progress: MapProgress) -> None:
-        seen.append(progress)
-        if progress.iteration == 60:
+    def stop_later(words: str, share: float | None) -> None:
+        seen.append((words, share))
+        if words == "iteration 60 of 100":
             raise KeyboardInterrupt
 
     method = CTSNE(**checkable(perplexity=10, n_iter=100), verbose=stop_later)
     with pytest.raises(KeyboardInterrupt):
         method.fit(X, prior=LABELS)
     assert not hasattr(method, "embedding_")
-    assert [p.iteration for p in seen] == list(range(1, 61))
-    assert [p.iteration for p in seen if p.cost is not None] == [50]
+    assert [share for _, share in seen] == [iteration / 100 for iteration in range(1, 61)]
+    assert [words.split(",")[0] for words, _ in seen if "cost" in words] == ["iteration 50 of 100"]
 
 
+@pytest.mark.usefixtures("every_word")
 def test_plain_t_sne_counts_through_its_phases_and_ignores_the_prior() -> None:
-    seen: list[MapProgress] = []
+    seen: list[float | None] = []
     settings = {"perplexity": 10, "n_iter": 250, "exaggeration_iter": 100, "random_state": 0}
-    view = TSNE(**settings, verbose=seen.append).fit_transform(X, prior=Samples(X))
-    assert [p.iteration for p in seen] == [50, 100, 150, 200, 250]
+    view = TSNE(**settings, verbose=lambda words, share: seen.append(share)).fit_transform(X, prior=Samples(X))
+    assert seen == [0.2, 0.4, 0.6, 0.8, 1.0]
     assert np.array_equal(TSNE(**settings).fit_transform(X), view)
 
 

@@ -13,7 +13,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from helpers import grouped
 from imapce import Attributes, Samples, Subset, metrics
 from imapce.baselines import FairNeRV, FairTNeRV, fair_nerv
-from imapce.baselines.embedding import MapProgress
 from imapce.baselines.fair_nerv import FairCost, Weights, descend
 from imapce.errors import ImapceError
 
@@ -220,13 +219,14 @@ def test_a_pca_start_needs_no_seed() -> None:
         small(initialization="pca", n_components=9).fit(DATA.X)
 
 
+@pytest.mark.usefixtures("every_word")
 def test_progress_is_told_and_may_cancel() -> None:
-    seen: list[MapProgress] = []
-    small(verbose=seen.append).fit(DATA.X)
-    assert [progress.iteration for progress in seen] == list(range(1, 31))
-    assert all(progress.cost is not None and np.isfinite(progress.cost) for progress in seen)
+    seen: list[tuple[str, float | None]] = []
+    small(verbose=lambda words, share: seen.append((words, share))).fit(DATA.X)
+    assert [share for _, share in seen] == [iteration / 30 for iteration in range(1, 31)]
+    assert all(np.isfinite(float(words.rpartition("cost ")[2])) for words, _ in seen)
 
-    def cancel(progress: MapProgress) -> None:
+    def cancel(words: str, share: float | None) -> None:
         raise KeyboardInterrupt
 
     model = small(verbose=cancel)

@@ -18,7 +18,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from helpers import angle_between, grouped, standardised
 from imapce import Attributes, ImapceError, Samples, Subset, datasets
 from imapce.baselines import SIDE
-from imapce.baselines.embedding import MapProgress
 from imapce.baselines.side import kl_scores, log_cosh_scores
 from imapce.baselines.side_background import Background, quadratic_multiplier
 
@@ -340,14 +339,18 @@ def test_restarts_never_weaken_the_last_axis() -> None:
     assert weakest[1] >= weakest[0]
 
 
+@pytest.mark.usefixtures("every_word")
 def test_verbose_reports_each_sweep_and_a_cancelled_fit_changes_nothing() -> None:
     overlapping = [Subset(np.arange(100)), Subset(np.arange(50, 150))]
-    seen: list[MapProgress] = []
-    model = SIDE(random_state=0, verbose=seen.append, tol=1e-3).fit(DATA.X, prior=overlapping)
-    assert [progress.iteration for progress in seen] == list(range(1, model.n_iter_ + 1))
-    assert seen[-1].cost == model.residual_ < 1e-3
+    seen: list[str] = []
+    model = SIDE(random_state=0, verbose=lambda words, share: seen.append(words), tol=1e-3).fit(
+        DATA.X, prior=overlapping
+    )
+    assert [int(words.split()[1]) for words in seen] == list(range(1, model.n_iter_ + 1))
+    assert seen[-1].endswith(f"residual {model.residual_:.3g}")
+    assert model.residual_ < 1e-3
 
-    def cancel(progress: MapProgress) -> None:
+    def cancel(words: str, share: float | None) -> None:
         raise KeyboardInterrupt
 
     before = model.components_

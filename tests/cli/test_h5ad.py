@@ -9,8 +9,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from cells import anndata, made_cells
-from commands import QUICK, refusal, succeed
-from imapce import load_model
+from commands import QUICK, refusal, run, succeed
+from imapce import Exploration, load_model
+from imapce.anndata import correct, write_clusters
 from imapce.tables.files import read_table
 
 
@@ -75,10 +76,41 @@ def test_a_background_of_cells(cells: Path, made: anndata.AnnData, tmp_path: Pat
     )
 
 
-def test_clusters_go_into_a_copy(cells: Path, tmp_path: Path) -> None:
-    succeed("explore", cells, "--known-label", "batch", "-o", tmp_path / "out.h5ad", "--labels", "kind")
+def test_all_that_was_found_goes_into_a_copy(cells: Path, made: anndata.AnnData, tmp_path: Path) -> None:
+    told = succeed("explore", cells, "--known-label", "batch", "-o", tmp_path / "out.h5ad", "--labels", "kind")
+    assert "in 3 clusters" in told
     written = anndata.read_h5ad(tmp_path / "out.h5ad")
     assert adjusted_rand_score(written.obs["kind"], written.obs["imapce_cluster"].astype(str)) > 0.9
+    in_python = made.copy()
+    write_clusters(in_python, Exploration.from_anndata(in_python, prior="batch", random_state=0).run())
+    correct(in_python, prior="batch", outliers="keep")
+    assert sorted(written.obsm) == sorted(in_python.obsm)
+    for name, values in in_python.obsm.items():
+        np.testing.assert_allclose(written.obsm[name], values, atol=1e-8)
+    assert written.obs["imapce_cluster"].tolist() == in_python.obs["imapce_cluster"].tolist()
+    assert sorted(written.uns) == sorted(in_python.uns)
+    assert written.uns["imapce_cluster_colors"].tolist() == in_python.uns["imapce_cluster_colors"].tolist()
+    for name in ("names", "scores"):
+        ours, theirs = (one.uns["imapce_cluster_markers"][name] for one in (written, in_python))
+        assert ours.tolist() == theirs.tolist()
+    assert list(written.uns["given"]["known"]) == ["batch"]
+
+
+def test_cells_of_which_nothing_is_known_are_not_corrected(cells: Path, tmp_path: Path) -> None:
+    succeed("explore", cells, "-o", tmp_path / "out.h5ad", "--max-steps", 1)
+    written = anndata.read_h5ad(tmp_path / "out.h5ad")
+    assert "X_given" not in written.obsm
+    assert written.obs["imapce_cluster_reason"].notna().all()
+
+
+def test_corrected_cells_that_are_too_many_numbers_are_left_out_and_named(
+    cells: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imapce.anndata.clusters.MOST_CORRECTED", 8 * 300 * 60 - 1)
+    done = run("explore", cells, "--known-label", "batch", "-o", tmp_path / "out.h5ad")
+    assert done.exit_code == 0
+    assert "the cells less the effect of batch would be 0.0 GB, written out in all variables" in done.stderr
+    assert "X_given" not in anndata.read_h5ad(tmp_path / "out.h5ad").obsm
 
 
 def test_methods_are_compared_on_cells(cells: Path, tmp_path: Path) -> None:

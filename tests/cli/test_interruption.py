@@ -22,7 +22,10 @@ from imapce.tables.files import read_table, write_table
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as a POSIX signal")
 
 # The command as it is, with lines of progress often enough to tell where it stands.
-COMMAND = "import imapce.cli, imapce.cli.messages as p; p.SECONDS_BETWEEN_LINES = 0.01; imapce.cli.main()"
+COMMAND = (
+    "import imapce.cli, imapce.common.progress as p, imapce.common.work as w; "
+    "p.SECONDS_BETWEEN_LINES, w.SECONDS_BETWEEN_TELLINGS = 0.01, 0.0; imapce.cli.main()"
+)
 STOPPED = "imapce: stopped; no file is left half written.\n"
 MORE_THAN_A_PIPE_HOLDS = 400_000
 

@@ -173,7 +173,7 @@ def test_text_options_are_refused_and_small_files_are_read_whole(huge: Path) -> 
 
 
 def test_progress_tells_the_pass_its_rate_and_the_time_left(huge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imapce.cli.messages.SECONDS_BETWEEN_LINES", 0.001)
+    monkeypatch.setattr("imapce.common.progress.SECONDS_BETWEEN_LINES", 0.001)
     _, lines = told("embed", huge, "--drop", "id,kind", "-o", huge.parent / "view.csv", *QUICK)
     assert "% of the pass, pass " in lines
     assert " GB/s, " in lines

@@ -149,6 +149,7 @@ def test_a_session_goes_on_as_it_began(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.run().labels_, whole.labels_)
 
 
+@pytest.mark.usefixtures("every_word")
 def test_a_cancelled_search_changes_nothing() -> None:
     X, _ = three()
     told: list[str] = []

@@ -178,6 +178,7 @@ def test_all_methods_begin_with_imapce_and_names_may_be_spelled_freely() -> None
 # --- compare -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("every_word")
 def test_imapce_drops_the_known_and_the_result_tells_all() -> None:
     said: list[tuple[str, float | None]] = []
     comparison = compare(

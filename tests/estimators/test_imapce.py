@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import warnings
 from itertools import pairwise
 from typing import Any
@@ -26,7 +27,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import angle_between, grouped, literal_kurtosis, literal_objective, only_columns, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset
-from imapce.search.race import Progress
 
 DATA = grouped()
 X = DATA.X
@@ -298,31 +298,35 @@ def test_a_converged_fit_warns_of_nothing_and_says_so(model: IMAPCE) -> None:
     assert "\n" not in model.stop_reason_
 
 
-def test_a_callback_sees_every_round_and_a_falling_best() -> None:
-    seen: list[Progress] = []
-    small(verbose=seen.append).fit(X, prior=KNOWN)
-    assert [progress.round for progress in seen] == list(range(1, len(seen) + 1))
-    assert seen[0].running <= 4
-    best = [progress.best for progress in seen]
-    assert all(later <= earlier + 1e-9 * abs(earlier) for earlier, later in pairwise(best))
+@pytest.mark.usefixtures("every_word")
+def test_a_function_is_told_every_round_and_a_falling_best() -> None:
+    told: list[str] = []
+    small(verbose=lambda words, share: told.append(words)).fit(X, prior=KNOWN)
+    rounds = [re.search(r"round (\d+), (\d+) starts? running, best objective (\S+)", words) for words in told]
+    seen = [found.groups() for found in rounds if found is not None]
+    assert [int(number) for number, _, _ in seen] == list(range(1, len(seen) + 1))
+    assert int(seen[0][1]) <= 4
+    best = [float(value) for _, _, value in seen]
+    assert all(later <= earlier + 1e-7 * abs(earlier) for earlier, later in pairwise(best))
 
 
-def test_verbose_prints_rounds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbose_says_which_engine_was_taken(capsys: pytest.CaptureFixture[str]) -> None:
     small(verbose=True).fit(X, prior=KNOWN)
-    assert "round    1" in capsys.readouterr().out
+    assert "engine moment_tensor: " in capsys.readouterr().out
     small().fit(X, prior=KNOWN)
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr() == ("", "")
 
 
 class Cancelled(Exception):
     pass
 
 
-def cancel(progress: Progress) -> None:
-    if progress.round == 3:
+def cancel(words: str, share: float | None) -> None:
+    if "round 3," in words:
         raise Cancelled
 
 
+@pytest.mark.usefixtures("every_word")
 def test_a_cancelled_first_fit_leaves_an_unfitted_estimator() -> None:
     model = small(verbose=cancel)
     with pytest.raises(Cancelled):
@@ -333,6 +337,7 @@ def test_a_cancelled_first_fit_leaves_an_unfitted_estimator() -> None:
     assert model.set_params(verbose=False).fit(X, prior=KNOWN).components_.shape == (2, 8)
 
 
+@pytest.mark.usefixtures("every_word")
 def test_a_cancelled_refit_leaves_the_previous_model_whole() -> None:
     model = small().fit(X, prior=KNOWN)
     before, view = sorted(vars(model)), model.transform(X)

@@ -115,6 +115,7 @@ def test_a_cancelled_run_keeps_what_was_accepted() -> None:
         ("dpgmm", ("clustering the view", "carrying the clusters")),
     ],
 )
+@pytest.mark.usefixtures("every_word")
 def test_what_is_told_names_every_phase(clusterer: str, phases: tuple[str, ...]) -> None:
     told: list[str] = []
     exploration = session(clusterer=clusterer)

@@ -44,6 +44,7 @@ def test_the_callback_sees_every_step_and_may_stop_the_run_with_all_kept() -> No
     np.testing.assert_array_equal(stopped.run().labels_, exploration.labels_)
 
 
+@pytest.mark.usefixtures("every_word")
 def test_progress_tells_the_share_of_rows_explored_and_changes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     told: list[tuple[str, float | None]] = []
     labels = session().run(progress=lambda words, share: told.append((words, share))).labels_
@@ -54,8 +55,8 @@ def test_progress_tells_the_share_of_rows_explored_and_changes_nothing(capfd: py
     assert shares == sorted(shares)
     assert 0.4 < shares[-1] < 1.0
     assert {words.split(":")[0] for words, _ in told} >= {"step 0", "step 1", "looking for clusters in all directions"}
-    with pytest.raises(InvalidTypeError, match="progress must be None or a function; got True"):
-        session().run(progress=True)
+    with pytest.raises(InvalidTypeError, match="progress must be None, True or a function"):
+        session().run(progress="loud")
 
 
 # --- how it ends ------------------------------------------------------------------------------------------------------

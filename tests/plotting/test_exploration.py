@@ -131,7 +131,8 @@ def test_a_proposal_shows_all_clusters_and_encircles_the_most_distinct() -> None
     expected = {cluster_hue(int(number)): int(size) for number, size in zip(found.numbers, found.sizes, strict=True)}
     expected |= {KNOWN_GREY: 10} | ({OTHER_GREY: outliers} if outliers else {})
     assert drawn(figure, 0) == expected
-    assert [text.get_text() for text in figure.axes[0].texts] == [str(number) for number in step.most_distinct]
+    numbers = [str(number) for number in step.most_distinct]
+    assert [text.get_text() for text in figure.axes[0].texts] == [*numbers, "known: 10 rows"]
     key = " ".join(text.get_text() for text in figure.axes[0].get_legend().get_texts())
     assert all(f"{distinctness:.3g}" in key for distinctness in step.distinctness)
     with pytest.raises(InvalidValueError, match="view must be from 0"):
@@ -168,7 +169,9 @@ def test_views_of_other_dimensions_say_what_is_drawn(k: int, tmp_path: Path) -> 
     exploration = explored(k=k, steps=1)
     figure = plot_step(exploration, 0, labels=CLASSES)
     names = (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel())
-    assert names == {1: ("imapce0", "row"), 3: ("imapce0 (of 3)", "imapce1 (of 3)")}[k]
+    told = exploration.axes_in_words(exploration.steps[0])
+    assert all(re.match(r"[+−] x\d", words) for words in told)
+    assert names == {1: (told[0], "row"), 3: (f"{told[0]} (of 3)", f"{told[1 % k]} (of 3)")}[k]
     page = page_of(exploration, tmp_path / "report.html", labels=CLASSES)
     assert ("The first two of 3 axes are drawn." in page) == (k == 3)
     plot_proposal(exploration.undo().propose()).draw_without_rendering()

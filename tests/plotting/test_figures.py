@@ -19,6 +19,7 @@ from sklearn.decomposition import PCA
 
 from browser import chromium_or_skip
 from imapce import IMAPCE
+from imapce.common.words import shorten
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting import (
     Section,
@@ -31,7 +32,8 @@ from imapce.plotting import (
 )
 from imapce.plotting.key import read_labels
 from imapce.plotting.reports.view import write_view_report
-from imapce.plotting.style import KNOWN_GREY, MISSING_GREY, PALETTE, shorten
+from imapce.plotting.style import KNOWN_GREY, LABEL_HUES, MISSING_GREY, PALETTE
+from imapce.tables.columns import Column
 
 IRIS = load_iris()
 SPECIES = IRIS.target_names[IRIS.target]
@@ -110,13 +112,31 @@ def test_markers_differ_within_one_artist() -> None:
     assert len(cloud.get_paths()) == 150
 
 
-def test_more_categories_than_colors_keep_the_eleven_largest() -> None:
-    sizes = np.arange(20, 35)
-    labels = np.repeat([f"c{number:02d}" for number in range(15)], sizes)
+def test_more_categories_than_colors_keep_the_nineteen_largest() -> None:
+    sizes = np.arange(20, 43)
+    labels = np.repeat([f"c{number:02d}" for number in range(23)], sizes)
     view = np.random.default_rng(0).normal(size=(len(labels), 2))
     names = legend_names(plot_embedding(view, color=labels))
-    assert names == [f"c{number:02d}" for number in range(4, 15)] + ["other (4 more)"]
-    assert len(set(PALETTE)) == 12
+    assert names == [f"c{number:02d}" for number in range(4, 23)] + ["other (4 more)"]
+    assert (len(set(PALETTE)), len(set(LABEL_HUES))) == (12, 20)
+
+
+def test_twenty_classes_have_a_colour_each() -> None:
+    view = np.random.default_rng(0).normal(size=(200, 2))
+    figure = plot_embedding(view, color=np.arange(200) % 20)
+    assert legend_names(figure) == [str(number) for number in range(20)]
+    assert len({color_at(figure, point) for point in view}) == 20
+
+
+def test_a_column_of_a_table_is_read_as_its_values_are() -> None:
+    column = Column("species", codes=IRIS.target, levels=("setosa", "versicolor", "virginica", "none of them"))
+    figure = plot_embedding(IRIS_VIEW, color=column)
+    assert legend_names(figure) == ["species", "setosa", "versicolor", "virginica"]
+    lengths = Column("petal length", values=IRIS.data[:, 2])
+    assert plot_embedding(IRIS_VIEW, color=lengths).axes[0].child_axes[0].get_title(loc="left") == "petal length"
+    assert legend_names(plot_embedding(IRIS_VIEW, color=Column("kind", values=IRIS.target * 1.0)))[1:] == list("012")
+    with pytest.raises(InvalidValueError, match="one label for each of the 3 rows, got 150"):
+        plot_embedding(IRIS_VIEW[:3], color=column)
 
 
 def test_many_numbers_make_a_color_bar_and_few_make_categories() -> None:
@@ -151,16 +171,6 @@ def test_three_columns_give_three_axes_and_every_row() -> None:
     assert figure.axes[0].name == "3d"
     assert sum(len(cloud.get_offsets()) for cloud in clouds(figure)) == len(DIGITS_VIEW)
     figure.draw_without_rendering()
-
-
-def test_a_crowd_is_rasterised_whole_and_paler_where_it_is_dense() -> None:
-    crowd = np.random.default_rng(1).normal(size=(60_000, 2))
-    cloud = clouds(plot_embedding(crowd))[0]
-    assert len(cloud.get_offsets()) == 60_000
-    assert cloud.get_rasterized()
-    radius = np.hypot(*np.asarray(cloud.get_offsets()).T)
-    opacity = cloud.get_facecolor()[:, 3]
-    assert opacity[radius < 0.3].mean() < 0.5 * opacity[radius > 3.5].mean()
 
 
 @pytest.mark.parametrize("view", [IRIS_VIEW, DIGITS_VIEW], ids=["2-D", "3-D"])

@@ -85,7 +85,14 @@ def test_the_figure_of_a_step_says_given_what() -> None:
     exploration.accept()
     assert exploration.explained_away == ["run"]
     assert (exploration.came_of("run"), exploration.came_of("x0")) == ("explained away", None)
-    assert [ax.get_xlabel() for ax in plot_step(exploration, 0).axes] == ["imapce0 given run"] * 2
+    figure = plot_step(exploration, 0)
+    assert [ax.get_xlabel() for ax in figure.axes] == ["+ x1 + x0, given run"] * 2
+    assert [text.get_text() for text in figure.axes[0].texts] == ["known: run"]
+    proposed = exploration.undo().propose().plot().axes[0]
+    assert (proposed.get_xlabel(), "known: run" in [text.get_text() for text in proposed.texts]) == (
+        "+ x1 + x0, given run",
+        True,
+    )
 
 
 def test_how_a_search_ended_is_told_without_the_known(model: IMAPCE, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_sparse_is_never_written_out() -> None:
     [
         (lambda: NamedMatrix([[1.0]], ["a"]), "2-D array or a sparse matrix"),
         (lambda: NamedMatrix(np.eye(2), ["a"]), "one name for each of the 2 columns; got 1"),
-        (lambda: NamedMatrix(np.eye(2), ["a", "a"]), "var_names_make_unique"),
+        (lambda: NamedMatrix(np.eye(2), ["a", "a"]), "column, got .a. more than once: rename the repeats"),
         (lambda: NamedMatrix(np.eye(2), ["a", "b"], about_rows=[1]), "one row for each of the 2 rows; got 1"),
         (lambda: NamedMatrix(np.eye(2), ["a", "b"]).select(["aa"]), "lacks 'aa'"),
         (lambda: model().fit(NamedMatrix(COUNTS.astype(str), NAMES)), "must hold numbers"),
@@ -105,8 +105,10 @@ def test_sparse_is_never_written_out() -> None:
             r"Samples\(background\) must have the columns asked for, and it lacks 'gene3'",
         ),
         (
-            lambda: model().fit(NamedMatrix(COUNTS, NAMES)).transform(NamedMatrix(COUNTS[:, ::-1], NAMES[::-1])),
-            "in the same order",
+            lambda: (
+                model().fit(NamedMatrix(COUNTS, NAMES)).transform(NamedMatrix(COUNTS[:, ::-1], [*NAMES[1:], "new"]))
+            ),
+            f"must have the columns .* lacks '{NAMES[0]}' and has the extra 'new'",
         ),
     ],
 )

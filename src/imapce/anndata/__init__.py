@@ -1,5 +1,5 @@
-"""AnnData in and out: views and corrected cells to `obsm`, loadings to `varm`, clusters to `obs`; what is known by the
-name of a column.
+"""AnnData in and out: views and corrected cells to `obsm`, loadings to `varm`, clusters to `obs`, what is told of them
+to `uns`; what is known by the name of a column.
 
 >>> from anndata import AnnData
 >>> cells = AnnData(np.random.default_rng(0).poisson(2.0, size=(120, 6)).astype(float))
@@ -9,12 +9,14 @@ name of a column.
 ((120, 2), (6, 2))
 """
 
+from imapce.anndata.clusters import write_clusters
+from imapce.anndata.markers import write_markers
 from imapce.anndata.names import known
-from imapce.anndata.results import correct, embed, write_clusters
+from imapce.anndata.results import correct, embed
 from imapce.errors import needs
 from imapce.tables.named import EXTRA, features
 
 with needs("imapce.anndata", EXTRA):
     import anndata  # noqa: F401 - absolute: the library, not this room
 
-__all__ = ["correct", "embed", "features", "known", "write_clusters"]
+__all__ = ["correct", "embed", "features", "known", "write_clusters", "write_markers"]

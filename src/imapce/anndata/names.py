@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from imapce.common.words import close_matches
-from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.errors import Argument, ImapceError, InvalidTypeError, InvalidValueError, Reference
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Labels, Samples, as_list
 from imapce.tables.named import features
@@ -35,11 +35,11 @@ def known(adata: Any, prior: Any, *, layer: str | None = None, use_rep: str | No
 
     def read(known: Any) -> Prior:
         if isinstance(known, str):
-            return Labels(_column(adata, known))
+            return Labels(_labels(adata, known))
         if is_anndata(known):
             return Samples(background(known, "the background"))
         return as_list(known)[0].look_up(
-            labels=lambda y: _column(adata, y) if isinstance(y, str) else y,
+            labels=lambda y: _labels(adata, y) if isinstance(y, str) else y,
             rows=lambda rows: _marked(adata, rows) if isinstance(rows, str) else rows,
             background=background,
         )
@@ -56,19 +56,49 @@ def is_anndata(value: Any) -> bool:
     return hasattr(value, "obs_names") and hasattr(value, "var_names")
 
 
+def require_key(key: Any) -> None:
+    """Refuse a name that no entry of an AnnData can have.
+
+    >>> require_key("imapce")
+    """
+    if not (isinstance(key, str) and key.strip()) or "/" in key:
+        # A slash would be read as a folder inside an .h5ad file.
+        raise InvalidTypeError(f"key must be a name without a slash, such as 'imapce'; got {key!r}.")
+
+
+def require_column(adata: Any, name: Any, argument: str) -> Any:
+    """A column of obs, by its name; what is none is refused in the name of an argument.
+
+    >>> from anndata import AnnData
+    >>> cells = AnnData(np.eye(2), obs={"batch": ["a", "b"]})
+    >>> require_column(cells, "batch", "prior").tolist()
+    ['a', 'b']
+    """
+    if not isinstance(name, str) or name not in adata.obs:
+        known = [str(column) for column in adata.obs.columns]
+        way = close_matches(name, known) if isinstance(name, str) else "pass its name."
+        if argument == "prior" and name in adata.var_names:
+            way = f"for a variable pass Attributes([{name!r}])."
+        raise InvalidValueError(f"{argument} must name a column of obs, got {name!r:.80}: {way}")
+    return adata.obs[name]
+
+
 def _column(adata: Any, name: str) -> Any:
-    if name not in adata.obs:
-        is_variable = name in adata.var_names
-        way = (
-            f"for a variable pass Attributes([{name!r}])."
-            if is_variable
-            else close_matches(name, map(str, adata.obs.columns))
-        )
-        raise InvalidValueError(f"prior must name a column of obs, got {name!r}: {way}")
-    values = adata.obs[name]
+    values = require_column(adata, name, "prior")
     if values.dtype == "category":
         # A category is a class whatever it is called; many numbers would be read as a measurement.
         return values.astype(object).map(str, na_action="ignore")
+    return values
+
+
+def _labels(adata: Any, name: str) -> Any:
+    """A column of obs that tells something of the cells; one that does not is refused by its name."""
+    values = _column(adata, name)
+    try:
+        Labels(values).read_labels(adata.n_obs)
+    except ImapceError as error:
+        words: dict[Reference, str] = {Argument("Labels(y)"): f"prior={name!r}"}
+        raise type(error)(error.rendered(lambda part: words.get(part, str(part)))) from error
     return values
 
 

@@ -6,13 +6,13 @@ A copy of an .h5ad file with them is written whole or not at all.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from imapce.anndata.names import known
+from imapce.anndata.names import known, require_key
 from imapce.common.arrays import Array
 from imapce.common.whole_files import whole_file
 from imapce.common.words import listing
@@ -20,7 +20,7 @@ from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError, need
 from imapce.estimators.given import Given
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import plain_parameters
-from imapce.exploration.session import Exploration
+from imapce.priors.base import Prior
 from imapce.tables.named import EXTRA, features
 
 
@@ -76,9 +76,7 @@ def write_view(
         # Axes of an earlier view under the same name would be read as those of this one.
         adata.varm.pop(key, None)
     else:
-        weights = np.zeros((adata.n_vars, len(model.components_)))
-        weights[adata.var_names.get_indexer(model.feature_names_in_)] = model.components_.T
-        adata.varm[key] = weights
+        adata.varm[key] = variable_weights(adata, list(model.feature_names_in_), model.components_)
     adata.uns[key] = {
         "alpha": float(model.alpha_),
         "mu": float(model.mu_),
@@ -87,6 +85,22 @@ def write_view(
         "read_back": set_ones(model.read_back_ or {}),
         "params": {**set_ones(plain_parameters(model)), **chosen},
     }
+
+
+def variable_weights(adata: Any, names: Sequence[str], components: Array) -> Array | None:
+    """(variables, k): axes (k, d) of named columns as weights of the variables, 0 of others; None where a column is no
+    variable.
+
+    >>> from anndata import AnnData
+    >>> variable_weights(AnnData(np.eye(3)), ["2", "0"], np.array([[0.6, 0.8]])).tolist()
+    [[0.8], [0.0], [0.6]]
+    """
+    places = adata.var_names.get_indexer(list(names)) if adata.var_names.is_unique else np.array([-1])
+    if (places < 0).any():
+        return None
+    weights = np.zeros((adata.n_vars, len(components)))
+    weights[places] = components.T
+    return weights
 
 
 def set_ones(entries: dict[str, Any]) -> dict[str, Any]:
@@ -118,16 +132,6 @@ def require_parameters(call: str, estimator: type, parameters: dict[str, Any], *
             f"{call} takes prior, layer, use_rep, key and the parameters of {estimator.__name__} ({listing(names)}); "
             f"got {strangers[0]!r}."
         )
-
-
-def require_key(key: Any) -> None:
-    """Refuse a name that no entry of an AnnData can have.
-
-    >>> require_key("imapce")
-    """
-    if not (isinstance(key, str) and key.strip()) or "/" in key:
-        # A slash would be read as a folder inside an .h5ad file.
-        raise InvalidTypeError(f"key must be a name without a slash, such as 'imapce'; got {key!r}.")
 
 
 def correct(
@@ -163,6 +167,29 @@ def correct(
         raise InvalidTypeError("prior must tell what is known, such as the name of a column of obs; got nothing.")
     model = Given(**{"standardize": use_rep is None, **parameters})
     left = np.asarray(model.fit_transform(matrix, prior=priors))
+    write_corrected(adata, model, left, priors=priors, key=key, chosen=chosen_matrix(layer, use_rep))
+    return model
+
+
+def write_corrected(
+    adata: Any,
+    model: Given,
+    left: Array,
+    *,
+    priors: Sequence[Prior],
+    key: str = "given",
+    chosen: dict[str, str] | None = None,
+) -> None:
+    """Keep cells less the effect of `priors` in an AnnData; `chosen` names the layer or representation they came from.
+
+    >>> from anndata import AnnData
+    >>> from imapce import Labels
+    >>> cells, batch = AnnData(np.random.default_rng(0).normal(size=(60, 5))), Labels(np.arange(60) % 2)
+    >>> model = Given()
+    >>> write_corrected(cells, model, model.fit_transform(features(cells), prior=[batch]), priors=[batch])
+    >>> sorted(cells.uns["given"])
+    ['erased', 'known', 'params', 'read_back']
+    """
     columns = [str(name) for one in priors for name in one.listed]
     adata.obsm[f"X_{key}"] = left
     adata.uns[key] = {
@@ -171,52 +198,9 @@ def correct(
         "read_back": set_ones(model.read_back_ or {}),
         "params": {
             **set_ones({name: value for name, value in model.get_params().items() if name != "prior"}),
-            **chosen_matrix(layer, use_rep),
+            **(chosen or {}),
         },
     }
-    return model
-
-
-def write_clusters(
-    adata: Any, exploration: Exploration, *, key: str = "imapce_cluster", rest: str | None = None
-) -> None:
-    """Write the accepted clusters to obs[key], as categories "0", "1", ...: the numbers they have in `labels_`.
-
-    Rows of no cluster are missing values (scanpy draws them grey), or the category `rest` where that is given. The
-    cells must be those of the exploration, in its order; one from `Exploration.from_anndata` is held to their names.
-
-    >>> from anndata import AnnData
-    >>> X = np.random.default_rng(0).normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]
-    >>> cells = AnnData(X)
-    >>> write_clusters(cells, Exploration.from_anndata(cells, random_state=0).run())
-    >>> cells.obs["imapce_cluster"].value_counts().tolist()
-    [50, 50, 50]
-    """
-    import pandas
-
-    require_key(key)
-    if not isinstance(exploration, Exploration):
-        raise InvalidTypeError(f"exploration must be an Exploration; got {type(exploration).__name__}.")
-    numbers = exploration.labels_
-    names = [str(cluster.number) for cluster in exploration.clusters_]
-    if rest is not None and (not isinstance(rest, str) or rest in names):
-        raise InvalidValueError(f"rest must be None or a name that is no number of a cluster; got {rest!r}.")
-    if len(numbers) != adata.n_obs:
-        raise InvalidValueError(
-            f"adata must have the {len(numbers):,} rows of the exploration; got {adata.n_obs:,}: explore this AnnData."
-        )
-    if exploration.row_ids.dtype.kind in "OUT" and not np.array_equal(exploration.row_ids, adata.obs_names):
-        raise InvalidValueError(
-            "adata must have the rows of the exploration in the same order, and their names differ: reorder it, or "
-            "explore this AnnData."
-        )
-    codes = np.full(len(numbers), -1)
-    for place, cluster in enumerate(exploration.clusters_):
-        codes[cluster.rows] = place
-    values = pandas.Categorical.from_codes(codes, categories=names)
-    if rest is not None:
-        values = values.add_categories([rest]).fillna(rest)
-    adata.obs[key] = values
 
 
 @contextmanager

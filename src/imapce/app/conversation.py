@@ -7,7 +7,6 @@ first the view, then its clusters, then the test. Only one piece of work changes
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +21,6 @@ from imapce.common.work import Tell
 from imapce.errors import CancelledError, ImapceError, InvalidValueError, Sentence
 from imapce.exploration.verdict import SPLITS_IT, without_way_out
 
-PROGRESS_EVERY = 0.1
 SIGNIFICANT = 0.05
 LONGEST_NAME = 60
 # Answered from a thread of their own: a second of describing must not hold up a lasso.
@@ -372,14 +370,10 @@ class Conversation(Stage):
         return {}, []
 
     def _progress_of(self, job: Job) -> Tell:
-        """What is called as work goes on: it tells the page ten times a second at most, and of every new phase."""
-        last: list[Any] = [-PROGRESS_EVERY, None]
+        """What is called as work goes on, and tells the page."""
 
         def tell(words: str, share: float | None) -> None:
-            now = time.monotonic()
-            if words != last[1] or now - last[0] >= PROGRESS_EVERY:
-                last[:] = [now, words]
-                self.send({"type": "progress", "words": words, "share": share, "gives_way": job.gives_way}, [])
+            self.send({"type": "progress", "words": words, "share": share, "gives_way": job.gives_way}, [])
 
         return tell
 

@@ -12,6 +12,7 @@ import numpy as np
 from imapce.app.colours import Colouring
 from imapce.app.scene import Scene
 from imapce.app.study import Study
+from imapce.common.axes import axis_in_words
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.exploration.record import AcceptedStep, Move, TakenCluster, clusters_after
@@ -67,7 +68,10 @@ def _clusters_and_coordinates(study: Study, scene: Scene) -> dict[str, Any]:
 
 def _figure(study: Study, scene: Scene, colouring: Colouring, target: Path) -> None:
     """The view in sight, in its colours."""
-    names = [_axis_name(place, axis) for place, axis in enumerate(scene.axes(study.exploration.feature_names))]
+    axes = scene.axes(study.exploration.feature_names)
+    made = [[(one["name"], one["weight"]) for one in axis["features"]] for axis in axes]
+    told = [axis_in_words(features, axis["given"]) for features, axis in zip(made, axes, strict=True)]
+    names = [words or name for words, name in zip(told, axis_names(len(told)), strict=True)]
     color: Any
     if colouring.by.startswith("column:"):
         color, color_name = study.columns.values(colouring.title), colouring.title
@@ -79,14 +83,8 @@ def _figure(study: Study, scene: Scene, colouring: Colouring, target: Path) -> N
             by_code[code] = f"{by_code[code]}, {name}" if code in by_code else name
         color, color_name = np.array([by_code.get(code, "") for code in colouring.codes.tolist()]), colouring.title
     known = scene.known if colouring.by == "cluster" and scene.known.any() else None
-    save_figure(
-        plot_embedding(scene.coordinates, color=color, color_name=color_name, known=known, axis_names=names), target
-    )
-
-
-def _axis_name(place: int, axis: dict[str, Any]) -> str:
-    parts = [f"{'−' if feature['weight'] < 0 else '+'}{feature['name']}" for feature in axis["features"]]
-    return f"imapce{place}: {' '.join(parts)}" if parts else f"imapce{place}"
+    about: Any = {"title": scene.title, "subtitle": study.exploration.known_in_a_line, "axis_names": names}
+    save_figure(plot_embedding(scene.coordinates, color=color, color_name=color_name, known=known, **about), target)
 
 
 def as_python(study: Study) -> str:

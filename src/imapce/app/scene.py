@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm, logm
 
+from imapce.common.axes import features_of_axis
 from imapce.errors import InvalidValueError
 from imapce.plotting.style import follow_known
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-NAMED_FEATURES = 3
 ARROWS = 10
-# A feature that turns an axis by less than this share of its strongest one does not name it.
-WORTH_NAMING = 0.25
 FRAMED = 0.001
 # So many rows tell where most of them are; ranking a million takes 100 ms.
 RANKED = 50_000
@@ -120,9 +118,8 @@ class Scene:
         """Every axis with the features that make it, strongest first, and the sign they make it with."""
         described = []
         for axis in self._named_components():
-            strongest = np.argsort(-np.abs(axis), kind="stable")[:NAMED_FEATURES]
-            worth = [j for j in strongest if abs(axis[j]) >= WORTH_NAMING * abs(axis[strongest[0]]) and axis[j]]
-            features = [{"name": names[j], "weight": round(float(axis[j]), 4)} for j in worth]
+            made = features_of_axis(axis.tolist(), names)
+            features = [{"name": name, "weight": round(weight, 4)} for name, weight in made]
             described.append({"features": features, "given": self.given if features else ""})
         return described
 

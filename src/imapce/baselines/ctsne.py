@@ -12,18 +12,17 @@ more. Where classes lie far apart no edge of the first joins them, so their maps
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from imapce.baselines.embedding import MapProgress, PerplexityMap, report
+from imapce.baselines.embedding import PerplexityMap
 from imapce.baselines.tsne_affinities import conditional_affinities, gaussian_affinities, principal_axes
 from imapce.baselines.tsne_descent import Summation, layout, starting_map
 from imapce.common.arrays import Array, Codes
 from imapce.common.checks import require_choice, require_number, require_truth
+from imapce.common.work import Tell, Watch
 from imapce.errors import InvalidValueError
 
 # Full rows have n² entries: 3,000 rows give a P of 100 MB.
@@ -46,7 +45,7 @@ class _ConditionalTSNE(PerplexityMap):
     def _repulsion(self) -> float:
         """β′ of the low-dimensional side; 1 is t-SNE."""
 
-    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState) -> Array:
+    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState, watch: Watch) -> Array:
         start = starting_map(X, self.n_components, self.initialization, generator)
         embedding, self.kl_divergence_ = layout(
             self._affinities(principal_axes(X, self.n_pca), labels),
@@ -59,7 +58,7 @@ class _ConditionalTSNE(PerplexityMap):
             early_exaggeration=self.early_exaggeration,
             exaggeration_iter=self.exaggeration_iter,
             learning_rate=self.learning_rate,
-            report=partial(report, self) if self.verbose else None,
+            watch=watch,
         )
         self.n_iter_ = self.n_iter
         return embedding
@@ -95,7 +94,7 @@ class CTSNE(_ConditionalTSNE):
     initialization : "pca" or "random".
     standardize, missing : as in IMAPCE.
     random_state : seed of the start.
-    verbose : True prints progress; a function is called with a `MapProgress` and may raise to cancel.
+    verbose : True shows a bar; a function is called with words and the share that is done, and may raise to cancel.
 
     Fitted: `embedding_`, `kl_divergence_` (KL(P‖R), constants included), `n_iter_`.
 
@@ -125,7 +124,7 @@ class CTSNE(_ConditionalTSNE):
         standardize: bool = True,
         missing: Literal["error", "mean"] = "error",
         random_state: int | np.random.RandomState | None = None,
-        verbose: bool | Callable[[MapProgress], None] = False,
+        verbose: bool | Tell = False,
     ):
         self.n_components = n_components
         self.perplexity = perplexity
@@ -198,7 +197,7 @@ class RevisedCTSNE(_ConditionalTSNE):
         standardize: bool = True,
         missing: Literal["error", "mean"] = "error",
         random_state: int | np.random.RandomState | None = None,
-        verbose: bool | Callable[[MapProgress], None] = False,
+        verbose: bool | Tell = False,
     ):
         self.n_components = n_components
         self.alpha = alpha

@@ -10,8 +10,6 @@ from __future__ import annotations
 import itertools
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -19,19 +17,12 @@ from scipy import sparse
 
 from imapce.common.arrays import Array, Codes, require_in_memory
 from imapce.common.checks import as_codes, random_generator, require_count, require_number
+from imapce.common.progress import watching
+from imapce.common.work import Tell, Watch
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
 from imapce.estimators.base import TableEstimator, check_common, learn
 from imapce.priors.kinds import as_list, is_prior, prior_codes
 from imapce.rows.standardized import column_scales
-
-
-@dataclass(frozen=True)
-class MapProgress:
-    """Where an iterative map stands: the iteration done, how many there are, the cost where it was computed."""
-
-    iteration: int
-    n_iterations: int
-    cost: float | None = None
 
 
 class Embedding(TableEstimator):
@@ -40,10 +31,10 @@ class Embedding(TableEstimator):
     `standardize`, `missing` and `random_state` are as in every view here; `CTSNE`, `TSNE` and `FairNeRV` are such maps.
     """
 
-    verbose: bool | Callable[[MapProgress], None]
+    verbose: bool | Tell
 
     @abstractmethod
-    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState) -> Array:
+    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState, watch: Watch) -> Array:
         """The map of the standardised rows X (n, d), given their classes 0..L−1 (all 0 when nothing is known)."""
 
     def fit_transform(self, X: Any, y: Any = None, *, prior: Any = None) -> Array:
@@ -68,7 +59,8 @@ class Embedding(TableEstimator):
         matrix = np.asarray(matrix, dtype=np.float64)
         labels = self._labels(prior, X, matrix)
         self.mean_ = matrix.mean(axis=0)
-        embedding = self._layout(self._scaled(matrix), labels, generator)
+        with watching(self.verbose, of="of the iterations") as watch:
+            embedding = self._layout(self._scaled(matrix), labels, generator, watch)
         if not np.isfinite(embedding).all():
             raise InvalidValueError(
                 f"X could not be laid out by {type(self).__name__}: coordinates grew beyond all bounds; rescale X or "
@@ -97,13 +89,14 @@ MOST_EXACT_NEIGHBOURS = 10_000
 TOLD_EVERY = 50
 
 
-def report(embedding: Embedding, progress: MapProgress) -> None:
-    """Tell where a map stands, as `verbose` says."""
-    if callable(embedding.verbose):
-        embedding.verbose(progress)
-    elif embedding.verbose and progress.iteration % 50 == 0:
-        cost = "" if progress.cost is None else f"  cost {progress.cost:.6g}"
-        print(f"iteration {progress.iteration:4d} of {progress.n_iterations}{cost}")
+def tell_iteration(watch: Watch, iteration: int, n_iterations: int, cost: float | None = None) -> None:
+    """Tell where a map stands.
+
+    >>> tell_iteration(Watch(progress=lambda words, share: print(words, share)), 50, 200, 1.25)
+    iteration 50 of 200, cost 1.25 0.25
+    """
+    after = "" if cost is None else f", cost {cost:.6g}"
+    watch.tell(f"iteration {iteration} of {n_iterations}{after}", iteration / n_iterations)
 
 
 class _Plain(Embedding):
@@ -179,7 +172,7 @@ class TSNE(_Plain, PerplexityMap):
         standardize: bool = True,
         missing: Literal["error", "mean"] = "error",
         random_state: int | np.random.RandomState | None = None,
-        verbose: bool | Callable[[MapProgress], None] = False,
+        verbose: bool | Tell = False,
     ):
         self.n_components = n_components
         self.perplexity = perplexity
@@ -193,7 +186,7 @@ class TSNE(_Plain, PerplexityMap):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState) -> Array:
+    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState, watch: Watch) -> Array:
         with needs("t-SNE", "imapce[baselines]"):
             import openTSNE
 
@@ -205,7 +198,7 @@ class TSNE(_Plain, PerplexityMap):
         def tell(iteration: int, cost: float, embedding: Array) -> None:
             # openTSNE counts anew in each of its two phases.
             before = exaggerated if next(calls) > exaggerated // TOLD_EVERY else 0
-            report(self, MapProgress(before + iteration, self.n_iter, float(cost)))
+            tell_iteration(watch, before + iteration, self.n_iter, float(cost))
 
         method = openTSNE.TSNE(
             n_components=self.n_components,
@@ -269,7 +262,7 @@ class UMAP(_Plain):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState) -> Array:
+    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState, watch: Watch) -> Array:
         fewest = self.n_components + 3
         if len(X) < fewest:
             raise InvalidValueError(f"X must have at least {fewest} rows for UMAP; got {len(X)} sample(s).")

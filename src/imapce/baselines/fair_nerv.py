@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -21,10 +20,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.decomposition import PCA
 
-from imapce.baselines.embedding import Embedding, MapProgress, report
+from imapce.baselines.embedding import Embedding, tell_iteration
 from imapce.baselines.fair_nerv_kernel import evaluate, neighbourhoods
 from imapce.common.arrays import Array, Codes
 from imapce.common.checks import is_whole, require_number, require_verbose
+from imapce.common.work import UNWATCHED, Tell, Watch
 from imapce.errors import InvalidValueError
 from imapce.estimators.base import check_common
 
@@ -147,7 +147,7 @@ def descend(
     exaggeration_iter: int = 100,
     max_seconds: float | None = None,
     tol: float | None = None,
-    report: Callable[[MapProgress], None] = lambda progress: None,
+    watch: Watch = UNWATCHED,
 ) -> tuple[Array, float, int, str]:
     """The map, its cost, how many iterations it took and why it ended.
 
@@ -169,7 +169,7 @@ def descend(
         velocity = (0.5 if t < _MOMENTUM_RISES_AT else 0.8) * velocity - gain * gradient
         Y += velocity
         Y -= Y.mean(axis=0)
-        report(MapProgress(t + 1, n_iter, costs[-1]))
+        tell_iteration(watch, t + 1, n_iter, costs[-1])
         if max_seconds is not None and time.monotonic() - begun >= max_seconds:
             stop_reason = f"max_seconds={max_seconds:g} have passed"
             break
@@ -214,8 +214,7 @@ class FairNeRV(Embedding):
     standardize : scale every column to unit variance (a categorical column as a whole); False only centres.
     missing : "error" refuses missing values; "mean" fills them with the means seen in `fit`.
     random_state : seed of the random start.
-    verbose : True prints progress; a function is called with a `MapProgress` after every iteration and may raise to
-        cancel.
+    verbose : as in CTSNE.
 
     Examples
     --------
@@ -247,7 +246,7 @@ class FairNeRV(Embedding):
         standardize: bool = True,
         missing: Literal["error", "mean"] = "error",
         random_state: int | np.random.RandomState | None = None,
-        verbose: bool | Callable[[MapProgress], None] = False,
+        verbose: bool | Tell = False,
     ):
         self.n_components = n_components
         self.tau_in = tau_in
@@ -268,7 +267,7 @@ class FairNeRV(Embedding):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState) -> Array:
+    def _layout(self, X: Array, labels: Codes, generator: np.random.RandomState, watch: Watch) -> Array:
         self._check_size(len(X))
         fair = FairCost(
             X,
@@ -293,7 +292,7 @@ class FairNeRV(Embedding):
             exaggeration_iter=self.exaggeration_iter,
             max_seconds=self.max_seconds,
             tol=self.tol,
-            report=partial(report, self),
+            watch=watch,
         )
         return Y
 

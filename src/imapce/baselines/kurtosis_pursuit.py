@@ -20,7 +20,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from imapce.baselines.cpca import entries_of
 from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.checks import random_generator, require_flag, require_number
+from imapce.common.checks import random_generator, require_number, require_verbose
+from imapce.common.progress import watching
+from imapce.common.words import counted
+from imapce.common.work import UNWATCHED, Tell, Watch
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import LinearView, check_common, data_of, keep_view
 from imapce.priors.base import Prior
@@ -51,7 +54,7 @@ class KurtosisPursuit(LinearView):
     tol : size of the tangent gradient, relative to the whole, at which a start has converged.
     standardize, missing : as for IMAPCE (standardising changes nothing but rounding and the scale of the axes).
     random_state : seed of the random starts.
-    verbose : True prints the progress.
+    verbose : True shows a bar; a function is called with words, and may raise to cancel.
 
     Fitted: `kurtosis_`, `kurtoses_` (of all starts), `n_iter_` and what every view has. `components_` is orthonormal in
     standardised space; with Subset that is the space of all rows, where κ of the unknown rows is the same.
@@ -73,7 +76,7 @@ class KurtosisPursuit(LinearView):
         standardize: bool = True,
         missing: Literal["error", "mean"] = "error",
         random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
+        verbose: bool | Tell = False,
     ):
         self.n_components = n_components
         self.n_starts = n_starts
@@ -91,7 +94,8 @@ class KurtosisPursuit(LinearView):
         seed = int(random_generator(self.random_state).randint(2**31 - 1))
         whitened = WhitenedRows(Z, whitening)
         starts = _starting_frames(whitened, self.n_starts, self.n_components, np.random.default_rng(seed))
-        outcome = pursue(whitened, starts, tol=self.tol, max_iter=self.max_iter, verbose=bool(self.verbose))
+        with watching(self.verbose) as watch:
+            outcome = pursue(whitened, starts, tol=self.tol, max_iter=self.max_iter, watch=watch)
         best = int(np.argmin(outcome.kurtosis))
         # Z has its own scale: the same direction of the raw columns, in the scale of X, is what `transform` shows.
         rescale = np.divide(Xs.scale, Z.scale, out=np.zeros_like(Xs.scale), where=Z.scale > 0)
@@ -155,7 +159,7 @@ class KurtosisPursuit(LinearView):
         """Refuse constructor arguments that cannot be used."""
         check_common(self, "n_starts", "max_iter")
         require_number("tol", self.tol)
-        require_flag("verbose", self.verbose)
+        require_verbose(self.verbose)
 
 
 class WhitenedRows:
@@ -200,7 +204,7 @@ class _State:
     step: Array
 
 
-def pursue(rows: WhitenedRows, V: Array, *, tol: float, max_iter: int, verbose: bool = False) -> Pursuit:
+def pursue(rows: WhitenedRows, V: Array, *, tol: float, max_iter: int, watch: Watch = UNWATCHED) -> Pursuit:
     """Quasi-power iterations of all starts V (R, q, k) side by side; those that have converged are left alone."""
     B = rows.weighted_moments(V)
     state = _State(V.copy(), B, _kurtosis(V, B), np.ones(len(V)))
@@ -218,10 +222,8 @@ def pursue(rows: WhitenedRows, V: Array, *, tol: float, max_iter: int, verbose: 
         iteration += 1
         # κ falls no further in floating point: as good as converged, whatever the gradient's last digits say.
         converged[_stuck_after_step(rows, state, running)] = True
-        if verbose and iteration % 10 == 0:
-            print(
-                f"iteration {iteration:4d}  {len(running):3d} starts running  least kurtosis {state.kurtosis.min():.8g}"
-            )
+        least = f"least kurtosis {state.kurtosis.min():.8g}"
+        watch.tell(f"iteration {iteration}, {counted(len(running), 'start')} running, {least}")
 
 
 def _stuck_after_step(rows: WhitenedRows, state: _State, running: Codes) -> Codes:

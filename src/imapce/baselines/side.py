@@ -7,7 +7,6 @@ would be N(0, I) noise; the view takes the directions in which they are not, by 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -17,11 +16,11 @@ from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.baselines.embedding import MapProgress
 from imapce.baselines.side_background import FLOOR, Background, principal_axes
 from imapce.common.arrays import Array, Mask, require_in_memory
 from imapce.common.checks import random_generator, require_number, require_truth, require_verbose
-from imapce.common.work import threads_for
+from imapce.common.progress import watching
+from imapce.common.work import Tell, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import LinearView, check_common, data_of, keep_view, learn, read_rows
 from imapce.priors.kinds import as_list, is_prior, prior_codes
@@ -64,7 +63,8 @@ class SIDE(LinearView):
     n_restarts : runs of FastICA from random starts; the one whose last axis shown has the largest |score| is kept.
     max_ica_dimensions : FastICA sees at most this many directions, those of most variance in X.
     standardize, missing, random_state : as in `IMAPCE`.
-    verbose : True prints sweeps; a function is called with a `MapProgress` after each and may raise to cancel.
+    verbose : True shows a bar; a function is called with words and the share of the most sweeps that is done, and may
+        raise to cancel.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class SIDE(LinearView):
         standardize: bool = True,
         missing: Literal["error", "mean"] = "error",
         random_state: int | np.random.RandomState | None = None,
-        verbose: bool | Callable[[MapProgress], None] = False,
+        verbose: bool | Tell = False,
     ):
         self.n_components = n_components
         self.view = view
@@ -164,7 +164,13 @@ class SIDE(LinearView):
             background.margin()
         for rows in clusters:
             background.cluster(rows)
-        return background.fit(max_sweeps=self.max_sweeps, tol=self.tol, callback=self._report)
+        with watching(self.verbose, of="of the sweeps") as watch:
+
+            def tell(sweep: int, residual: float) -> None:
+                words = f"sweep {sweep} of at most {self.max_sweeps}, residual {residual:.3g}"
+                watch.tell(words, sweep / self.max_sweeps)
+
+            return background.fit(max_sweeps=self.max_sweeps, tol=self.tol, callback=tell)
 
     # --- the choice of axes --------------------------------------------------------------------------------------
 
@@ -242,12 +248,6 @@ class SIDE(LinearView):
         whitened = np.zeros(matrix.shape)
         whitened[:, self.scale_ > 0] = self.background_.whiten(self._varying(matrix), groups)
         return whitened
-
-    def _report(self, sweep: int, residual: float) -> None:
-        if callable(self.verbose):
-            self.verbose(MapProgress(sweep, self.max_sweeps, residual))
-        elif self.verbose and sweep % 50 == 0:
-            print(f"sweep {sweep:4d} of at most {self.max_sweeps}  residual {residual:.3g}")
 
     # --- checks --------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ module that knows them, and its tests hold each one against the plain double sum
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -25,9 +24,10 @@ import numpy as np
 from joblib import cpu_count
 from scipy import sparse
 
-from imapce.baselines.embedding import MapProgress
+from imapce.baselines.embedding import tell_iteration
 from imapce.baselines.tsne_affinities import principal_axes, same_label_share
 from imapce.common.arrays import Array, Codes
+from imapce.common.work import UNWATCHED, Watch
 from imapce.errors import InvalidValueError, needs
 
 with needs("t-SNE", "imapce[baselines]"):
@@ -275,15 +275,15 @@ def layout(
     early_exaggeration: float = 12.0,
     exaggeration_iter: int = 250,
     learning_rate: float | Literal["auto"] = "auto",
-    report: Callable[[MapProgress], None] | None = None,
+    watch: Watch = UNWATCHED,
 ) -> tuple[Array, float]:
     """A map (n, k) and KL(P‖R) there, by descent from `start` with momentum and a gain for each coordinate.
 
     β′ = 1 or one class is t-SNE.
 
     P exaggerated and momentum 0.5 for `exaggeration_iter` iterations, then P as it is and momentum 0.8. "auto" is a
-    rate of max(200, n/12). `report` is called after every iteration, with the cost after every fiftieth, and may raise
-    to cancel. P may serve many maps: it is not changed.
+    rate of max(200, n/12). The `watch` is told of every iteration, with the cost of every fiftieth,
+    and may end it. P may serve many maps: it is not changed.
     """
     objective = ConditionedDivergence(P, labels, beta, method=method, theta=theta)
     rate = max(200.0, len(start) / 12) if learning_rate == "auto" else float(learning_rate)
@@ -305,6 +305,6 @@ def layout(
                 f"learning_rate must keep the map finite; with {rate:g} it was not after {iteration} iterations, so "
                 "lower it."
             )
-        if report is not None:
-            report(MapProgress(iteration, n_iter, objective.value(Y) if checked else None))
+        cost = objective.value(Y) if checked and watch.progress is not None else None
+        tell_iteration(watch, iteration, n_iter, cost)
     return Y, objective.value(Y)

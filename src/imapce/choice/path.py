@@ -6,7 +6,9 @@ points, the one in which the clusters are seen best is shown (`choice/seen.py`).
 
 Rows that are known weigh as much as the data, α = tr XᵀX / tr YᵀY, and the clusters of the others choose. Beside a
 background α runs over multiples of that, and the optimum that falls apart most clearly is shown (`choice/score.py`):
-the background tells what else could split the rows, and clusters of all directions know nothing of it.
+the background tells what else could split the rows, and clusters of all directions know nothing of it. There categories
+count by what other columns agree on with them (`choice/footing.py`), and where there are some μ runs over 0 and 0.1
+times the paper's scale, too: every larger one ends in the directions of two values.
 
 Starts are the same whatever the seed, so that a table has one view. A later step of an exploration knows the view of
 the step before: it begins there too, and tries less.
@@ -20,6 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
+from imapce.choice.footing import FairRows
 from imapce.choice.point import Callback, Domain, distinct, optima_at, solve_at
 from imapce.choice.score import LARGEST_MINORITY, Leakage, reached_by_chance, separation
 from imapce.choice.seen import Onlooker, Sight, clearest
@@ -28,7 +31,7 @@ from imapce.common.arrays import Array
 from imapce.common.settings import SETTINGS, Settings
 from imapce.common.work import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
-from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.standardized import QuadraticForm
 from imapce.search.objective import Objective, paper_mu, reconstruction_error
 from imapce.search.race import Optimum, Solution, Trace, sketch
 from imapce.search.starts import contrastive_axes, starting_frames
@@ -136,7 +139,7 @@ class PathSearch:
 
         One is chosen of every point before points are compared, so that its μ alone leads to it again.
         """
-        onlooker = Onlooker(self.problem, candidate, self.settings)
+        onlooker = Onlooker(self.problem, candidate.space, candidate.labels, self.settings)
         # Rows that are known weigh as much as the data: beside their clusters other weights show no more.
         alpha = np.inf if not self.problem.Y.any_known else self._weights((1.0,))[0]
         best: list[PathOptimum] = []
@@ -174,7 +177,8 @@ class PathSearch:
         """Every optimum, the one that falls apart most clearly first."""
         alphas, scale = self._weights(self.choice.alphas), self._scale
         if self.mu == "auto":
-            mus = [scale * factor for factor in self.choice.background_mus] if scale else [0.0]
+            factors = self.choice.mus if self._has_categories else self.choice.background_mus
+            mus = [scale * factor for factor in factors] if scale else [0.0]
             points = [(alpha, mu) for alpha in alphas for mu in mus]
         elif self.mu == "paper":
             forms = [(alpha, self.domain.contrast(alpha)) for alpha in alphas]
@@ -210,16 +214,27 @@ class PathSearch:
         problem = self.problem
         return Leakage(problem.X.second_moment, problem.known_columns, problem.Y.weighed_labels)
 
+    @property
+    def _has_categories(self) -> bool:
+        """Whether columns of a table beside a background are categories, whose two values are cut by any view."""
+        categories = self.problem.categories
+        return categories is not None and bool(categories.any()) and bool(self.problem.Y.backgrounds)
+
+    @cached_property
+    def _fair_rows(self) -> list[FairRows]:
+        """The rows to explore and those of each background, as views of them are scored."""
+        problem, categories = self.problem, self.problem.categories if self._has_categories else None
+        return [
+            FairRows(rows, problem.groups, categories, self.settings.clusters)
+            for rows in (problem.Z, *problem.Y.backgrounds)
+        ]
+
     def _scored(self, found: PathOptimum, *, minorities: bool = False) -> PathOptimum:
-        V, most = found.optimum.V, self.settings.clusters.many_rows
-
-        def shown(rows: StandardizedRows) -> Array:
-            # By 400,000 rows of a background the scores took longer than the search.
-            return rows.project(V, rows.content_mask(most))
-
+        V = found.optimum.V
+        own, *backgrounds = self._fair_rows
         clear = separation(
-            shown(self.problem.Z),
-            [shown(Y) for Y in self.problem.Y.backgrounds],
+            own.project(V),
+            [background.project(V) for background in backgrounds],
             minorities=minorities,
             chance=self._chance,
             settings=self.settings,

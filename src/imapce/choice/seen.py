@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.given import Candidate
+from imapce.clusters.space import Space
 from imapce.common.arrays import Array, Codes
 from imapce.common.neighbours import jittered, nearest, votes
 from imapce.common.settings import SETTINGS, Settings
@@ -75,20 +75,20 @@ def clearest(views: Sequence[Sight]) -> int:
 
 
 class Onlooker:
-    """Looks at views of a problem by the clusters found in a sample of its rows."""
+    """Looks at views of a problem by the clusters (m,) of a sample of its rows, -1 for rows in none."""
 
-    def __init__(self, problem: Problem, candidate: Candidate, settings: Settings = SETTINGS):
+    def __init__(self, problem: Problem, space: Space, clusters: Codes, settings: Settings = SETTINGS):
         self._settings = settings
         self._Z = problem.Z
-        drawn = candidate.space.drawn
+        drawn = space.drawn
         self._sample = np.zeros(self._Z.n_rows, dtype=bool)
         self._sample[drawn] = True
         self._order = drawn.argsort().argsort()
-        self._groups = candidate.labels
-        names, sizes = np.unique(self._groups, return_counts=True)
+        self._groups = clusters
+        names, sizes = np.unique(clusters[clusters >= 0], return_counts=True)
         large = names[sizes >= settings.choice.few_neighbours]
         self._asked = np.isin(self._groups, large) & (len(large) > 1)
-        self._neighbourhoods = Neighbourhoods(candidate.space.points, settings) if len(drawn) >= FEWEST_ROWS else None
+        self._neighbourhoods = Neighbourhoods(space.points, settings) if len(drawn) >= FEWEST_ROWS else None
 
     def look(self, V: Array) -> Sight:
         """At the view with the axes V (d, k)."""

@@ -92,9 +92,9 @@ def compare(
 
         imapce compare adult.csv --attributes sex --labels income --methods IMAPCE,PCA,CTSNE -o comparison
     """
-    from imapce.cli.messages import progress
     from imapce.cli.request import Request, prepare
     from imapce.cli.results import facts_table, print_written
+    from imapce.common.progress import showing
     from imapce.common.whole_files import folder_target
     from imapce.comparison.compare import compare as compare_methods
     from imapce.comparison.methods import chosen_methods
@@ -104,7 +104,7 @@ def compare(
         with named("--output"):
             folder_target(output, COMPARISON_FILES)
     prepared = prepare(Request.of_options(asked, known_labels))
-    with progress(quiet=show.quiet, of="of the comparison") as tell:
+    with showing(quiet=show.quiet, of="of the comparison") as tell:
         comparison = compare_methods(
             prepared.features,
             prepared.priors,

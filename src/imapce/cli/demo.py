@@ -23,11 +23,12 @@ def demo(
 
         imapce demo --out imapce-demo
     """
-    from imapce.cli.messages import named, progress
+    from imapce.cli.messages import named
     from imapce.cli.results import print_written
     from imapce.cli.tour import facts, run_tour, score_table
+    from imapce.common.progress import showing
 
-    with progress(quiet=show.quiet, of="of the tour") as tell, named("--out"):
+    with showing(quiet=show.quiet, of="of the tour") as tell, named("--out"):
         outcomes, files = run_tour(out, seed, tell)
     written = {"report": str(files[-1]), f"{len(files) - 1} figures": out}
     console = show.console()

@@ -49,7 +49,6 @@ def embed(
 
         imapce embed penguins.csv --known species=Adelie -o view.parquet --plot view.png
     """
-    from imapce.cli.messages import of_a_fit, progress
     from imapce.cli.on_disk import require_table_file, tell_of_passes, write_view_of_scan
     from imapce.cli.request import Request, prepare
     from imapce.cli.results import (
@@ -57,12 +56,13 @@ def embed(
         facts_table,
         fit_facts,
         model_facts,
+        plot_words,
         print_model,
         print_written,
         write_annotated_view,
         write_view,
     )
-    from imapce.priors.effect import explained_away
+    from imapce.common.progress import showing
     from imapce.tables.named import is_h5ad
 
     show.require_stdout_free(output)
@@ -79,8 +79,8 @@ def embed(
     model = fit.estimator(outliers=outliers.value, random_state=fit.seed)
     table, drawn = prepared.on_disk, prepared.drawn
     if table is None or drawn is None:
-        with warnings_in_one_line(), progress(quiet=show.quiet) as tell:
-            model.set_params(verbose=of_a_fit(tell))
+        with warnings_in_one_line(), showing(quiet=show.quiet) as tell:
+            model.set_params(verbose=tell)
             view = model.fit_transform(prepared.features, prior=prepared.priors)
         written = write_view(
             view,
@@ -90,7 +90,7 @@ def embed(
             color=prepared.colours,
             known=prepared.known,
             aside=model.outliers_,
-            given=explained_away(model),
+            told=plot_words(model, plot, asked.name),
         )
         if output is not None and is_h5ad(output):
             write_annotated_view(asked.data, output, model, view)
@@ -98,8 +98,8 @@ def embed(
     else:
         require_table_file(output)
         tell_of_passes(prepared.features, model)
-        with warnings_in_one_line(), progress(quiet=show.quiet, of="of the pass") as tell:
-            model.set_params(verbose=of_a_fit(tell))
+        with warnings_in_one_line(), showing(quiet=show.quiet, of="of the pass") as tell:
+            model.set_params(verbose=tell)
             model.fit(prepared.features.watched(tell), prior=prepared.priors)
             written = write_view_of_scan(
                 model,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from imapce.cli.messages import in_own_words, named, note, progress, warnings_in_one_line
+from imapce.cli.messages import in_own_words, named, note, warnings_in_one_line
 from imapce.cli.options import DataOptions, Output, Report, ShowOptions, ViewOptions
 from imapce.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from rich.console import Console
 
+    from imapce.cli.request import Prepared
     from imapce.exploration.session import Exploration
 
 
@@ -77,6 +77,7 @@ def explore(
     from imapce.cli.on_disk import require_table_file, tell_of_passes
     from imapce.cli.request import Request, prepare
     from imapce.cli.results import check_targets, print_written
+    from imapce.common.progress import showing
     from imapce.common.words import counted
     from imapce.exploration.session import Exploration
 
@@ -120,7 +121,7 @@ def explore(
             )
     rows = f"of {counted(prepared.features.shape[0], 'row')} explored"
     try:
-        with warnings_in_one_line(), named("--session"), progress(quiet=show.quiet, of=rows) as tell:
+        with warnings_in_one_line(), named("--session"), showing(quiet=show.quiet, of=rows) as tell:
             rule = "ignore" if anyway else None
             exploration.run(max_steps, significance=significance, structure=rule, progress=tell)
     except KeyboardInterrupt:
@@ -133,7 +134,7 @@ def explore(
         _save_what_there_is(exploration, session)
     written: dict[str, str] = {}
     if output is not None:
-        _write_clusters(exploration, prepared.carried, output, source=asked.data)
+        _write_clusters(exploration, prepared, output, source=asked.data)
         written["table"] = output
     if report is not None:
         first = next(iter(prepared.colours), None)
@@ -159,10 +160,10 @@ def _save_what_there_is(exploration: Exploration, session: str) -> None:
             exploration.save(session)
 
 
-def _write_clusters(exploration: Exploration, carried: pa.Table, output: str, *, source: str) -> None:
+def _write_clusters(exploration: Exploration, prepared: Prepared, output: str, *, source: str) -> None:
     """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes.
 
-    An .h5ad file is a copy of `source` with the clusters in obs.
+    An .h5ad file is a copy of `source` with all that was found where scanpy looks for it.
     """
     import numpy as np
 
@@ -172,16 +173,18 @@ def _write_clusters(exploration: Exploration, carried: pa.Table, output: str, *,
     from imapce.tables.named import is_h5ad
 
     if is_h5ad(output):
-        from imapce.anndata import write_clusters
+        from imapce.anndata.clusters import write_explored
         from imapce.anndata.results import annotated_copy
 
         with annotated_copy(source, output) as cells:
-            write_clusters(cells, exploration)
+            left_out = write_explored(cells, exploration, prepared.features)
+        if left_out is not None:
+            note(left_out)
         return
     frame = exploration.to_frame()
     names = column_names(frame, "the result")
     with named("--output"):
-        write_table(beside(carried, {name: np.asarray(frame[name]) for name in names}), output)
+        write_table(beside(prepared.carried, {name: np.asarray(frame[name]) for name in names}), output)
 
 
 def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from imapce.cli.messages import named, note
-from imapce.common.words import axis_names, size_in_words
+from imapce.common.words import size_in_words
 from imapce.errors import InvalidValueError
-from imapce.priors.effect import explained_away
 from imapce.tables.files import STREAM
 
 if TYPE_CHECKING:
@@ -150,14 +149,14 @@ def write_view_of_scan(
         written["table"] = output
     if plot is not None:
         from imapce.plotting import plot_embedding, save_figure
-        from imapce.plotting.style import axes_given
+        from imapce.plotting.scatter import words_of_view
 
         features = drawn.select(list(model.input_columns or drawn.column_names))
         view = model.transform(features, labels_to_place(drawn, label_names))
-        axes = axes_given(axis_names(view.shape[1]), explained_away(model))
         if len(drawn) < len(table):
             note(f"the plot shows {len(drawn):,} of the {len(table):,} rows.")
         with named("--plot"):
-            save_figure(plot_embedding(view, color=dict(color) or None, axis_names=axes), plot)
+            title = f"{len(drawn):,} of {len(table):,} rows" if len(drawn) < len(table) else None
+            save_figure(plot_embedding(view, color=dict(color) or None, **words_of_view(model, title)), plot)
         written["plot"] = plot
     return written

@@ -207,6 +207,16 @@ class DataOptions(FileOptions):
     dates: Annotated[
         Dates, typer.Option("--dates", help="Leave dates out of the features, or take them as numbers of days.")
     ] = Dates.leave_out
+    log: Annotated[
+        str | None,
+        typer.Option(
+            "--log", metavar="A,B|skewed", help="Columns to look at on a log scale; skewed is all strongly skewed ones."
+        ),
+    ] = None
+    rank: Annotated[
+        str | None,
+        typer.Option("--rank", metavar="A,B|skewed", help="Columns to look at by rank, as normal scores."),
+    ] = None
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from imapce.tables.encode import Table, column_names, is_table
 from imapce.tables.files import Contents, is_text_file, read_contents
 from imapce.tables.named import NamedMatrix
 from imapce.tables.reading import choose_features, file_notes
+from imapce.tables.remarks import known_notes, looked_over
 from imapce.tables.usable import select
 
 if TYPE_CHECKING:
@@ -56,6 +57,13 @@ class Request:
     columns: tuple[str, ...] = ()
     dates: Dates = Dates.leave_out
     reading: Mapping[str, Any] = field(default_factory=dict)
+    log: tuple[str, ...] = ()
+    rank: tuple[str, ...] = ()
+
+    @property
+    def transform(self) -> dict[str, str] | None:
+        """The columns that are looked at on another scale, and which; None where there are none."""
+        return (dict.fromkeys(self.log, "log") | dict.fromkeys(self.rank, "rank")) or None
 
     @classmethod
     def of_options(cls, options: DataOptions, known_labels: str | None = None) -> Request:
@@ -73,6 +81,8 @@ class Request:
             columns=listed_names(options.columns),
             dates=options.dates,
             reading=options.reading,
+            log=listed_names(options.log),
+            rank=listed_names(options.rank),
         )
 
     @property
@@ -202,6 +212,7 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None, deci
         missing = labels.column(0).null_count
         without = f", which {missing:,} rows lack" if missing else ""
         words.append(f"the label {column} is known{without}")
+    _tell_stand_ins(features, {*request.attributes, *request.erase}, priors)
     mask: NDArray[np.bool_] | None = None
     for column in known_columns:
         values = [value for name, value in known if name == column]
@@ -237,6 +248,11 @@ def on_disk(request: Request, table: Scan) -> Prepared:
             f"--dates as-numbers is for tables that are read whole, and {Path(request.data).name!r} is larger than "
             "half of the memory: write the dates as numbers first."
         )
+    if request.transform is not None:
+        raise InvalidValueError(
+            f"--log and --rank are for tables that are read whole, and {Path(request.data).name!r} is larger than half "
+            "of the memory: write the logarithm as a column of its own first."
+        )
     drawn, names = table.sample(DRAWN_ROWS), list(table.columns)
     told = [*(_column_and_value(text, names)[0] for text in request.known), *request.known_label]
     prepared = of_table(request, drawn, about=whole_columns(table, [name for name in names if name in told]))
@@ -250,10 +266,20 @@ def _features(cells: ReadCells, names: list[str], request: Request) -> tuple[Tab
     """The columns that are features, dates as numbers if asked for, and the names of those left out, which are told."""
     asked = {*request.columns, *request.attributes, *request.erase}
     chosen = [name for name in names if name in asked] if request.columns else names
-    features = choose_features(cells, chosen, keep=asked, dates=request.dates)
+    features = looked_over(choose_features(cells, chosen, keep=asked, dates=request.dates), request.transform)
     for sentence in features.notes:
         note(in_own_words(sentence))
     return features, [name for name in names if name not in features.column_names]
+
+
+def _tell_stand_ins(features: Any, names: Collection[str], priors: Sequence[Prior]) -> None:
+    """A note on features that tell what is known: columns by name, or labels of the rows."""
+    if isinstance(features, Table):
+        read = [prior.read_labels(None) for prior in priors]
+        # Of a table on disk the labels are those of all rows, and the features a sample.
+        labels = [one.column for one in read if one is not None and len(one) == len(features)]
+        for sentence in known_notes(features, names, labels):
+            note(in_own_words(sentence))
 
 
 def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
@@ -297,6 +323,8 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
         ("--known-labels", request.known_labels),
         ("--drop", request.drop),
         ("--columns", request.columns),
+        ("--log", request.log),
+        ("--rank", request.rank),
     ):
         if asked:
             raise InvalidValueError(

@@ -97,25 +97,23 @@ def write_view(
     color: Mapping[str, NDArray[Any]] | None = None,
     known: NDArray[Any] | None = None,
     aside: NDArray[Any] | None = None,
-    given: Sequence[str] = (),
+    told: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
     """Write the table and the plot that were asked for and tell where; the plot is drawn before either is written.
 
-    Rows set aside are in the table and not in the plot, where the others would shrink to a spot. `given` are the names
-    of what was explained away, which the axes of the plot tell.
+    Rows set aside are in the table and not in the plot, where the others would shrink to a spot. `told` is what the
+    plot says, as `plotting.scatter.words_of_view` puts it.
     """
     written: dict[str, str] = {}
     figure = None
     if plot is not None:
         from imapce.plotting import plot_embedding
-        from imapce.plotting.style import axes_given
 
         shown = np.ones(len(view), dtype=bool)
         shown[aside if aside is not None else []] = False
         colors = {name: np.asarray(labels)[shown] for name, labels in (color or {}).items()}
         known = None if known is None else np.asarray(known)[shown]
-        axes = axes_given(axis_names(view.shape[1]), given)
-        figure = plot_embedding(view[shown], color=colors or None, known=known, axis_names=axes)
+        figure = plot_embedding(view[shown], color=colors or None, known=known, **(told or {}))
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
         table = view if output.lower().endswith(".npy") else output_table(carried, view)
@@ -132,6 +130,15 @@ def write_view(
             save_figure(figure, plot)
         written["plot"] = plot
     return written
+
+
+def plot_words(model: IMAPCE, plot: str | None, name: str, known: Sequence[str] | None = None) -> dict[str, Any]:
+    """What the plot of a view of the file `name` says; nothing where none is asked for."""
+    if plot is None:
+        return {}
+    from imapce.plotting.scatter import words_of_view
+
+    return words_of_view(model, f"View of {Path(name).name}", known or None)
 
 
 def _write_stream(table: pa.Table) -> None:

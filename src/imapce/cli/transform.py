@@ -51,12 +51,12 @@ def transform(
 
         imapce transform view.imapce new.csv -o new_view.parquet
     """
-    from imapce.cli.messages import progress
     from imapce.cli.new_rows import new_rows
     from imapce.cli.on_disk import DRAWN_ROWS, require_table_file, tell_of_passes, write_view_of_scan
     from imapce.cli.request import listed_names
-    from imapce.cli.results import check_targets, facts_table, print_written, write_view
+    from imapce.cli.results import check_targets, facts_table, plot_words, print_written, write_view
     from imapce.common.arrays import is_scan
+    from imapce.common.progress import showing
     from imapce.common.words import axis_names, counted, given, listing
     from imapce.estimators.model_file import load_model
     from imapce.priors.effect import explained_away
@@ -74,7 +74,7 @@ def transform(
         tell_of_passes(features, None)
         along = list(features.columns)
         drawn = features.sample(DRAWN_ROWS) if plot is not None else features.head(1)
-        with warnings_in_one_line(), progress(quiet=show.quiet, of="of the rows") as tell:
+        with warnings_in_one_line(), showing(quiet=show.quiet, of="of the rows") as tell:
             written = write_view_of_scan(
                 fitted,
                 features.watched(tell),
@@ -85,10 +85,10 @@ def transform(
                 label_names=rows.label_names,
             )
     else:
-        with warnings_in_one_line(), progress(quiet=show.quiet) as tell:
+        with warnings_in_one_line(), showing(quiet=show.quiet) as tell:
             tell(f"placing {counted(n_rows, 'row')}", None)
             view = fitted.transform(features, rows.labels)
-        written = write_view(view, carried, output=output, plot=plot, given=explained_away(fitted))
+        written = write_view(view, carried, output=output, plot=plot, told=plot_words(fitted, plot, data))
     console = show.console(stderr=output == "-")
     axes, known = axis_names(len(fitted.components_)), explained_away(fitted)
     shown = given(listing(axes), known)

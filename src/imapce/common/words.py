@@ -129,3 +129,16 @@ def axis_names(count: int, view: str = "imapce") -> list[str]:
     (['imapce0', 'imapce1'], ['cpca0', 'cpca1'])
     """
     return [f"{view}{axis}" for axis in range(count)]
+
+
+def shorten(name: object, longest: int = 24) -> str:
+    """Give a name on one line and at most so long; both ends stay, since encoded names differ at the end.
+
+    >>> shorten("marital-status=Married-civ-spouse", 20)
+    'marital-statu…spouse'
+    """
+    text = " ".join(str(name).split()) or "(empty)"
+    if len(text) <= longest:
+        return text
+    tail = (longest - 1) // 3
+    return text[: longest - 1 - tail] + "…" + text[len(text) - tail :]

@@ -5,8 +5,8 @@ other work on 2 cores the second one cost 10 to 100 times what it gained: an ite
 instead of 0.7 ms, an exploration of Adult (3,000 × 57) 889 s instead of 106 s, a fit of 2,000 × 9,000 178 s instead of
 13 s; on a quiet machine one thread was slower at none of these sizes.
 
-Long work tells what it does in words and, where that is known, which share of it is done. It knows no screen: a
-terminal, a page and a notebook each bring their own callables.
+Long work tells what it does in words and, where that is known, which share of it is done, ten times a second at most.
+It knows no screen: a terminal, a page and a notebook each bring their own callables (`common/progress.py`).
 
 >>> with threads_for(2_000, 9_000):
 ...     Watch(progress=lambda words, share: print(words)).tell("fitting")
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -33,6 +34,8 @@ Tell = Callable[[str, float | None], None]
 # are long products, fewer: 100,000 × 50 fitted with two threads took 0.5 s and with one 0.8 s, on a quiet machine.
 LARGE = 30_000_000
 TALL, LARGE_IF_TALL = 50_000, 2_000_000
+# Small tables told of 42 rounds in 0.29 s, more than anybody reads and a page can draw.
+SECONDS_BETWEEN_TELLINGS = 0.1
 
 
 @functools.cache
@@ -69,9 +72,34 @@ def threads_for(n_rows: int, n_columns: int) -> AbstractContextManager[Any]:
     return one_thread() if n_rows * n_columns <= most else nullcontext()
 
 
+class Throttled:
+    """A `progress(words, share)` that is called at once, then ten times a second at most, and when all is done.
+
+    >>> times = iter([0.0, 0.05, 0.2, 0.21])
+    >>> tell = Throttled(lambda words, share: print(words, share), clock=lambda: next(times))
+    >>> for share in (0.0, 0.1, 0.2, 1.0):
+    ...     tell("fitting", share)
+    fitting 0.0
+    fitting 0.2
+    fitting 1.0
+    """
+
+    def __init__(self, progress: Tell, *, clock: Callable[[], float] = time.monotonic):
+        self._progress, self._clock = progress, clock
+        self._told: float | None = None
+
+    def __call__(self, words: str, share: float | None) -> None:
+        now = self._clock()
+        if self._told is None or share == 1.0 or now - self._told >= SECONDS_BETWEEN_TELLINGS:
+            self._told = now
+            self._progress(words, share)
+
+
 @dataclass(frozen=True)
 class Watch:
     """Who is told of progress, `progress(words, share)`, and who may end the work, `cancel() -> bool`.
+
+    Words come in their order and some are left out: `progress` is called ten times a second at most.
 
     >>> seen = []
     >>> Watch(progress=lambda words, share: seen.append(words)).tell("fitting")
@@ -86,6 +114,8 @@ class Watch:
         for name, given in (("progress", self.progress), ("cancel", self.cancel)):
             if given is not None and not callable(given):
                 raise InvalidTypeError(name, "must be None or a function", f"{given!r:.80}")
+        if self.progress is not None and not isinstance(self.progress, Throttled):
+            object.__setattr__(self, "progress", Throttled(self.progress))
 
     def tell(self, words: str, share: float | None = None) -> None:
         """Say what is being done; raises CancelledError where the work is to end."""
@@ -93,6 +123,17 @@ class Watch:
             raise CancelledError(f"cancelled while {words}; nothing was changed.")
         if self.progress is not None:
             self.progress(words, share)
+
+    def within(self, work: str) -> Watch:
+        """The same, for a piece of larger work, which is said before its words.
+
+        >>> Watch(progress=lambda words, share: print(words)).within("step 2").tell("looking for a view")
+        step 2: looking for a view
+        """
+        tell = self.progress
+        if tell is None:
+            return self
+        return Watch(lambda words, share: tell(f"{work}: {words}", share), self.cancel)
 
 
 UNWATCHED = Watch()

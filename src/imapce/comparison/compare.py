@@ -26,8 +26,9 @@ from scipy import sparse
 from imapce.choice.read_back import told_by
 from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, as_labels, as_matrix, is_whole, random_generator
+from imapce.common.progress import Progress, watching
 from imapce.common.words import axis_names, counted, listing, roughly
-from imapce.common.work import Tell, Watch
+from imapce.common.work import Watch
 from imapce.comparison.methods import METHODS, SECONDS_OF_SCORES, Method, chosen_methods, plain_name
 from imapce.comparison.scores import QUANTILE_BINS, SCORES, class_labels, stated, view_scores
 from imapce.errors import Argument, ImapceError, InvalidValueError, Sentence
@@ -126,7 +127,7 @@ def compare(
     missing: Literal["error", "mean"] = "error",
     max_rows: int | None = None,
     random_state: Any = 0,
-    progress: Tell | None = None,
+    progress: Progress = None,
 ) -> Comparison:
     """Embed X with every method, given `prior`, and score all embeddings on the same rows.
 
@@ -138,14 +139,14 @@ def compare(
     its columns do not say them: methods that need classes get them and the prior is scored by them. Slow methods get
     the same random sample of rows (10,000, Fair-NeRV 3,000, or `max_rows`), and all are scored on the rows that every
     one of them placed. `parameters` go to the methods by title, such as {"IMAPCE": {"mu": 10}}; `progress` is called
-    with words and the share that is done before every piece of work, and may raise to cancel.
+    with words and the share that is done, and may raise to cancel; True shows a bar.
 
     >>> from imapce import Attributes
     >>> X = np.random.default_rng(0).normal(size=(60, 4))
     >>> [one.method.title for one in compare(X, Attributes([0]), "PCA,LEACE").worked]
     ['PCA', 'LEACE']
     """
-    chosen, priors, watch = chosen_methods(methods), as_list(prior), Watch(progress)
+    chosen, priors = chosen_methods(methods), as_list(prior)
     if max_rows is not None and (not is_whole(max_rows) or max_rows < 2):
         raise InvalidValueError(f"max_rows must be a whole number of at least 2, got {max_rows!r}: 10,000 is usual.")
     generator = random_generator(random_state)
@@ -163,42 +164,43 @@ def compare(
         class_labels(labels, table.n_rows)
     order = generator.permutation(table.n_rows)
 
-    results: list[MethodResult] = []
-    work = _Work(chosen, table.n_rows, max_rows, watch)
-    for method in chosen:
-        work.tell(method, "fitting")
-        limit = method.rows_of(table.n_rows, max_rows)
-        rows = np.arange(table.n_rows) if limit >= table.n_rows else np.sort(order[:limit])
-        settings = {"standardize": standardize, "missing": missing, "random_state": seed}
-        settings |= {**method.parameters, **(parameters or {}).get(method.title, {})}
-        results.append(_fitted(method, table, rows, priors, told, settings))
-    fewest = min([MOST_SCORED_ROWS, *(len(one.rows) for one in results if one.rows is not None)])
-    scored = np.arange(table.n_rows) if fewest >= table.n_rows else np.sort(order[:fewest])
-    unexplored = _unexplored(priors, table.n_rows)
-    comparison = Comparison(
-        results,
-        scored,
-        table.n_rows,
-        known=known,
-        notes=notes_on(table, priors, known, known_labels, labels, unexplored, scored),
-    )
-    if isinstance(methods, str) and methods.strip().lower() == "fast":
-        comparison.notes.extend(note_on_slow(priors, table.n_rows, max_rows))
-    features = table.scaled(scored)
-    for place, result in enumerate(results):
-        if result.embedding is None:
-            continue
-        work.tell(result.method, "scoring")
-        score = partial(
-            view_scores,
-            comparison.embedding_of_scored_rows(result),
-            features,
-            known={name: column[scored] for name, column in known.items()},
-            labels=None if labels is None else labels[scored],
-            unexplored=None if unexplored is None else unexplored[scored],
+    with watching(progress, of="of the comparison") as watch:
+        results: list[MethodResult] = []
+        work = _Work(chosen, table.n_rows, max_rows, watch)
+        for method in chosen:
+            work.tell(method, "fitting")
+            limit = method.rows_of(table.n_rows, max_rows)
+            rows = np.arange(table.n_rows) if limit >= table.n_rows else np.sort(order[:limit])
+            settings = {"standardize": standardize, "missing": missing, "random_state": seed}
+            settings |= {**method.parameters, **(parameters or {}).get(method.title, {})}
+            results.append(_fitted(method, table, rows, priors, told, settings))
+        fewest = min([MOST_SCORED_ROWS, *(len(one.rows) for one in results if one.rows is not None)])
+        scored = np.arange(table.n_rows) if fewest >= table.n_rows else np.sort(order[:fewest])
+        unexplored = _unexplored(priors, table.n_rows)
+        comparison = Comparison(
+            results,
+            scored,
+            table.n_rows,
+            known=known,
+            notes=notes_on(table, priors, known, known_labels, labels, unexplored, scored),
         )
-        results[place] = _scored(result, score)
-    return comparison
+        if isinstance(methods, str) and methods.strip().lower() == "fast":
+            comparison.notes.extend(note_on_slow(priors, table.n_rows, max_rows))
+        features = table.scaled(scored)
+        for place, result in enumerate(results):
+            if result.embedding is None:
+                continue
+            work.tell(result.method, "scoring")
+            score = partial(
+                view_scores,
+                comparison.embedding_of_scored_rows(result),
+                features,
+                known={name: column[scored] for name, column in known.items()},
+                labels=None if labels is None else labels[scored],
+                unexplored=None if unexplored is None else unexplored[scored],
+            )
+            results[place] = _scored(result, score)
+        return comparison
 
 
 class _Work:

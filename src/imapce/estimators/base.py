@@ -24,10 +24,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.arrays import Array, as_array, in_kind_of, is_dask, is_on_card, is_scan, on_host
 from imapce.common.checks import random_generator, require_count, require_truth
-from imapce.common.words import axis_names, listing
+from imapce.common.words import axis_names, counted
 from imapce.common.work import one_thread, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
-from imapce.priors.kinds import Prior, as_list
+from imapce.priors.base import Prior, stand_in_notes
+from imapce.priors.kinds import as_list
 from imapce.priors.labels import ReadLabels
 from imapce.priors.problem import Problem, pose, require_shape, standardized_data
 from imapce.rows.base import Rows
@@ -155,18 +156,12 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise kind("X", Sentence("cannot be used: ", one_line(error))) from error
 
     def _check_names(self, names: list[str], *, learning: bool) -> None:
-        """Column names of a table scikit-learn does not know, held to its rules."""
+        """Column names of a table scikit-learn does not know, held to those of fit, in any order."""
         if learning:
             self.feature_names_in_ = np.asarray(names, dtype=object)
             self.n_features_in_ = len(names)
-        elif hasattr(self, "feature_names_in_") and list(self.feature_names_in_) != names:
-            seen = list(self.feature_names_in_)
-            extra = listing((repr(name) for name in names if name not in seen), 5)
-            absent = listing((repr(name) for name in seen if name not in names), 5)
-            raise InvalidValueError(
-                f"The feature names should match those that were passed during fit; X has {extra} besides and lacks "
-                f"{absent}."
-            )
+        else:
+            self.reader_.require_names(names)
 
 
 @dataclass(frozen=True)
@@ -206,10 +201,13 @@ class LinearRows(TableEstimator):
         priors = as_list(prior)
         for one in priors:
             one.require_same_index(X)
+        X = as_read(X)
         matrix = learn_for_view(self, X)
+        priors = [one.resolve(matrix.shape[0]) if one.has_effect else one for one in priors]
         # On a card, threads of the host wait for each other: 0.32 s instead of 0.40 s for 2,000,000 × 784.
         with one_thread() if is_on_card(matrix) else threads_for(*matrix.shape):
             self._fit_rows(self._open(matrix), priors)
+        self.notes_ += stand_in_notes(X, priors, self.reader_) if priors else []
         return matrix
 
     @abstractmethod
@@ -347,10 +345,11 @@ class LinearView(LinearRows):
         >>> IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(X).plot(X, color=np.arange(60) % 2)
         <Figure size 760x560 with 1 Axes>
         """
-        from imapce.plotting.scatter import plot_embedding
+        from imapce.plotting.scatter import plot_embedding, words_of_view
 
-        settings.setdefault("axis_names", self.get_feature_names_out().tolist())
-        return plot_embedding(self._view(X, labels), color=color, **settings)
+        view = self._view(X, labels)
+        told = words_of_view(self, f"{counted(len(view), 'row')} in the view of {type(self).__name__}")
+        return plot_embedding(view, color=color, **(told | settings))
 
     def influence(self, X: Any, *, labels: Any = None) -> Array:
         """How much of the view each row decides: n·max(‖qᵢ‖²/Σ‖q‖², sᵢ²/Σs²) with q = XV and s = qᵀ(Σqqᵀ)⁻¹q.

@@ -249,7 +249,7 @@ class Given(ExplainedRows):
         """
         check_is_fitted(self)
         rows = numbers_in(X, len(self.scale_), one_for="for each column of fit", columns="the columns of transform")
-        return rows * self.scale_ + self.mean_
+        return self.reader_.to_units(rows * self.scale_ + self.mean_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The columns; those of a category are called category=value."""

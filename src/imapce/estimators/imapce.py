@@ -27,9 +27,10 @@ from imapce.common.checks import (
     require_number_or_rule,
     require_verbose,
 )
+from imapce.common.progress import watching
 from imapce.common.settings import SETTINGS, Settings
-from imapce.common.words import listing
-from imapce.common.work import UNWATCHED, Watch
+from imapce.common.words import counted, listing
+from imapce.common.work import UNWATCHED, Tell, Watch
 from imapce.errors import InvalidValueError, Phrase, Sentence
 from imapce.estimators.base import (
     LinearView,
@@ -90,7 +91,8 @@ class IMAPCE(HalvedFits, LinearView):
         comes out. Arrays of a card (CuPy, PyTorch, JAX) are reduced there, and "cuda" brings those of the host and of
         files there (`imapce[gpu]`), in parts where they are larger than the card. `engine_` tells which it was.
     random_state : seed of the random starts where α and μ are given; an automatic fit is the same whatever it is.
-    verbose : True prints progress; a function is called with a `Progress` after every round and may raise to cancel.
+    verbose : True shows a bar and says which engine was taken; a function is called with words and the share that is
+        done (None: nobody knows), ten times a second at most, and may raise to cancel. As `progress` elsewhere.
 
     Fitted: `alpha_` and `mu_` as used (α = ∞: nothing was weighed), `optima_` (distinct optima of equation 2, the view
     first), `effect_` (B, what the known does to the rows; None where nothing was explained away), `outliers_`
@@ -121,7 +123,7 @@ class IMAPCE(HalvedFits, LinearView):
         missing: Literal["error", "mean"] = "error",
         engine: str = "auto",
         random_state: int | np.random.RandomState | None = None,
-        verbose: bool | Callable[[Progress], None] = False,
+        verbose: bool | Tell = False,
     ):
         self.n_components = n_components
         self.alpha = alpha
@@ -216,17 +218,21 @@ class IMAPCE(HalvedFits, LinearView):
         *,
         candidate: Candidate | None = None,
         before: Array | None = None,
-        callback: Callable[[Progress], None] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """Fit to a problem that is posed already, as every step of an `Exploration` does; `fit` ends here too.
 
         A `candidate` are the clusters of its rows, and what the known does to them, where they were found before, and
-        `before` the axes of the view of the step before. `callback` is called after every round of the search instead
-        of `verbose` and may raise to cancel.
+        `before` the axes of the view of the step before. The `watch` is told instead of whom `verbose` says.
         """
+        if watch is None and self.verbose:
+            with watching(self.verbose) as shown:
+                self.solve(problem, candidate=candidate, before=before, watch=shown)
+            return
+        watch = watch or UNWATCHED
         if int(problem.Z.informative.sum()) < self.n_components:
             raise FlatRowsError.of_views(self.n_components)
-        candidate = self.look_for_clusters(problem) if candidate is None else candidate
+        candidate = self.look_for_clusters(problem, watch=watch) if candidate is None else candidate
         if problem.with_known is not None:
             assert candidate is not None
             assert candidate.effect is not None
@@ -238,7 +244,7 @@ class IMAPCE(HalvedFits, LinearView):
             if problem.directions_left().size < self.n_components:
                 raise FlatRowsError.of_views(self.n_components)
         self._require_range_of_weights(problem)
-        solution = self._solution(problem, candidate, before, callback or self._callback())
+        solution = self._solution(problem, candidate, before, None if watch is UNWATCHED else told_in_rounds(watch))
         self._keep(solution, problem, candidate)
         if problem.remarks and self.verbose and not callable(self.verbose):
             print(*problem.remarks)
@@ -380,11 +386,11 @@ class IMAPCE(HalvedFits, LinearView):
         return self.optima_[view]
 
     def inverse_transform(self, X: Any) -> Array:
-        """The (encoded) data a view stands for: X·components_·scale_ + mean_."""
+        """The (encoded) data a view stands for, X·components_·scale_ + mean_, in the units of the table."""
         check_is_fitted(self)
         width = len(self.components_)
         embedding = numbers_in(X, width, one_for="column per axis", columns="one column per axis")
-        return (embedding @ self.components_) * self.scale_ + self.mean_
+        return self.reader_.to_units((embedding @ self.components_) * self.scale_ + self.mean_)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `load_model` reads it."""
@@ -404,12 +410,21 @@ class IMAPCE(HalvedFits, LinearView):
         require_verbose(self.verbose)
         require_choice("engine", self.engine, ENGINES)
 
-    def _callback(self) -> Callable[[Progress], None] | None:
-        if callable(self.verbose):
-            return self.verbose
-        return _print_progress if self.verbose else None
 
+def told_in_rounds(watch: Watch) -> Callable[[Progress], None]:
+    """What a search is told by; a fit makes several, each in rounds, and knows of no end before it.
 
-def _print_progress(progress: Progress) -> None:
-    if progress.round % 10 == 1:
-        print(f"round {progress.round:4d}  {progress.running:3d} starts running  best objective {progress.best:.8g}")
+    >>> tell = told_in_rounds(Watch(progress=lambda words, share: print(words)))
+    >>> tell(Progress(round=1, running=4, best=0.5))
+    looking for a view, search 1, round 1, 4 starts running, best objective 0.5
+    """
+    search, last = 0, 0
+
+    def tell(seen: Progress) -> None:
+        nonlocal search, last
+        search += seen.round <= last or not search
+        last = seen.round
+        where = f"search {search}, round {seen.round}, {counted(seen.running, 'start')} running"
+        watch.tell(f"looking for a view, {where}, best objective {seen.best:.8g}")
+
+    return tell

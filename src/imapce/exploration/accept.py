@@ -1,9 +1,9 @@
-"""What is accepted of a proposal: clusters of one of its views, or any unexplored rows."""
+"""What is accepted of a proposal: clusters of one of its views, or any unexplored rows; and step by step, all of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,46 @@ from imapce.common.work import Watch
 from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.exploration.look import Findings
 from imapce.exploration.record import AcceptedStep, TakenCluster
-from imapce.exploration.steps import View
+from imapce.exploration.steps import Step, View
+from imapce.priors.problem import FlatRowsError
+
+if TYPE_CHECKING:
+    from imapce.exploration.session import Exploration
 
 # As long as a line of a legend or of a table may be.
 LONGEST_NAME = 200
+
+
+def take_steps(
+    exploration: Exploration,
+    most: int | None,
+    callback: Callable[[Step, AcceptedStep], None] | None,
+    significance: float | None,
+    watch: Watch,
+) -> None:
+    """Algorithm 1 by itself: propose, accept what is most distinct, and look again until the end, or for `most` steps.
+
+    With a `significance` a step whose split is no more than chance is the end.
+    """
+    told, cancel = watch.progress, watch.cancel
+    # Of a whole run the share of the rows explored is told, whatever the share of the work in hand.
+    tell = told and (lambda words, share: told(words, float(exploration.known.mean())))
+    count = 0
+    while exploration.found.end is None and (most is None or count < most):
+        try:
+            step = exploration.propose(progress=tell, cancel=cancel)
+        except FlatRowsError:
+            break
+        if significance is not None and exploration.found.end is None:
+            p_value = exploration.test(progress=tell, cancel=cancel)
+            exploration.found.by_chance = p_value if p_value > significance else None
+            step = exploration.propose()
+        if exploration.found.end is not None:
+            break
+        accepted = exploration.accept(progress=tell, cancel=cancel)
+        count += 1
+        if callback is not None:
+            callback(step, accepted)
 
 
 def accept(

@@ -6,7 +6,7 @@ and a hash over all values in order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,19 +31,25 @@ from imapce.tables.reading import as_read
 
 @dataclass(frozen=True, eq=False)
 class DataPrint(Comparable):
-    """What tells data apart without keeping it: rows, column names, means, variances, and a hash of all values."""
+    """What tells data apart without keeping it: rows, column names, means, variances, and a hash of all values.
+
+    `transform` are the columns that these are of another scale of, each with its name.
+    """
 
     n_rows: int
     columns: tuple[str, ...]
     mean: Array
     variance: Array
     digest: str
+    transform: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, rows: Rows, names: list[str]) -> DataPrint:
-        """The print of rows whose columns have these names."""
-        moments = rows.moments()
-        return cls(rows.n_rows, tuple(names), moments.mean + rows.origin, moments.variance, rows.digest())
+    def of(cls, rows: Rows, reader: Reader) -> DataPrint:
+        """The print of rows as they were read."""
+        moments, mean = rows.moments(), rows.moments().mean + rows.origin
+        return cls(
+            rows.n_rows, tuple(reader.names), mean, moments.variance, rows.digest(), tuple(reader.transform.items())
+        )
 
     def require_same(self, other: DataPrint) -> None:
         """Refuse other data than this by the name of what differs."""
@@ -86,18 +92,26 @@ class Data:
     reader: Reader
     table: Any
     row_ids: NDArray
-    notes: tuple[str, ...] = ()
+    read_table: Table | None = None
 
     @classmethod
-    def read(cls, X: Any, estimator: IMAPCE, row_ids: Any = None) -> Data:
-        """What was given as X, as the estimator reads it."""
-        read = as_read(X)
-        reader, matrix = Reader.learn(read, missing=estimator.missing)
+    def read(cls, X: Any, estimator: IMAPCE, row_ids: Any = None, *, transform: Any = None) -> Data:
+        """What was given as X, as the estimator reads it, and columns on another scale where `transform` says so."""
+        read = as_read(X, transform)
+        of_table = isinstance(read, Table)
+        reader, matrix = Reader.learn(read, missing=estimator.missing, transform=None if of_table else transform)
         require_shape(matrix.shape, estimator.n_components)
         with threads_for(*matrix.shape), np.errstate(over="ignore", invalid="ignore"):
             rows = open_rows(matrix, engine=estimator.engine, n_components=estimator.n_components)
-        table, notes = (native_table(read), tuple(read.notes)) if isinstance(read, Table) else (None, ())
-        return cls(rows, reader, table, _names_of_rows(row_ids, native_table(X), rows.n_rows), notes)
+        names = _names_of_rows(row_ids, native_table(X), rows.n_rows)
+        # Without its matrix, which the rows have.
+        table = replace(read, made={}) if of_table else None
+        return cls(rows, reader, None if table is None else table.native, names, table)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the table was read, in sentences."""
+        return () if self.read_table is None else tuple(self.read_table.notes)
 
     @property
     def n_rows(self) -> int:
@@ -107,7 +121,7 @@ class Data:
     @cached_property
     def print(self) -> DataPrint:
         """What tells these data from others; it takes a pass over all values."""
-        return DataPrint.of(self.rows, self.reader.names)
+        return DataPrint.of(self.rows, self.reader)
 
     @property
     def source(self) -> OriginalColumns:

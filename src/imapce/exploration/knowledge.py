@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.choice.read_back import ReadBack
-from imapce.common.words import listing
+from imapce.common.axes import LETTERS, axis_in_words, features_of_axis
+from imapce.common.words import axis_names, counted, listing
 from imapce.exploration.data import Data
 from imapce.priors.base import UNTITLED, Prior, column_sources, given_names
 from imapce.priors.effect import Explained
@@ -95,6 +96,42 @@ def given_columns(
         told &= ~known_features(erasing, reader)
         words.append(f"free of {listing(known_names(erasing, reader), MOST_GIVEN)}")
     return told, ", ".join(words)
+
+
+def axes_in_words(
+    components: NDArray[np.float64],
+    explained: Explained | None,
+    priors: Sequence[Prior],
+    reader: Reader,
+    *,
+    letters: int = LETTERS,
+) -> list[str]:
+    """What the axes (k, d) of a view are made of, as "+ age − alone, given sex"; their names where nothing tells.
+
+    >>> axes_in_words(np.eye(2, 3), None, [], Reader(3))
+    ['+ x0', '+ x1']
+    """
+    told, given = given_columns(explained, priors, reader)
+    words = [
+        axis_in_words(features_of_axis((axis * told).tolist(), reader.names), given, letters=letters)
+        for axis in components
+    ]
+    return [one or name for one, name in zip(words, axis_names(len(words)), strict=True)]
+
+
+def known_in_a_line(priors: Sequence[Prior], known_rows: NDArray[np.bool_], reader: Reader, *, explains: bool) -> str:
+    """What was known at the start, as a line below the title of a figure; "" where nothing was.
+
+    >>> from imapce import Attributes
+    >>> known_in_a_line([Attributes([0])], np.array([True, False]), Reader(3), explains=True)
+    'known: x0, 1 row'
+    """
+    came = known_by_name(priors, reader, explains=explains)
+    parts = [name if word == EXPLAINED else f"{name} ({word})" for name, word in came.items()]
+    parts += ["a background"] if any(prior.is_background for prior in priors) else []
+    count = int(known_rows.sum())
+    parts += [counted(count, "row")] if count else []
+    return f"known: {listing(parts, MOST_GIVEN)}" if parts else ""
 
 
 def known_classes(

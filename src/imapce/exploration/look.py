@@ -25,7 +25,9 @@ from imapce.common.work import Watch, quiet_about_convergence, threads_for
 from imapce.errors import Argument, InvalidValueError, Sentence
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.data import Data
-from imapce.exploration.record import Feature, Record
+from imapce.exploration.knowledge import axes_in_words, known_in_a_line
+from imapce.exploration.overview import overview_of
+from imapce.exploration.record import Feature, Moves, Record
 from imapce.exploration.steps import Look, Step, View, features_apart
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.verdict import TAKES_IT, best_split_in_words, verdict_in_words
@@ -34,7 +36,7 @@ from imapce.priors.effect import Explained
 from imapce.priors.kinds import Subset
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.base import Rows
-from imapce.search.race import Optimum, Progress
+from imapce.search.race import Optimum
 
 # Why rows are in no cluster.
 TOO_FEW, ONE_GROUP = "too few for a cluster", "one group"
@@ -45,13 +47,15 @@ class Start:
     """What is found once, of the rows that were unexplored at the start, and holds whatever is accepted.
 
     `numbers` are those of its clusters, from the first to the one after the last; `redoable` is how many moves could be
-    redone when they were given: these have numbers from before.
+    redone when they were given: these have numbers from before. `first` is the step of the first look, without its
+    clusters.
     """
 
     candidate: Candidate | None = None
     partition: Partition | None = None
     numbers: tuple[int, int] | None = None
     redoable: int = 0
+    first: Step | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # It holds products with the rows, which no pickle can hold; it is looked again where they are needed.
@@ -63,7 +67,8 @@ class Findings:
     """What was found of a record: its proposal as far as it was looked at, and what that was made with.
 
     `redoable` is how many moves can be redone after the record; `set_aside` (n,) are the gross outliers, as far as it
-    was looked; `by_chance` is the p-value at which a run gave up.
+    was looked; `by_chance` is the p-value at which a run gave up; `overview` is the view of all clusters, once it was
+    asked for.
     """
 
     record: Record
@@ -75,6 +80,7 @@ class Findings:
     look: Look | None = None
     is_flat: bool = False
     by_chance: float | None = None
+    overview: View | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "look": None}
@@ -91,12 +97,12 @@ class Findings:
         start = replace(self.start, redoable=min(self.start.redoable, redoable))
         if len(before.moves.steps) != len(now.moves.steps) or not np.array_equal(before.known, now.known):
             return Findings(record, self.data, self.set_aside, redoable, start)
-        after = replace(self, record=record, redoable=redoable, start=start)
+        after = replace(self, record=record, redoable=redoable, start=start, overview=None)
         return after if len(before.moves.pieces) == len(now.moves.pieces) else after.without_clusters()
 
     def with_other_numbers(self) -> Findings:
         """The same before clusters that are only shown have numbers."""
-        return replace(self, start=Start(self.start.candidate), step=None)
+        return replace(self, start=Start(self.start.candidate, first=self.start.first), step=None, overview=None)
 
     def without_clusters(self, **changes: Any) -> Findings:
         """The same with views whose clusters are to be shown anew."""
@@ -136,6 +142,8 @@ class Findings:
                 raise
             self.set_aside = self.look.problem.set_aside
             self.step = step.with_view(0, self.look.place(step.views[0]))
+            if not len(self.record.moves):
+                self.start.first = step
         if clusters:
             self.cluster(0, watch)
         return self.step
@@ -168,8 +176,35 @@ class Findings:
             self.step = replace(step, features=self.features_of(rows, seen))
         return seen
 
+    def see_all(self, watch: Watch) -> View:
+        """All rows in the view of the first look that shows the clusters taken best; the proposal's before one is."""
+        if not self.record.moves.clusters:
+            return self.cluster(0, watch)
+        if self.overview is None:
+            at_start = self.record.known_at_start
+            first = self._first_look(watch)
+            watch.tell("choosing the view of all clusters")
+            problem = self._pose(at_start)
+            if problem.with_known is not None:
+                effect = self.candidate(watch).effect
+                assert effect is not None
+                problem = problem.given(effect)
+            rows = self.data.rows
+            with threads_for(rows.n_rows, rows.n_features):
+                self.overview = overview_of(first.views, rows, problem, ~at_start, self.record.moves.labels)
+        return self.overview
+
+    def _first_look(self, watch: Watch) -> Step:
+        """The step of the first look, at all rows that were not known at the start."""
+        if self.start.first is None:
+            record = replace(self.record, moves=Moves(self.data.n_rows))
+            self.start.first = Findings(record, self.data, self.set_aside).propose(watch, clusters=False)
+        return self.start.first
+
     def test(self, watch: Watch) -> float:
-        """The p-value of the unexplored rows against one Gaussian, which the proposal keeps."""
+        """The p-value of the unexplored rows against one Gaussian, which the proposal keeps; 1 of too few rows."""
+        if self.record.n_left <= self.record.estimator.n_components:
+            return 1.0
         step = self.propose(watch, clusters=False)
         if step.p_value is not None:
             return step.p_value
@@ -281,9 +316,6 @@ class Findings:
         steps, known = record.moves.steps, record.known
         number = len(steps)
 
-        def tell(progress: Progress) -> None:
-            watch.tell(f"step {number}: looking for a view, round {progress.round}")
-
         # After a move the clusters of the first look go on to be those of the rows left, and so does the effect of the
         # known; beside a background of which nothing was explained away each look finds its own.
         asked = record.is_joint or any(prior.has_effect for prior in record.priors)
@@ -298,7 +330,12 @@ class Findings:
             else:
                 candidate = start.among(problem, ~known, self._with_labels(start))
             before = steps[-1].components if steps else None
-            model.solve(problem, candidate=candidate, before=before, callback=None if model.verbose else tell)
+            model.solve(
+                problem,
+                candidate=candidate,
+                before=before,
+                watch=None if model.verbose else watch.within(f"step {number}"),
+            )
             if problem.with_known is not None:
                 assert candidate is not None
                 assert candidate.effect is not None
@@ -312,6 +349,7 @@ class Findings:
                 unexplored=~known,
                 set_aside=problem.set_aside,
                 explained=explained,
+                **self._tell_of(optimum, explained),
             )
             for optimum in model.optima_
         )
@@ -323,12 +361,20 @@ class Findings:
         known, steps = self.record.known, self.record.moves.steps
         last, problem = steps[-1], self._pose(known)
         seen = Optimum(last.components, last.objective, last.kurtosis)
-        view = View(
-            seen, last.mean, last.scale, unexplored=~known, set_aside=problem.set_aside, explained=last.explained
-        )
+        told = self._tell_of(seen, last.explained)
+        rows: dict[str, Any] = {"unexplored": ~known, "set_aside": problem.set_aside}
+        view = View(seen, last.mean, last.scale, **rows, explained=last.explained, **told)
         axes = self.record.estimator.n_components
         words = f"The rows left do not vary in {axes} directions; this is the view of the step before."
         return Look(self.data.rows, problem, seen, seed), Step(len(steps), (view,), words)
+
+    def _tell_of(self, optimum: Optimum, explained: Explained | None) -> dict[str, Any]:
+        """What the picture of a view says of its axes and of what was known."""
+        record, reader = self.record, self.data.reader
+        return {
+            "axes": tuple(axes_in_words(optimum.components, explained, record.priors, reader)),
+            "known": known_in_a_line(record.priors, record.known_at_start, reader, explains=record.estimator.explains),
+        }
 
     def _current_look(self, watch: Watch) -> Look:
         if self.look is None:

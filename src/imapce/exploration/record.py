@@ -309,6 +309,11 @@ class Record(Comparable):
         """The parameters of the estimator, as a file holds them."""
         return plain_parameters(self.estimator)
 
+    @property
+    def transform(self) -> dict[str, str] | None:
+        """The columns of its data that are on another scale, where it left memory; None where there are none."""
+        return None if self.data is None else dict(self.data.transform) or None
+
     @cached_property
     def known(self) -> Mask:
         """(n,), the rows known at the start or in a cluster."""

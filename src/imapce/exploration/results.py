@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array, Mask
+from imapce.common.axes import LETTERS
 from imapce.common.words import axis_names, counted
 from imapce.common.work import threads_for
 from imapce.errors import InvalidTypeError
@@ -24,11 +25,13 @@ from imapce.exploration.description import (
 )
 from imapce.exploration.knowledge import (
     EXPLAINED,
+    axes_in_words,
     given_columns,
     knowledge_beside,
     knowledge_in_words,
     known_by_name,
     known_classes,
+    known_in_a_line,
     known_names,
     known_places,
 )
@@ -36,7 +39,7 @@ from imapce.exploration.look import Findings
 from imapce.exploration.record import AcceptedStep, Feature, Move, Regrouping, TakenCluster
 from imapce.exploration.steps import Step, View, features_apart, place_rows, sizes_in_words, with_picture
 from imapce.exploration.verdict import caveat
-from imapce.priors.base import Prior
+from imapce.priors.base import Prior, stand_in_notes
 from imapce.priors.kinds import Subset
 from imapce.tables.columns import Column
 from imapce.tables.encode import frame
@@ -78,8 +81,11 @@ class Results:
 
     @property
     def notes_(self) -> list[str]:
-        """How the table was read, in sentences: cells that are numbers but for a word, columns left out and why."""
-        return list(self.found.data.notes)
+        """How the table was read, in sentences: cells that are numbers but for a word, columns left out and why, those
+        that are skewed, repeat others or stand in for what is known.
+        """
+        data = self.found.data
+        return [*data.notes, *stand_in_notes(data.read_table, self.found.record.priors, data.reader)]
 
     @property
     def moves(self) -> list[Move]:
@@ -308,6 +314,24 @@ class Results:
         (array([False,  True,  True,  True]), 'given x0')
         """
         return given_columns(view.explained, self.found.record.priors, self.found.data.reader)
+
+    def axes_in_words(self, view: AcceptedStep | View, *, letters: int = LETTERS) -> list[str]:
+        """What the axes of a view are made of, in about so many letters each.
+
+        >>> from imapce import Attributes, Exploration
+        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 3)), prior=Attributes([0]))
+        >>> exploration.axes_in_words(exploration.propose(clusters=False).views[0])[0]
+        '+ x2, given x0'
+        """
+        record, reader = self.found.record, self.found.data.reader
+        return axes_in_words(view.components, view.explained, record.priors, reader, letters=letters)
+
+    @property
+    def known_in_a_line(self) -> str:
+        """What was known at the start, as "known: sex, 20 rows"; "" where nothing was."""
+        record = self.found.record
+        told = record.priors, record.known_at_start, self.found.data.reader
+        return known_in_a_line(*told, explains=record.estimator.explains)
 
     def describe(self, rows: Any, *, against: Any = None) -> tuple[Feature, ...]:
         """The features that set rows apart, strongest first: the difference of their means to those of the others.

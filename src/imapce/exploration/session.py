@@ -18,12 +18,12 @@ import numpy as np
 from sklearn.base import clone
 
 from imapce.common.checks import is_whole, require_count
+from imapce.common.progress import Progress, watching
 from imapce.common.words import counted
-from imapce.common.work import Tell, Watch
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import regroup
-from imapce.exploration.accept import accept
+from imapce.exploration.accept import accept, take_steps
 from imapce.exploration.data import Data
 from imapce.exploration.knowledge import known_from
 from imapce.exploration.look import Findings, Start
@@ -45,7 +45,6 @@ from imapce.exploration.session_file import not_whole, read_session
 from imapce.exploration.steps import Step, View
 from imapce.exploration.stopping import require_significance
 from imapce.priors.kinds import Subset
-from imapce.priors.problem import FlatRowsError
 
 Cancel = Callable[[], bool]
 
@@ -79,6 +78,7 @@ class Exploration(Results):
     granularity : "coarser" or "finer" asks for fewer or more clusters than "auto" finds in all directions.
     n_clusters : so many clusters in all directions, taken whatever `structure` says of them; None finds their number.
     missing : "error" or "mean", as for IMAPCE; None is that of the estimator, otherwise what is said here counts.
+    transform : "log" or "rank" looks at strongly skewed columns on that scale, {"income": "log"} at these.
     path : a new file for the session, rewritten after every accept and undo. While the session lives no other process
         may write it; a copy (pickled, forked) keeps the path and writes there only what nobody changed since.
 
@@ -111,6 +111,7 @@ class Exploration(Results):
         n_clusters: int | None = None,
         missing: str | None = None,
         path: str | os.PathLike[str] | None = None,
+        transform: Any = None,
     ):
         settings = checked_settings(
             method=method,
@@ -123,7 +124,7 @@ class Exploration(Results):
             n_clusters=n_clusters,
             missing=missing,
         )
-        data = Data.read(X, settings["estimator"], row_ids)
+        data = Data.read(X, settings["estimator"], row_ids, transform=transform)
         known = known_from(prior, data)
         record = Record(Moves(data.n_rows), **known, **settings, min_cluster_size=1).of_size(min_cluster_size)
         record.require_clusters_as_asked()
@@ -171,22 +172,28 @@ class Exploration(Results):
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
-    def propose(self, *, clusters: bool = True, progress: Tell | None = None, cancel: Cancel | None = None) -> Step:
+    def propose(self, *, clusters: bool = True, progress: Progress = None, cancel: Cancel | None = None) -> Step:
         """The next view of the unexplored rows and its clusters; asking again gives the same step.
 
         With clusters=False the view comes without them, for those who want to see it first; `cluster` finds them.
-        `progress(words, share)` is told what is being done, and `cancel()` may return True to end it: then
-        CancelledError is raised and the session is as it was.
+        `progress(words, share)` is told what is being done, ten times a second at most, and True shows a bar;
+        `cancel()` may return True to end it: then CancelledError is raised and the session is as it was.
         """
-        return self.found.propose(Watch(progress, cancel), clusters=clusters)
+        with watching(progress, cancel) as watch:
+            return self.found.propose(watch, clusters=clusters)
 
-    def cluster(self, view: int = 0, *, progress: Tell | None = None, cancel: Cancel | None = None) -> View:
+    def cluster(self, view: int = 0, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
         """The clusters of one of the views of the current step; they stay with it."""
-        return self.found.cluster(view, Watch(progress, cancel))
+        with watching(progress, cancel) as watch:
+            return self.found.cluster(view, watch)
 
-    def test(self, *, progress: Tell | None = None, cancel: Cancel | None = None) -> float:
-        """How often one Gaussian would look as split as the unexplored rows do; it stays with the step as `p_value`."""
-        return self.found.test(Watch(progress, cancel))
+    def test(self, *, progress: Progress = None, cancel: Cancel | None = None) -> float:
+        """How often one Gaussian would look as split as the unexplored rows do; it stays with the step as `p_value`.
+
+        Where so few rows are left that there is no view of them, nothing of them is split: 1.
+        """
+        with watching(progress, cancel) as watch:
+            return self.found.test(watch)
 
     def look(
         self,
@@ -194,7 +201,7 @@ class Exploration(Results):
         n_components: int | None = None,
         alpha: float | str | None = None,
         mu: float | str | None = None,
-        progress: Tell | None = None,
+        progress: Progress = None,
         cancel: Cancel | None = None,
     ) -> View:
         """A view of the unexplored rows with other settings than those of the session, which it leaves as it is.
@@ -207,7 +214,23 @@ class Exploration(Results):
         """
         given = {"n_components": n_components, "alpha": alpha, "mu": mu}
         parameters = {name: value for name, value in given.items() if value is not None}
-        return self.found.look_with(Watch(progress, cancel), **parameters)
+        with watching(progress, cancel) as watch:
+            return self.found.look_with(watch, **parameters)
+
+    def overview(self, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
+        """All rows in one view, that in which all accepted clusters are seen best, with these clusters; it stays until
+        the next move.
+
+        It is one of the optima of the first look, at all rows that were not known at the start; of a session that was
+        loaded that look is taken again. Before anything is accepted it is the view proposed, with its clusters.
+
+        >>> rng = np.random.default_rng(0)
+        >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]).run()
+        >>> exploration.overview().embedding.shape, exploration.overview().numbers.tolist()
+        ((150, 2), [0, 1, 2])
+        """
+        with watching(progress, cancel) as watch:
+            return self.found.see_all(watch)
 
     # --- moves --------------------------------------------------------------------------------------------------------
 
@@ -219,7 +242,7 @@ class Exploration(Results):
         view: int = 0,
         name: str | None = None,
         number: int | None = None,
-        progress: Tell | None = None,
+        progress: Progress = None,
         cancel: Cancel | None = None,
     ) -> AcceptedStep:
         """Take clusters of the current proposal into the known: the most distinct, named ones, or any rows by `mask`.
@@ -228,10 +251,10 @@ class Exploration(Results):
         `name` is what the cluster is called from then on. A cluster of the proposal keeps its number, also where its
         rows are those of `mask`; other rows get the next free one, or `number` where it is given and no cluster has it.
         """
-        watch = Watch(progress, cancel)
-        step = accept(self.found, clusters, mask=mask, view=view, name=name, number=number, watch=watch)
-        watch.tell("keeping what was taken")
-        self._commit(self.found.record.moves.then(step))
+        with watching(progress, cancel) as watch:
+            step = accept(self.found, clusters, mask=mask, view=view, name=name, number=number, watch=watch)
+            watch.tell("keeping what was taken")
+            self._commit(self.found.record.moves.then(step))
         return step
 
     def run(
@@ -241,7 +264,7 @@ class Exploration(Results):
         *,
         significance: float | None = None,
         structure: str | None = None,
-        progress: Tell | None = None,
+        progress: Progress = None,
         cancel: Cancel | None = None,
     ) -> Self:
         """Propose and accept the most distinct cluster(s) until the end, or for `max_steps` steps.
@@ -257,7 +280,6 @@ class Exploration(Results):
             require_significance(significance)
         if max_steps is not None and not (is_whole(max_steps) and max_steps >= 0):
             raise InvalidValueError(f"max_steps must be None or a whole number, not negative; got {max_steps!r}.")
-        Watch(progress, cancel)
         if callback is not None and not callable(callback):
             raise InvalidTypeError(f"callback must be None or a function; got {callback!r:.80}.")
         before = self.found.record
@@ -265,7 +287,8 @@ class Exploration(Results):
             self.found = self.found.ignoring_structure(require_rule(structure))
         self.found.by_chance = None
         try:
-            self._run(max_steps, callback, significance, progress, cancel)
+            with watching(progress, cancel, of="of the rows explored") as watch:
+                take_steps(self, max_steps, callback, significance, watch)
             now = self.found.record
             if len(now.moves) == len(before.moves) and now.ignores_structure != before.ignores_structure:
                 self._commit(now.moves, self._undone)
@@ -276,33 +299,6 @@ class Exploration(Results):
             raise
         return self
 
-    def _run(
-        self,
-        max_steps: int | None,
-        callback: Callable[[Step, AcceptedStep], None] | None,
-        significance: float | None,
-        progress: Tell | None,
-        cancel: Cancel | None,
-    ) -> None:
-        # Of a whole run the share of the rows explored is told, whatever the share of the work in hand.
-        tell = progress and (lambda words, share: progress(words, float(self.found.record.known.mean())))
-        count = 0
-        while self.found.end is None and (max_steps is None or count < max_steps):
-            try:
-                step = self.propose(progress=tell, cancel=cancel)
-            except FlatRowsError:
-                break
-            if significance is not None and self.found.end is None:
-                p_value = self.test(progress=tell, cancel=cancel)
-                self.found.by_chance = p_value if p_value > significance else None
-                step = self.propose()
-            if self.found.end is not None:
-                break
-            accepted = self.accept(progress=tell, cancel=cancel)
-            count += 1
-            if callback is not None:
-                callback(step, accepted)
-
     def split(
         self,
         cluster: int,
@@ -310,7 +306,7 @@ class Exploration(Results):
         proposed: bool = False,
         view: int = 0,
         structure: str = "heed",
-        progress: Tell | None = None,
+        progress: Progress = None,
         cancel: Cancel | None = None,
     ) -> Regrouping:
         """Split one accepted cluster, by its number in `labels_`, in the pieces it falls into best.
@@ -325,8 +321,9 @@ class Exploration(Results):
         >>> [(piece.number, piece.size) for piece in exploration.split(0).clusters]
         [(0, 50), (1, 50)]
         """
-        watch, ignore = Watch(progress, cancel), require_rule(structure)
-        move = regroup.split(self.found, cluster, view=view if proposed else None, ignore=ignore, watch=watch)
+        ignore = require_rule(structure)
+        with watching(progress, cancel) as watch:
+            move = regroup.split(self.found, cluster, view=view if proposed else None, ignore=ignore, watch=watch)
         self._commit(self.found.record.moves.then(move))
         return move
 
@@ -344,7 +341,7 @@ class Exploration(Results):
         self._commit(self.found.record.moves.then(move))
         return move
 
-    def consolidate(self, *, progress: Tell | None = None, cancel: Cancel | None = None) -> Regrouping:
+    def consolidate(self, *, progress: Progress = None, cancel: Cancel | None = None) -> Regrouping:
         """Compare all accepted clusters in all directions: those that no valley separates become one, and rows left
         over go to the cluster they clearly belong to. Where there is nothing to tell, nothing is recorded.
 
@@ -355,7 +352,8 @@ class Exploration(Results):
         >>> exploration.consolidate().words
         'Consolidated 4 clusters into 2: 0 with 2, 1 with 3.'
         """
-        move, says_something = regroup.consolidate(self.found, Watch(progress, cancel))
+        with watching(progress, cancel) as watch:
+            move, says_something = regroup.consolidate(self.found, watch)
         if says_something:
             self._commit(self.found.record.moves.then(move))
         return move
@@ -452,7 +450,7 @@ class Exploration(Results):
         settings = checked_settings(**{name: getattr(record, name) for name in SETTINGS})
         # A prior refuses a weight that is no positive number, so an unusable one is found here, not at the next step.
         weight = float(Subset(record.known_at_start, weight=record.subset_weight).weight)
-        data = Data.read(X, settings["estimator"], row_ids)
+        data = Data.read(X, settings["estimator"], row_ids, transform=record.transform)
         record = replace(record, **settings, subset_weight=weight).of_size(record.min_cluster_size)
         if record.data is not None:
             record.data.require_same(data.print)

@@ -36,6 +36,7 @@ from imapce.exploration.verdict import structure_of_file, told_structure
 from imapce.priors.effect import Effect, Explained
 from imapce.priors.kinds import prior_of_json
 from imapce.priors.labels import LabelCode, ReadLabels
+from imapce.tables.scales import SCALES
 
 Arrays = dict[str, NDArray]
 
@@ -65,6 +66,8 @@ def session_bytes(record: Record) -> bytes:
         "columns": list(data.columns),
         "n_rows": data.n_rows,
         "fingerprint": data.digest,
+        # Only where there is one, so that other files are as they were.
+        **({"transform": dict(data.transform)} if data.transform else {}),
         "explained": writer.explanations,
         "steps": steps,
     }
@@ -168,7 +171,12 @@ class _Reader:
         columns = tuple(header["columns"])
         self._shape = (int(header["n_rows"]), len(columns))
         self._data = DataPrint(
-            self._shape[0], columns, arrays["data_mean"], arrays["data_variance"], str(header["fingerprint"])
+            self._shape[0],
+            columns,
+            arrays["data_mean"],
+            arrays["data_variance"],
+            str(header["fingerprint"]),
+            tuple(_transform(header.get("transform", {})).items()),
         )
         if self._data.mean.shape != self._shape[1:] or self._data.variance.shape != self._shape[1:]:
             raise ValueError("the means and variances do not fit the columns")
@@ -358,6 +366,13 @@ def _with_numbers(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
         clusters = [{**one, "number": number} for one, number in zip(step["clusters"], numbers, strict=True)]
         numbered.append({**step, "clusters": clusters, "replaced": replaced, "numbers": pieces})
     return numbered
+
+
+def _transform(stored: Any) -> dict[str, str]:
+    """The scales of columns by their names."""
+    if not isinstance(stored, dict) or not set(stored.values()) <= set(SCALES):
+        raise ValueError(f"columns are on the scales {stored!r:.80}")
+    return stored
 
 
 def _whole(stored: Any) -> int:

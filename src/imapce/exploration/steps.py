@@ -54,6 +54,7 @@ class View(Comparable):
     """One optimum of a step: its axes and, once it was looked at, the coordinates of all rows and their clusters.
 
     `set_aside` are the gross outliers of X. They are not clustered: a mixture would spend its components on them.
+    `axes` says what its axes are made of and `known` what was known at the start, for its picture.
 
     >>> rows = np.ones(5, dtype=bool)
     >>> view = View(Optimum(np.eye(2, 4), 1.0), np.zeros(4), np.ones(4), unexplored=rows, set_aside=~rows)
@@ -70,6 +71,8 @@ class View(Comparable):
     explained: Explained | None = None
     coordinates: Array | None = None
     found: Clustering | None = None
+    axes: tuple[str, ...] = ()
+    known: str = ""
 
     def __repr__(self) -> str:
         return f"View({_view_in_words(self)}; {self.optimum!r})"

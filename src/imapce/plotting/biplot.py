@@ -18,9 +18,10 @@ from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import is_whole
-from imapce.common.words import axis_names
+from imapce.common.words import axis_names, shorten
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.plotting.scatter import point_look, read_embedding
+from imapce.plotting.cloud import Group, draw_groups
+from imapce.plotting.scatter import read_embedding
 from imapce.plotting.style import (
     HAIRLINE,
     INK,
@@ -32,7 +33,6 @@ from imapce.plotting.style import (
     panel_on,
     quiet_axes,
     root_figure,
-    shorten,
 )
 from imapce.priors.effect import explained_away
 
@@ -79,8 +79,7 @@ def plot_loadings(
                 "pass the embedding with all its axes."
             )
         points = points[:, list(axes)]
-        area, opacity = point_look(points)
-        panel.scatter(*points.T, s=area, c=KNOWN_GREY, alpha=np.maximum(opacity, 0.4), linewidths=0, zorder=1.5)
+        draw_groups(panel, points, [Group(np.ones(len(points), dtype=bool), KNOWN_GREY, 1.5, size=1.0)])
         # The 98th percentile, so that one far row does not blow up the arrows.
         stretch = 0.85 * float(np.percentile(np.hypot(*points.T), 98)) / longest or 1.0
     tips = weights * stretch

@@ -8,8 +8,7 @@
 from __future__ import annotations
 
 import numbers
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,14 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.checks import are_classes, is_missing
+from imapce.common.words import shorten
 from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.plotting.cloud import CROWDED
 from imapce.plotting.style import (
     BESIDE,
     HAIRLINE,
     KNOWN_GREY,
+    LABEL_HUES,
     LABEL_SIZE,
     MISSING_GREY,
     PALETTE,
@@ -32,7 +34,6 @@ from imapce.plotting.style import (
     continuous_colormap,
     draw_legend,
     mark,
-    shorten,
     write_title,
 )
 from imapce.tables.columns import Column
@@ -43,6 +44,7 @@ MISSING = -1
 LOOKED_AT_FIRST = 5000
 _ROW_INCHES = 0.2
 _HEADING = "heading"
+_NO_SHAPES = "not drawn: many rows"
 
 
 def hold_classes(values: NDArray[np.float64]) -> bool:
@@ -60,45 +62,81 @@ def hold_classes(values: NDArray[np.float64]) -> bool:
     return True
 
 
-def read_labels(labels: ArrayLike, argument: str, n_rows: int, *, most: int, name: str | None = None) -> Column:
+def read_labels(
+    labels: ArrayLike | Column, argument: str, n_rows: int, *, most: int, name: str | None = None
+) -> Column:
     """Read labels of any kind; beyond `most` categories the largest keep their name, the rest is 'other'.
 
     Numbers are categories where they are classes as in Labels(y) or have a colour each; on a scale an infinite value
-    counts as missing.
-    Without a `name` it is the one that a pandas or polars column carries.
+    counts as missing. Without a `name` it is the one that a pandas or polars column carries. A `Column` was read before
+    and is only held to `most`.
 
     >>> read_labels(["a", "b", "b", "c"], "color", 4, most=2).levels
     ('b', 'other (2 more)')
     """
     title = name or column_name(labels) or ""
-    column = _one_column(labels, argument, n_rows)
+    if isinstance(labels, Column):
+        column = _of_column(labels, argument, n_rows)
+    else:
+        column = _of_values(_one_column(labels, argument, n_rows), argument)
+    return replace(column if column.is_number else _with_at_most(column, most), name=title)
+
+
+def _of_column(labels: Column, argument: str, n_rows: int) -> Column:
+    """A column of a table: levels as they are, without those no row has; numbers that are classes become levels."""
+    there = len(labels.values) if labels.values is not None else len(codes_of(labels))
+    if there != n_rows:
+        raise InvalidValueError(f"{argument} must hold one label for each of the {n_rows} rows, got {there}.")
+    if labels.values is not None:
+        few = np.isfinite(labels.values).any() and hold_classes(labels.values)
+        return _of_values(labels.values.astype(object), argument) if few else labels
+    codes = codes_of(labels)
+    used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(labels.levels)))
+    if len(used) == len(labels.levels):
+        return labels
+    place = np.full(len(labels.levels) + 1, MISSING)
+    place[used] = np.arange(len(used))
+    return Column(labels.name, codes=place[codes], levels=tuple(labels.levels[code] for code in used))
+
+
+def _of_values(column: NDArray[np.object_], argument: str) -> Column:
+    n_rows = len(column)
     absent = np.zeros(n_rows, dtype=bool)
-    # Text is never missing, and a page reads the same labels for every figure.
+    # Text is never missing.
     if not set(map(type, column)) <= {str, int, bool}:
         absent = np.fromiter((is_missing(value) for value in column), dtype=bool, count=n_rows)
-    kinds = set(map(type, column[~absent]))
+    present = column[~absent] if absent.any() else column
+    kinds = set(map(type, present))
     for kind in kinds:
         if kind.__hash__ is None:
             raise InvalidTypeError(f"{argument} must hold texts, numbers or dates; got values of type {kind.__name__}.")
     numeric = all(issubclass(kind, numbers.Real) and not issubclass(kind, bool | np.bool_) for kind in kinds)
-    # A count before any sorting: labels of mixed kinds can be counted but not ordered.
-    counts = Counter(column[~absent].tolist())
-    if numeric and counts:
+    if numeric and len(present):
         values = np.full(n_rows, np.nan)
-        values[~absent] = column[~absent].astype(float)
+        values[~absent] = present.astype(float)
         if not hold_classes(values):
             values[~np.isfinite(values)] = np.nan
-            return Column(title, values=values)
-    ordered = sorted(counts) if numeric else sorted(counts, key=lambda label: (str(label), repr(label)))
-    others: list[str] = []
-    if len(ordered) > most:
-        kept = set(sorted(ordered, key=lambda label: -counts[label])[: most - 1])
-        others = [f"other ({len(ordered) - len(kept)} more)"]
-        ordered = [label for label in ordered if label in kept]
+            return Column("", values=values)
+    # Found before any sorting: labels of mixed kinds can be told apart but not ordered.
+    found = set(present.tolist())
+    ordered = sorted(found) if numeric else sorted(found, key=lambda label: (str(label), repr(label)))
     place = {label: code for code, label in enumerate(ordered)}
     codes = np.full(n_rows, MISSING, dtype=np.intp)
-    codes[~absent] = [place.get(label, len(ordered)) for label in column[~absent].tolist()]
-    return Column(title, codes=codes, levels=(*map(_label_name, ordered), *others))
+    codes[~absent] = np.fromiter(map(place.__getitem__, present.tolist()), dtype=np.intp, count=len(present))
+    return Column("", codes=codes, levels=tuple(map(_label_name, ordered)))
+
+
+def _with_at_most(column: Column, most: int) -> Column:
+    """The same with at most so many levels: the largest keep their name, the others are one."""
+    if len(column.levels) <= most:
+        return column
+    codes = codes_of(column)
+    counts = np.bincount(codes[codes >= 0], minlength=len(column.levels))
+    kept = np.sort(np.argsort(-counts, kind="stable")[: most - 1])
+    place = np.full(len(column.levels) + 1, len(kept))
+    place[kept], place[-1] = np.arange(len(kept)), MISSING
+    others = f"other ({len(column.levels) - len(kept)} more)"
+    return Column(column.name, codes=place[codes], levels=(*(column.levels[code] for code in kept), others))
 
 
 def missing_rows(labels: Column) -> NDArray[np.bool_]:
@@ -112,7 +150,7 @@ def codes_of(labels: Column) -> NDArray[np.intp]:
     return labels.codes if labels.codes is not None else np.full(len(labels.values), MISSING)  # type: ignore[arg-type]
 
 
-def column_name(labels: ArrayLike | None) -> str | None:
+def column_name(labels: ArrayLike | Column | None) -> str | None:
     """The name that a pandas or polars column carries, if it has one."""
     name = getattr(labels, "name", None)
     return name if isinstance(name, str) and name else None
@@ -152,14 +190,14 @@ class Key:
     @classmethod
     def read(
         cls,
-        color: ArrayLike | None,
-        marker: ArrayLike | None,
+        color: ArrayLike | Column | None,
+        marker: ArrayLike | Column | None,
         color_name: str | None,
         marker_name: str | None,
         n_rows: int,
     ) -> Key:
         """Read both label sets."""
-        colors = None if color is None else read_labels(color, "color", n_rows, most=len(PALETTE), name=color_name)
+        colors = None if color is None else read_labels(color, "color", n_rows, most=len(LABEL_HUES), name=color_name)
         shapes = None if marker is None else read_labels(marker, "marker", n_rows, most=len(MARKERS), name=marker_name)
         if shapes is not None and shapes.is_number:
             raise InvalidValueError(
@@ -175,9 +213,27 @@ class Key:
         if self.color.values is not None:
             colors = continuous_colormap()(_range_of(self.color.values)(self.color.values).filled(0.0))
         else:
-            colors = np.array([to_rgba(hue) for hue in PALETTE])[codes_of(self.color)]
+            colors = np.array([to_rgba(hue) for hue in LABEL_HUES])[codes_of(self.color)]
         colors[missing_rows(self.color)] = to_rgba(MISSING_GREY)
         return colors
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether the colours are places on a scale."""
+        return self.color is not None and self.color.is_number
+
+    def row_codes(self, n_rows: int) -> tuple[NDArray[np.integer[Any]], NDArray[np.float64], NDArray[np.bool_]]:
+        """Give one code per row and the colours they name, as if no row was known, and the rows without a place."""
+        none = np.zeros(n_rows, dtype=bool)
+        if self.color is None:
+            return np.zeros(n_rows, dtype=np.uint8), np.array([to_rgba(PALETTE[0])]), none
+        missing = missing_rows(self.color)
+        if self.color.values is not None:
+            shades = continuous_colormap()
+            places = _range_of(self.color.values)(np.where(missing, np.nanmin(self.color.values), self.color.values))
+            return (np.asarray(places) * (shades.N - 1)).round().astype(np.uint8), shades(np.arange(shades.N)), missing
+        codes = np.where(missing, len(LABEL_HUES), codes_of(self.color)).astype(np.uint8)
+        return codes, np.array([to_rgba(hue) for hue in (*LABEL_HUES, MISSING_GREY)]), none
 
     def row_markers(self, n_rows: int) -> NDArray[np.intp]:
         """Give the position in MARKERS of each row; a row without a marker label is a plain dot."""
@@ -194,11 +250,12 @@ class Key:
 
     def draw(self, ax: Any, known: NDArray[np.bool_]) -> None:
         """Draw the legend and the colour bar to the right of an axes; the layout makes room for them."""
-        sections = [rows for rows in (self._color_rows(known), self._marker_rows()) if rows]
+        shapes = self._marker_rows() if len(known) <= CROWDED else self._no_shapes()
+        sections = [rows for rows in (self._color_rows(known), shapes) if rows]
         if known.any():
             grey = [("known rows", mark("o", KNOWN_GREY))]
             sections = [sections[0] + grey, *sections[1:]] if sections else [grey]
-        scaled = self.color is not None and self.color.is_number
+        scaled = self.is_scale
         if scaled:
             self._draw_color_bar(ax, shared=bool(sections))
         if sections:
@@ -208,9 +265,9 @@ class Key:
         if self.color is None:
             return []
         # A category whose rows are all known is drawn in grey only: its colour is nowhere to be found.
-        drawn = set(codes_of(self.color)[~known].tolist())
+        drawn = set(np.unique(codes_of(self.color)[~known]).tolist())
         levels = enumerate(self.color.levels)
-        rows: list[tuple[str, Any]] = [(name, mark("o", PALETTE[code])) for code, name in levels if code in drawn]
+        rows: list[tuple[str, Any]] = [(name, mark("o", LABEL_HUES[code])) for code, name in levels if code in drawn]
         if (missing_rows(self.color) & ~known).any():
             rows.append(("missing", mark("o", MISSING_GREY)))
         if rows and self.color.name and not self.color.is_number:
@@ -229,6 +286,12 @@ class Key:
         if self.marker.name:
             rows.insert(0, (self.marker.name, _HEADING))
         return rows
+
+    def _no_shapes(self) -> list[tuple[str, Any]]:
+        """What is said of markers where rows are so many that a pixel holds several."""
+        if self.marker is None:
+            return []
+        return [(self.marker.name or "shapes", _HEADING), (_NO_SHAPES, _HEADING)]
 
     def _draw_color_bar(self, ax: Any, *, shared: bool) -> None:
         """Draw the bar in the lower half when a legend takes the upper one."""
@@ -267,7 +330,7 @@ def _draw_legend(ax: Any, sections: list[list[tuple[str, Any]]], *, room: float)
     for text, (name, handle) in zip(legend.get_texts(), stacked, strict=True):
         text.set_parse_math(False)
         text.set_text(shorten(name) if name else "")
-        if handle is _HEADING:
+        if handle is _HEADING and name != _NO_SHAPES:
             text.set_fontweight("bold")
 
 

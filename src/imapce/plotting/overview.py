@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
+from imapce.common.words import shorten
 from imapce.errors import InvalidValueError
 from imapce.plotting.key import codes_of, column_name, missing_rows, read_labels
 from imapce.plotting.steps import OTHER_GREY, cluster_hue
@@ -28,7 +29,6 @@ from imapce.plotting.style import (
     SOFT_INK,
     TICK_SIZE,
     blank_figure,
-    shorten,
     write_title,
 )
 from imapce.tables.columns import Column

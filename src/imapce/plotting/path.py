@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from imapce.choice.point import distinct
 from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
-from imapce.plotting.scatter import point_look
+from imapce.plotting.cloud import Group, draw_groups
 from imapce.plotting.style import (
     BESIDE,
     HAIRLINE,
@@ -302,8 +302,7 @@ def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, optimum: Optimum
     if view.shape[1] == 1:
         ax.hist(view[:, 0], bins=40, color=hue)
     else:
-        area, opacity = point_look(view[:, :2])
-        ax.scatter(*view[:, :2].T, s=area / 3, color=hue, alpha=opacity, linewidths=0, rasterized=True)
+        draw_groups(ax, view[:, :2], [Group(np.ones(len(view), dtype=bool), hue, size=1 / 3)])
         ax.set_aspect("auto")
     ax.margins(0.06)
     ax.set_xticks([])

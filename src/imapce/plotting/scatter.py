@@ -19,31 +19,36 @@ from numpy.typing import ArrayLike, NDArray
 
 from imapce.common import words
 from imapce.errors import InvalidTypeError, InvalidValueError
+from imapce.plotting.cloud import CROWDED, draw_cloud, point_look
 from imapce.plotting.key import MARKERS, Key
 from imapce.plotting.style import (
     HAIRLINE,
     INK,
     KNOWN_GREY,
     LABEL_SIZE,
+    MISSING_GREY,
     TITLE_SIZE,
     blank_figure,
     panel_on,
     quiet_axes,
     root_figure,
 )
+from imapce.priors.effect import axes_of_model, explained_away
+from imapce.tables.columns import Column
 
-CROWDED = 50_000
 MOST_PANELS = 3
+_MOST_KNOWN = 5
 _DRAW_ORDER_SEED = 0
 
 
 def plot_embedding(
     embedding: ArrayLike,
     *,
-    color: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    color: ArrayLike | Column | Mapping[str, ArrayLike | Column] | None = None,
     marker: ArrayLike | None = None,
     known: ArrayLike | None = None,
     title: str | None = None,
+    subtitle: str | None = None,
     color_name: str | None = None,
     marker_name: str | None = None,
     axis_names: Sequence[str] | None = None,
@@ -53,9 +58,12 @@ def plot_embedding(
 
     `color` and `marker` hold one label per row; several columns in `color`, by name, give a panel each. Numbers of more
     than 12 different values are drawn on a scale with a colour bar, unless they are classes as `Labels` takes them (at
-    most 20, five rows or more for each); all else as categories: at most 12 colours and 8 markers, beyond which
+    most 20, five rows or more for each); all else as categories: at most 20 colours and 8 markers, beyond which
     the largest categories keep theirs and the rest is "other". Rows in the boolean mask `known` are drawn first, in
-    light grey. All rows are drawn, in an order shuffled with a fixed seed, so that no category hides another one.
+    light grey. All rows are drawn, in an order shuffled with a fixed seed, so that no category hides another one;
+    beyond 20,000 rows as one image, in which a pixel is the denser the more rows lie on it and has no shape.
+
+    `subtitle` is a smaller line below the title, as "known: sex".
 
     >>> view = np.random.default_rng(0).normal(size=(100, 2))
     >>> plot_embedding(view, color=np.arange(100) % 3, color_name="kind", title="what else is there")
@@ -69,17 +77,31 @@ def plot_embedding(
         if ax is not None:
             raise InvalidValueError(f"ax is for one column of labels, got {len(color)} in color; leave ax out.")
         keys = [Key.read(labels, marker, str(name), marker_name, len(points)) for name, labels in color.items()]
-        return _panels(points, keys, greyed, _read_axis_names(axis_names, points.shape[1]), title)
+        return _panels(points, keys, greyed, _read_axis_names(axis_names, points.shape[1]), title, subtitle)
     key = Key.read(color, marker, color_name, marker_name, len(points))
     three_d = points.shape[1] == 3
     names = _read_axis_names(axis_names, points.shape[1])
     panel = panel_on(ax, 7.6, 5.6, three_d=three_d)
     draw_rows(panel, points, key, greyed)
-    _dress(panel, names, title)
+    _dress(panel, names, title, subtitle)
     key.draw(panel, greyed)
     if ax is None and three_d:
         _settle(root_figure(panel))
     return root_figure(panel)
+
+
+def words_of_view(model: Any, title: str | None = None, known: Sequence[str] | None = None) -> dict[str, Any]:
+    """What a figure of a fitted view says beside its rows: title, "known: …" and what its axes are made of.
+
+    `known` says it in the words of a caller; without, what was explained away is told.
+
+    >>> from imapce.baselines import PCA
+    >>> words_of_view(PCA().fit(np.diag([3.0, 2.0, 0.0, 0.0])), "Rows")["axis_names"][0]
+    '+ x0 − x1'
+    """
+    names = explained_away(model) if known is None else known
+    subtitle = f"known: {words.listing(names, _MOST_KNOWN)}" if names else None
+    return {"title": title, "subtitle": subtitle, "axis_names": axes_of_model(model)}
 
 
 def _panels(
@@ -88,6 +110,7 @@ def _panels(
     known: NDArray[np.bool_],
     axis_names: Sequence[str],
     title: str | None,
+    subtitle: str | None,
 ) -> Figure:
     """The same rows once for each column of labels, each panel with its own key."""
     across = min(MOST_PANELS, len(keys))
@@ -98,8 +121,9 @@ def _panels(
         draw_rows(panel, points, key, known)
         _dress(panel, axis_names, None)
         key.draw(panel, known)
-    if title is not None:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=TITLE_SIZE, color=INK, fontweight="bold", parse_math=False)
+    if title or subtitle:
+        told = "\n".join(filter(None, [title, subtitle]))
+        figure.suptitle(told, x=0.01, ha="left", fontsize=TITLE_SIZE, color=INK, fontweight="bold", parse_math=False)
     if three_d:
         _settle(figure)
     return figure
@@ -187,26 +211,12 @@ def read_embedding(embedding: ArrayLike, argument: str) -> NDArray[np.float64]:
     return points
 
 
-def point_look(points: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """Give the area of the points and the opacity of each: smaller and paler as they become many.
-
-    Beyond 50,000 points the opacity follows the density, so that lonely points stay visible while crowded
-    regions do not fill up.
-    """
-    n_rows = len(points)
-    area = float(np.clip(30.0 * np.sqrt(400.0 / n_rows), 2.5, 34.0))
-    if n_rows <= CROWDED:
-        return area, np.full(n_rows, np.clip((1500.0 / n_rows) ** 0.3, 0.3, 0.88))
-    bins = 120 if points.shape[1] == 2 else 30
-    low, high = points.min(axis=0), points.max(axis=0)
-    cells = np.minimum(((points - low) / np.where(high > low, high - low, 1.0) * bins).astype(int), bins - 1)
-    _, cell, counts = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
-    return area, np.clip(2.5 / counts[cell.reshape(-1)] ** 0.75, 0.05, 0.8)
-
-
 def draw_rows(ax: Any, points: NDArray[np.float64], key: Key, known: NDArray[np.bool_]) -> None:
-    """Draw the known rows in grey and the others above them, each group in its shuffled order."""
-    area, opacity = point_look(points)
+    """Draw the known rows in grey and the others above them, each group in its shuffled order; many as an image."""
+    if len(points) > CROWDED:
+        _draw_crowd(ax, points, key, known)
+        return
+    area, opacity = point_look(len(points))
     colors = key.row_colors(len(points))
     colors[known] = to_rgba(KNOWN_GREY)
     colors[:, 3] = np.where(known, np.maximum(opacity, 0.5), opacity)
@@ -220,7 +230,18 @@ def draw_rows(ax: Any, points: NDArray[np.float64], key: Key, known: NDArray[np.
             [group[shapes[group] == shape] for shape in np.unique(shapes[group])] if points.shape[1] == 3 else [group]
         )
         for part in parts:
-            _draw_layer(ax, points[part], colors[part], shapes[part], area, layer, len(points) > CROWDED)
+            _draw_layer(ax, points[part], colors[part], shapes[part], area, layer)
+
+
+def _draw_crowd(ax: Any, points: NDArray[np.float64], key: Key, known: NDArray[np.bool_]) -> None:
+    """Images for known rows, for those without a value on a scale, and for all others, above each other."""
+    codes, hues, unplaced = key.row_codes(len(points))
+    below = [(known, KNOWN_GREY, 1.5), (unplaced & ~known, MISSING_GREY, 1.8)]
+    for rows, hue, layer in below:
+        drawn = points[rows]
+        draw_cloud(ax, drawn, np.zeros(len(drawn), dtype=np.uint8), [to_rgba(hue)], layer=layer, known=True)
+    rest = ~(known | unplaced)
+    draw_cloud(ax, points[rest], codes[rest], hues, layer=2.0, scale=key.is_scale)
 
 
 def _draw_layer(
@@ -230,7 +251,6 @@ def _draw_layer(
     shapes: NDArray[np.intp],
     area: float,
     layer: float,
-    rasterized: bool,
 ) -> None:
     extra = {"depthshade": False} if points.shape[1] == 3 else {}
     artist = ax.scatter(
@@ -239,8 +259,8 @@ def _draw_layer(
         s=area,
         marker=MARKERS[shapes[0]],
         linewidths=0,
+        edgecolors="none",
         zorder=layer,
-        rasterized=rasterized,
         **extra,
     )
     if (shapes != shapes[0]).any():
@@ -250,8 +270,8 @@ def _draw_layer(
         artist.set_paths([outlines[shape] for shape in shapes])
 
 
-def _dress(ax: Any, axis_names: Sequence[str], title: str | None) -> None:
-    quiet_axes(ax, axis_names[0], axis_names[1], title=title)
+def _dress(ax: Any, axis_names: Sequence[str], title: str | None, subtitle: str | None = None) -> None:
+    quiet_axes(ax, axis_names[0], axis_names[1], title=title, subtitle=subtitle)
     if ax.name == "3d":
         ax.set_zlabel(axis_names[2], fontsize=LABEL_SIZE, color=INK, parse_math=False)
         ax.set_aspect("equal")

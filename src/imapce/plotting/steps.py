@@ -23,24 +23,25 @@ from imapce.common.checks import is_whole
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
 from imapce.exploration.verdict import best_split_in_words, caveat
-from imapce.plotting.key import Key, read_labels
-from imapce.plotting.scatter import plot_embedding, point_look
+from imapce.plotting.cloud import Group, draw_groups
+from imapce.plotting.key import read_labels
+from imapce.plotting.scatter import plot_embedding
 from imapce.plotting.style import (
     BESIDE,
     CLUSTER_HUES,
     INK,
     KNOWN_GREY,
+    LABEL_HUES,
     LABEL_SIZE,
-    PALETTE,
-    axes_given,
-    blank_figure,
     draw_legend,
     follow_known,
     mark,
     panel_on,
+    plain_figure,
     quiet_axes,
     root_figure,
 )
+from imapce.tables.columns import Column
 
 if TYPE_CHECKING:
     from imapce.exploration.record import AcceptedStep
@@ -53,10 +54,12 @@ Entry = tuple[str, str, str]
 
 UNEXPLORED_BLACK = "#000000"
 OTHER_GREY = "#8C959F"
-RASTERISE_FROM = 20_000
 _PANEL_INCHES = 2.95
 _HEIGHT_INCHES = 4.2
 _TITLE_LETTERS = 64
+# The room in inches for the numbers of the axes, for a line of their names, and beside a colour bar.
+_TICKS_INCHES, _NUMBERS_INCHES, _LINE_INCHES, _SCALE_INCHES = 0.22, 0.5, 0.17, 1.1
+_AXIS_LETTERS, _WRAPPED = 40, 30
 # Two standard deviations hold 86 % of a bell-shaped cluster.
 _ELLIPSE_SIGMAS = 2.0
 
@@ -74,7 +77,7 @@ def plot_step(
     exploration: Exploration,
     index: int,
     *,
-    labels: ArrayLike | None = None,
+    labels: ArrayLike | Column | None = None,
     label_name: str | None = None,
 ) -> Figure:
     """Draw an accepted step in the view it was seen in, panel by panel, and return the figure.
@@ -95,50 +98,77 @@ def plot_step(
     """
     step = step_at(exploration, index)
     points = flat_points(exploration.coordinates(step))
-    names = _axis_names(len(step.components), exploration.explained_away)
+    names = _axis_names(exploration.axes_in_words(step, letters=_AXIS_LETTERS))
     known = known_before(exploration, index)
     n_rows = len(points)
-    key = None if labels is None else Key.read(_checked(labels, n_rows), None, label_name, None, n_rows)
-    n_panels = 2 if key is None else 3
-    figure = blank_figure(_PANEL_INCHES * n_panels + (1.4 if key is not None else 0.0), _HEIGHT_INCHES)
-    panels = [figure.add_subplot(1, n_panels, place) for place in range(1, n_panels + 1)]
+    column = None if labels is None else read_labels(labels, "labels", n_rows, most=len(LABEL_HUES), name=label_name)
+    n_panels = 2 if column is None else 3
+    # A place for everything: the layout that looks for one takes half the time of a figure, and a page has many.
+    figure = plain_figure(_PANEL_INCHES * n_panels + (1.4 if column is not None else 0.0), _HEIGHT_INCHES)
+    panels = [figure.add_axes((0.1, 0.3, 0.8, 0.6), label=str(place)) for place in range(n_panels)]
 
-    cloud(panels[0], points, known, KNOWN_GREY, 1.5)
-    cloud(panels[0], points, ~known, UNEXPLORED_BLACK, 2.0)
-    quiet_axes(panels[0], *names, title="What is known")
+    grey = Group(known, KNOWN_GREY, 1.5)
+    draw_groups(panels[0], points, [grey, Group(~known, UNEXPLORED_BLACK)])
+    quiet_axes(panels[0], *names, title="What is known", subtitle=exploration.known_in_a_line, letters=30)
 
     rest = ~known
+    taken = []
     for cluster in step.clusters:
         rest[cluster.rows] = False
-    cloud(panels[1], points, known, KNOWN_GREY, 1.5)
-    cloud(panels[1], points, rest, OTHER_GREY, 1.8)
-    entries = _known_entry(known) + ([(f"others ({int(rest.sum()):,})", OTHER_GREY, "o")] if rest.any() else [])
-    for place, cluster in enumerate(step.clusters):
-        inside = np.zeros(n_rows, dtype=bool)
-        inside[cluster.rows] = True
-        cloud(panels[1], points, inside, cluster_hue(cluster.number), 2.0)
-        entries.insert(place, (f"cluster {cluster.number} ({cluster.size:,})", cluster_hue(cluster.number), "o"))
+        taken.append(Group(np.isin(np.arange(n_rows), cluster.rows), cluster_hue(cluster.number)))
+    draw_groups(panels[1], points, [grey, Group(rest, OTHER_GREY, 1.8), *taken])
+    entries: list[Entry] = [
+        (f"cluster {cluster.number} ({cluster.size:,})", cluster_hue(cluster.number), "o") for cluster in step.clusters
+    ]
+    entries += _known_entry(known) + ([(f"others ({int(rest.sum()):,})", OTHER_GREY, "o")] if rest.any() else [])
     outlines = [encircle(panels[1], points, cluster.rows, cluster.number) for cluster in step.clusters]
     quiet_axes(panels[1], names[0], "", title=f"What was taken{_how_sure(step)}")
-    _legend_below(panels[1], entries)
+    taken_lines = _legend_below(panels[1], entries)
 
-    if labels is not None and key is not None:
+    if column is not None:
         plot_embedding(
             points,
-            color=labels,
+            color=column,
             known=known,
             title="What the labels say",
-            color_name=(key.color.name if key.color else "") or "labels",
+            color_name=column.name or "labels",
             axis_names=[names[0], ""],
             ax=panels[2],
         )
     outside = _same_window(panels, points, outlines, known)
     black = (f"unexplored ({int((~known).sum()):,})", UNEXPLORED_BLACK, "o")
-    _legend_below(panels[0], [*_known_entry(known, outside), black], columns=1 if outside else 2)
+    known_lines = _legend_below(panels[0], [*_known_entry(known, outside), black], columns=1)
     for ax in panels[1:]:
         ax.tick_params(labelleft=False)
-    _rasterise(panels, n_rows)
+    _set_side_by_side(figure, panels, max(taken_lines, known_lines))
     return figure
+
+
+def _set_side_by_side(figure: Any, panels: Sequence[Any], keys: int) -> None:
+    """Give the panels equal widths, between the names of the first one's axes and the key beside the last one, above
+    keys of so many lines.
+    """
+    width, height = figure.get_size_inches()
+    legends = [ax.get_legend() for ax in panels]
+    beside = 0.1
+    if len(panels) > 2:
+        measured = 0.0 if legends[-1] is None else legends[-1].get_window_extent().width / figure.dpi + 0.1
+        beside = max(measured, _SCALE_INCHES if panels[-1].child_axes else 0.0)
+    lines = max(len(ax.get_xlabel().splitlines()) for ax in panels)
+    below = _TICKS_INCHES + _LINE_INCHES * lines + 0.22 * keys + 0.22
+    above = 0.42 if not panels[0].texts else 0.6
+    sides = len(panels[0].get_ylabel().splitlines())
+    left = _NUMBERS_INCHES + _LINE_INCHES * sides
+    wide = max(0.8, (width - left - beside - 0.2 * len(panels)) / len(panels))
+    tall = height - below - above
+    for place, ax in enumerate(panels):
+        ax.set_position(((left + place * (wide + 0.2)) / width, below / height, wide / width, tall / height))
+        # Where names stand is told too: to look for it, matplotlib measures all numbers of the axes.
+        ax.xaxis.set_label_coords(0.5, -(_TICKS_INCHES + 0.08) / tall)
+        ax.yaxis.set_label_coords(-(_NUMBERS_INCHES - 0.02) / wide, 0.5)
+        ax.xaxis.label.set_verticalalignment("top")
+    for ax, legend in zip(panels[:2], legends, strict=False):
+        legend.set_bbox_to_anchor((0.5, -(_TICKS_INCHES + 0.12 + _LINE_INCHES * lines) / tall), ax.transAxes)
 
 
 def plot_proposal(step: Step, *, view: int = 0) -> Figure:
@@ -156,24 +186,27 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     if not is_whole(view) or not 0 <= view < len(step.views):
         raise InvalidValueError(f"view must be from 0 to {len(step.views) - 1} in this step; got {view!r}.")
     seen = step.views[view]
-    points, names = flat_points(seen.embedding), _axis_names(len(seen.components))
+    points = flat_points(seen.embedding)
+    names = _axis_names(seen.axes or axis_names(len(seen.components)), _TITLE_LETTERS)
     known, clusters = ~seen.unexplored, seen.clusters
     outliers = ~known & (clusters < 0)
     none_shown = not len(seen.numbers)
     one_group = none_shown and step.structure is not None and not step.structure.is_taken
     ax = panel_on(None, 8.4, 5.4)
-    cloud(ax, points, known, KNOWN_GREY, 1.5)
+    groups = [Group(known, KNOWN_GREY, 1.5)]
     entries: list[Entry] = []
     if one_group and best_split_in_words(step.structure):
         # Rows of no group of the split, few if any, stay crosses.
-        entries = _best_split(ax, points, outliers, step.structure)
-    cloud(ax, points, outliers, OTHER_GREY, 1.8, marker="x")
+        split, entries = _best_split(outliers, step.structure)
+        groups += split
+    groups.append(Group(outliers, OTHER_GREY, 1.8, marker="x"))
     for number, distinctness in zip(seen.numbers.tolist(), seen.distinctness, strict=True):
         inside = clusters == number
-        cloud(ax, points, inside, cluster_hue(number), 2.0)
+        groups.append(Group(inside, cluster_hue(number)))
         apart = f"distinctness {distinctness:.3g}" if len(seen.distinctness) > 1 else "the only one"
         most = ", most distinct" if number in seen.most_distinct and len(seen.distinctness) > 1 else ""
         entries.append((f"cluster {number}: {int(inside.sum()):,} rows\n{apart}{most}", cluster_hue(number), "o"))
+    draw_groups(ax, points, groups)
     outlines = [encircle(ax, points, np.flatnonzero(clusters == number), number) for number in seen.most_distinct]
     if outliers.any():
         name = "one group" if one_group else "outliers"
@@ -182,12 +215,11 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
         told = ": no structure beyond chance" if one_group else ": no cluster is large enough"
     else:
         told = "".join(f"\n{line}" for line in textwrap.wrap(caveat(step.structure), _TITLE_LETTERS))
-    quiet_axes(ax, *names, title=f"Step {step.number}, view {view}{told}")
+    quiet_axes(ax, *names, title=f"Step {step.number}, view {view}{told}", subtitle=seen.known)
     outside = _same_window([ax], points, outlines, known)
     if known.any():
         entries.append((f"known: {int(known.sum()):,} rows{_out(outside)}", KNOWN_GREY, "o"))
     _legend(ax, entries, **BESIDE, labelspacing=0.8)
-    _rasterise([ax], len(points))
     return root_figure(ax)
 
 
@@ -199,17 +231,18 @@ def _how_sure(step: AcceptedStep) -> str:
     return ": perhaps groups" if step.structure.is_taken else ": groups by chance"
 
 
-def _best_split(ax: Any, points: Points, left: Mask, structure: Any) -> list[Entry]:
-    """Draw the groups of a split that is no more than chance, take them from the rows `left`, and name them."""
+def _best_split(left: Mask, structure: Any) -> tuple[list[Group], list[Entry]]:
+    """The groups of a split that is no more than chance, taken from the rows `left`, and what they are called."""
     labels = structure.candidate.labels
     names, counts = np.unique(labels[left & (labels >= 0)], return_counts=True)
+    groups: list[Group] = []
     entries: list[Entry] = []
     for place, name in enumerate(names[np.argsort(-counts, kind="stable")].tolist()):
         inside = left & (labels == name)
-        cloud(ax, points, inside, cluster_hue(place), 2.0)
+        groups.append(Group(inside, cluster_hue(place)))
         entries.append((f"best split: {int(inside.sum()):,} rows\nno more than chance", cluster_hue(place), "o"))
     left &= labels < 0
-    return entries
+    return groups, entries
 
 
 def step_at(exploration: Exploration, index: int) -> AcceptedStep:
@@ -230,12 +263,6 @@ def known_before(exploration: Exploration, index: int) -> Mask:
     return known
 
 
-def _checked(labels: ArrayLike, n_rows: int) -> ArrayLike:
-    """Refuse labels that do not fit by the name the caller used."""
-    read_labels(labels, "labels", n_rows, most=len(PALETTE))
-    return labels
-
-
 def flat_points(coordinates: Points) -> Points:
     """Give two coordinates to draw: the first two, of a view of one axis this one and the number of the row."""
     if coordinates.shape[1] == 1:
@@ -243,31 +270,12 @@ def flat_points(coordinates: Points) -> Points:
     return coordinates[:, :2]
 
 
-def _axis_names(n_axes: int, known: Sequence[str] = ()) -> tuple[str, str]:
-    """Name the two axes that are drawn, given what is known."""
-    names = axes_given(axis_names(n_axes), known, longest=14)
-    more = f" (of {n_axes})" if n_axes > 2 else ""
-    return f"{names[0]}{more}", "row" if n_axes == 1 else f"{names[1]}{more}"
-
-
-def cloud(ax: Any, points: Points, rows: Mask, hue: str, layer: float, marker: str = "o") -> None:
-    """Draw some rows in one colour, with the area and the opacity that all the points call for."""
-    if not rows.any():
-        return
-    area, every_opacity = point_look(points)
-    opacity = every_opacity[rows] if hue != KNOWN_GREY else np.maximum(every_opacity[rows], 0.5)
-    # One number for all where they are equal: matplotlib then stamps one point instead of drawing each.
-    alpha = float(opacity[0]) if np.ptp(opacity) == 0 else opacity
-    cross = marker == "x"
-    ax.scatter(
-        *points[rows].T,
-        color=hue,
-        s=area * (0.8 if cross else 0.6),
-        marker=marker,
-        linewidths=0.7 if cross else 0,
-        alpha=alpha,
-        zorder=layer,
-    )
+def _axis_names(told: Sequence[str], letters: int = _WRAPPED) -> tuple[str, str]:
+    """Name the two axes that are drawn, in lines of so many letters."""
+    more = f" (of {len(told)})" if len(told) > 2 else ""
+    names = [f"{told[0]}{more}", "row" if len(told) == 1 else f"{told[1]}{more}"]
+    first, second = ("\n".join(textwrap.wrap(name, letters)[:2]) for name in names)
+    return first, second
 
 
 def encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> Points:
@@ -331,13 +339,6 @@ def _same_window(panels: list[Any], points: Points, outlines: list[Points], know
     return int((known & ((points < low) | (points > high)).any(axis=1)).sum())
 
 
-def _rasterise(panels: list[Any], n_rows: int) -> None:
-    """Keep vector files small: beyond 20,000 rows the points of a panel become one image."""
-    for ax in panels:
-        for artist in ax.collections:
-            artist.set_rasterized(n_rows > RASTERISE_FROM)
-
-
 def _known_entry(known: Mask, outside: int = 0) -> list[Entry]:
     return [(f"known ({int(known.sum()):,}{_out(outside)})", KNOWN_GREY, "o")] if known.any() else []
 
@@ -346,8 +347,11 @@ def _out(outside: int) -> str:
     return f", {outside:,} outside" if outside else ""
 
 
-def _legend_below(ax: Any, entries: list[Entry], columns: int = 2) -> None:
-    _legend(ax, entries, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=min(columns, len(entries)))
+def _legend_below(ax: Any, entries: list[Entry], columns: int = 2) -> int:
+    """Draw a key below an axes and tell how many lines it has."""
+    columns = min(columns, len(entries))
+    _legend(ax, entries, loc="upper center", ncols=columns)
+    return -(-len(entries) // columns)
 
 
 def _legend(ax: Any, entries: list[Entry], **place: Any) -> None:

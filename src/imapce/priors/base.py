@@ -20,7 +20,9 @@ from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.words import listing
 from imapce.errors import InvalidValueError
 from imapce.priors.labels import ReadLabels
+from imapce.tables.encode import Table
 from imapce.tables.reader import Missing, Reader
+from imapce.tables.remarks import known_notes
 
 MOST_NAMES = 8
 # What labels are called that came without a title.
@@ -158,6 +160,23 @@ def sentence_of(prior: Prior, what: str, names: list[str]) -> str:
         return f"{begin} erased{rest}: {left}."
     effect = "its effect is" if single else "their effects are"
     return f"{begin} known{rest}: {effect} explained away, given the clusters."
+
+
+def stand_in_notes(table: Any, priors: Sequence[Prior], reader: Reader) -> list[str]:
+    """Sentences on columns of a table that stand in for what is known and explained away or erased.
+
+    >>> import pyarrow as pa
+    >>> from imapce import Attributes
+    >>> table = Table.learn(pa.table({"sex": ["f", "m"] * 30, "who": ["woman", "man"] * 30, "age": range(60)}))
+    >>> stand_in_notes(table, [Attributes(["sex"])], Reader.learn(table)[0])
+    ["'who' tells 'sex': add it to what is known?"]
+    """
+    if not isinstance(table, Table):
+        return []
+    known = [prior for prior in priors if prior.has_effect]
+    labels = [read.column for prior in known if (read := prior.read_labels(len(table))) is not None]
+    names = {name for prior in known for name in given_names(prior.column_mask(reader), reader)}
+    return known_notes(table, names, labels)
 
 
 def column_sources(reader: Reader) -> Codes:

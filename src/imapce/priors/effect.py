@@ -13,10 +13,15 @@ from typing import Any
 import numpy as np
 
 from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.axes import axis_in_words, features_of_axis
 from imapce.common.records import Comparable
+from imapce.common.words import listing
 from imapce.priors.labels import LabelCode, ReadLabels
 from imapce.rows.base import Rows
 from imapce.rows.given import RowsBeside
+
+# So many names of what an axis is given; its label has no room for more.
+_MOST_GIVEN = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +117,23 @@ def strongest(model: Any, most: int) -> Codes:
         share[effect.columns] = -1.0
     order = np.argsort(-share, kind="stable")[:most]
     return order[share[order] >= 0]
+
+
+def axes_of_model(model: Any) -> list[str]:
+    """What the axes of a fitted view are made of, as "+ age − alone, given sex"; their names where nothing tells.
+
+    >>> from imapce import IMAPCE, Attributes
+    >>> X = np.random.default_rng(0).normal(size=(60, 3)) * [1.0, 1.0, 9.0]
+    >>> axes_of_model(IMAPCE(standardize=False, alpha=0.0, mu=0.0).fit(X))[0]
+    '+ x2'
+    """
+    weights, effect, known = np.array(model.components_), getattr(model, "effect_", None), explained_away(model)
+    if effect is not None:
+        weights[:, effect.columns] = 0.0
+    given = f"given {listing(known, _MOST_GIVEN)}" if known else ""
+    names = model.encoded_feature_names_
+    told = [axis_in_words(features_of_axis(axis.tolist(), names), given) for axis in weights]
+    return [words or name for words, name in zip(told, model.get_feature_names_out(), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,7 +156,8 @@ class Samples(Prior):
     def encode(self, reader: Reader, *, means: Array, missing: Missing) -> Samples:
         require_in_memory(self.background, "a session that is kept in a file")
         matrix = self.background_matrix(reader, means=means, missing=missing)
-        return replace(self, background=np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix))
+        matrix = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+        return EncodedSamples(matrix, weight=self.weight)
 
     def sentence(self, reader: Reader) -> str:
         count = int(np.shape(self.background)[0])
@@ -174,11 +175,19 @@ class Samples(Prior):
         return super().to_json(place, arrays, n_rows)
 
     @classmethod
-    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, *, shape: tuple[int, int]) -> Self:
+    def from_json(cls, place: int, stored: dict[str, Any], arrays: Arrays, *, shape: tuple[int, int]) -> Samples:
         background = arrays[f"background{place}"]
         if background.ndim != 2 or background.shape[1] != shape[1]:
             raise ValueError("a background does not fit the columns")
-        return cls(background, weight=stored["weight"])
+        return EncodedSamples(background, weight=stored["weight"])
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedSamples(Samples):
+    """A background as a matrix in the encoding of X, as the file of a session holds it."""
+
+    def background_matrix(self, reader: Reader, *, means: Array, missing: Missing) -> Any:
+        return reader.background(self.background, means=means, missing=missing, encoded=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,7 @@ from imapce.common.records import Comparable
 from imapce.common.words import listing
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.tables.columns import Column
 from imapce.tables.encode import is_table
 
 # Each class is a column of L and a direction that may be given up.
@@ -118,6 +119,13 @@ class ReadLabels(Comparable):
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def column(self) -> Column:
+        """The labels as a column of a table."""
+        if self.names is None:
+            return Column(self.title or "labels", values=self.values)
+        return Column(self.title or "labels", codes=self.values, levels=self.names)
 
     @staticmethod
     def _varying(read: ReadLabels) -> ReadLabels:

@@ -27,7 +27,7 @@ from imapce.rows.given import RowsBeside, RowsGiven
 from imapce.rows.moment_tensor import MomentTensorRows, moment_tensor_pays
 from imapce.rows.open import open_rows
 from imapce.rows.outliers import outlying_rows, set_aside
-from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.standardized import QuadraticForm, StandardizedRows, levels_as_in
 from imapce.rows.subspace import Subspace
 from imapce.tables.reader import Missing, Reader
 
@@ -47,14 +47,16 @@ class Known:
     rows: StandardizedRows | None = None
     is_background: bool = False
 
-    def given(self, with_known: RowsWithKnown, weights: Array) -> Known:
-        """Y less the effect of the known columns and, of rows of X, of the labels beside them."""
+    def given(self, with_known: RowsWithKnown, weights: Array, X: StandardizedRows, groups: Codes | None) -> Known:
+        """Y less the effect of the known columns and, of rows of X, of the labels beside them; beside X less it."""
         if self.rows is None:
             return self
         d = with_known.n_features
         reached = ~with_known.erased & (with_known.places < self.rows.n_features)
         rows = RowsGiven(self.rows, with_known.places[reached], weights[reached], n_features=d)
-        return Known(self.weight, rows.second_moment, rows.n_rows, rows.informative, rows, self.is_background)
+        as_it_is = self.second_moment is self.rows.second_moment
+        form = rows.second_moment if as_it_is else levels_as_in(X, rows, groups)
+        return Known(self.weight, form, rows.n_rows, rows.informative, rows, self.is_background)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,12 +184,13 @@ class Problem:
     with_known: RowsWithKnown | None = None
     effect: Effect | None = None
     gaps: Array | None = None
+    categories: Mask | None = None
 
     def given(self, effect: Effect) -> Problem:
         """The same problem of the rows less the effect of the known."""
         assert self.with_known is not None
         X, Z = self.with_known.given(effect.weights)
-        parts = tuple(part.given(self.with_known, effect.weights) for part in self.Y.parts)
+        parts = tuple(part.given(self.with_known, effect.weights, X, self.groups) for part in self.Y.parts)
         terms = replace(self.Y, parts=parts, erased=_bound(X, self.Y.erased_columns, self.Y.erased_labels))
         return replace(self, X=X, Y=terms, Z=Z, effect=effect)
 
@@ -328,11 +331,13 @@ def pose(
                 remarks.append(set_aside(strays, "background rows"))
                 background = background.without(strays)
             Y = standardized(background)
-        else:
-            subset = prior.row_mask(X.n_rows)
-            known = subset if known is None else known | subset
-            Y = standardized(whole.subset(subset))
-        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y, prior.is_background))
+            form = levels_as_in(X, Y, reader.groups) if standardize else Y.second_moment
+            parts.append(Known(prior.weight, form, Y.n_rows, Y.informative, Y, is_background=True))
+            continue
+        subset = prior.row_mask(X.n_rows)
+        known = subset if known is None else known | subset
+        Y = standardized(whole.subset(subset))
+        parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y))
     if known is not None and X.n_rows - int(known.sum()) < n_components + 1:
         raise InvalidValueError(
             f"Subset(rows) leaves {X.n_rows - int(known.sum())} of {X.n_rows} rows to explore, and at least "
@@ -367,6 +372,7 @@ def pose(
         groups=reader.groups,
         with_known=with_known,
         gaps=reader.gaps,
+        categories=reader.categories,
     )
 
 

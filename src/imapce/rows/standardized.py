@@ -273,6 +273,34 @@ class MappedRows(StandardizedRows):
         return self.back(self._Z.quartic(self.forward(W)))
 
 
+def levels_as_in(X: StandardizedRows, Y: StandardizedRows, groups: Codes | None) -> QuadraticForm:
+    """YᵀY of a background, with the levels of every category as large and as far apart as they are in X.
+
+    A number has unit variance in X and in Y, so that neither stands out beside the other by how far it varies, only by
+    what it goes with. A category of three levels or more (of two it is the same) has that as a whole, and its levels
+    may have other shares in Y: of X and Y alone, the rarer ones of the background would be what a view shows. So
+    Y_c → Y_c·cov(Y_c)^(−½)·cov(X_c)^(½) for every category c; directions that Y lacks stay without variance.
+    """
+    form, of_X = Y.second_moment, X.second_moment.matrix
+    if groups is None or form.matrix is None or of_X is None:
+        return form
+    several = np.flatnonzero(np.bincount(groups) > 2)
+    if not len(several):
+        return form
+    A = np.eye(form.size)
+    for source in several:
+        own = np.ix_(groups == source, groups == source)
+        A[own] = _power(form.matrix[own] / Y.n_rows, -0.5) @ _power(of_X[own] / X.n_rows, 0.5)
+    return form.map_through(form.size, lambda V: A @ V, lambda G: A.T @ G, None)
+
+
+def _power(matrix: Array, power: float) -> Array:
+    """A power of a symmetric matrix on its range."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > 1e-10 * max(float(values[-1]), np.finfo(np.float64).tiny)
+    return (vectors[:, kept] * values[kept] ** power) @ vectors[:, kept].T
+
+
 def order_of_points(points: Array) -> Codes:
     """The order of rows (n, c) by their columns, the first before the second and so on; those that agree in all of
     them, to DIGITS of their spread, are the same row.

@@ -21,14 +21,16 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy import sparse
 
 from imapce.common.arrays import Array, Codes
 from imapce.common.checks import require_choice
 from imapce.common.streams import Portion, Stream, in_order
 from imapce.common.words import counted, listing
 from imapce.errors import Argument, InvalidTypeError, InvalidValueError, Phrase, Sentence
-from imapce.tables.columns import MISSING, Unknown, UnusableColumn, kind_of, read_codes, read_numbers
+from imapce.tables.columns import MISSING, Unknown, UnusableColumn, kind_of, numbers, read_codes, read_numbers
 from imapce.tables.learn import Encoding, Missing, Summary, encoding_of, refuse_columns
+from imapce.tables.scales import Scale, chosen_scales
 from imapce.tables.values import Writing
 
 if TYPE_CHECKING:
@@ -135,6 +137,7 @@ class Table:
     notes: list[str] = field(default_factory=list)
     left_out: Mapping[str, str] = field(default_factory=dict)
     written: Mapping[str, Writing] = field(default_factory=dict)
+    scales: Mapping[str, Scale] = field(default_factory=dict)
     made: dict[Missing, Encoded] = field(default_factory=dict)
 
     @classmethod
@@ -164,16 +167,50 @@ class Table:
         """Some of the columns, of which nothing is learned anew; the notes go along."""
         place_of = {name: place for place, name in enumerate(self.summary.names)}
         places = [place_of[name] for name in names]
-        return replace(self, native=selected(self.native, names), summary=self.summary.select(places), made={})
+        scales = {name: scale for name, scale in self.scales.items() if name in names}
+        summary = self.summary.select(places)
+        return replace(self, native=selected(self.native, names), summary=summary, scales=scales, made={})
+
+    @property
+    def numbers(self) -> dict[str, Array]:
+        """The columns of numbers by their names, NaN where a value is missing."""
+        kinds = zip(self.summary.names, self.summary.kinds, strict=True)
+        return {
+            name: np.asarray(numbers(column_at(self, place)), dtype=np.float64)
+            for place, (name, kind) in enumerate(kinds)
+            if kind == "number"
+        }
+
+    def transformed(self, transform: Any) -> Table:
+        """The same table with columns to be looked at on another scale: "log" or "rank" for all that are strongly
+        skewed, or one of them by column.
+
+        >>> Table.learn(pa.table({"fee": [1.0, 10.0, 900.0]})).transformed({"fee": "log"}).scales
+        {'fee': LogScale(unit=1.18)}
+        """
+        return replace(self, scales=chosen_scales(transform, self.numbers, self.column_names), made={})
 
     def encoded(self, missing: Missing, name: str = "X") -> Encoded:
         """The matrix and its encoding, made when first asked for."""
         if missing not in self.made:
             encoding = encoding_of(self.summary, missing=missing, name=name, written=self.written)
             matrix = fill_matrix(self.native, range(len(encoding.columns)), encoding, name=name)
+            if self.scales:
+                encoding, matrix = on_scales(encoding, matrix, self.scales)
             _fill_gaps(matrix, encoding, self.summary.gaps)
             self.made[missing] = Encoded(matrix, encoding)
         return self.made[missing]
+
+
+def on_scales(encoding: Encoding, matrix: Any, scales: Mapping[str, Scale]) -> tuple[Encoding, Any]:
+    """The encoding with other scales, which its means are on, too, and the matrix on them; a cell that was NaN is."""
+    encoding = replace(encoding, scales=dict(scales))
+    matrix, fill = encoding.to_scale(matrix), list(encoding.fill)
+    for name in scales:
+        place = int(encoding.columns_of(name)[0])
+        values = matrix[:, [place]].toarray() if sparse.issparse(matrix) else matrix[:, place]
+        fill[place] = float(np.nanmean(values, dtype=np.float64))
+    return replace(encoding, fill=tuple(fill)), matrix
 
 
 def summarize(table: Any, name: str = "X") -> Summary:
@@ -219,7 +256,8 @@ def encode(
         return learned.encoded(missing, name)
     if isinstance(X, Table) and missing in X.made and X.made[missing].encoding == encoding:
         return X.made[missing]
-    matrix = fill_matrix(X, _matched(names, encoding, extra, name), encoding, unknown=unknown, name=name)
+    matrix = fill_matrix(X, matched(names, encoding, extra, name), encoding, unknown=unknown, name=name)
+    matrix = encoding.to_scale(matrix)
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(matrix.sum(dtype=np.float64)):
             return Encoded(matrix, encoding)
@@ -296,7 +334,7 @@ class ScannedMatrix(Stream):
         self.table, self.encoding = table.selected(encoding.columns), encoding
         self._missing: Missing = missing
         self._unknown: Unknown = unknown
-        self._plain = set(encoding.kinds) == {"number"} and missing == "error"
+        self._plain = set(encoding.kinds) == {"number"} and missing == "error" and not encoding.scales
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -390,7 +428,7 @@ def frame(columns: Mapping[str, np.ndarray], like: Any = None) -> Any:
     return nw.get_native_namespace(like).DataFrame(arrays)
 
 
-def _matched(names: list[str], encoding: Encoding, extra: str, name: str) -> list[int]:
+def matched(names: list[str], encoding: Encoding, extra: str, name: str) -> list[int]:
     """For each column of the encoding its position in the table."""
     place = {column: position for position, column in enumerate(names)}
     absent = [column for column in encoding.columns if column not in place]

@@ -41,6 +41,7 @@ from imapce.tables.columns import (
     numbers,
     type_name,
 )
+from imapce.tables.scales import Scale, rescaled, scale_of_json
 from imapce.tables.values import Writing
 
 Missing = Literal["error", "mean"]
@@ -269,7 +270,8 @@ class Encoding:
     ``kinds`` and ``categories`` go along ``columns`` (no categories: an empty tuple); ``fill`` goes along the
     columns of the matrix and holds their learned means, which for a category are its shares. ``gaps`` are the columns
     that had missing values where the encoding was learned; a stored encoding does not keep them. ``written`` says, by
-    the name of a column, how its cells are written where that is not plain numbers.
+    the name of a column, how its cells are written where that is not plain numbers, and ``scales`` on which scale it
+    is looked at where that is not its own; ``fill`` is on these.
 
     >>> Encoding(("colour",), ("category",), (("blue", "red"),), fill=(0.5, 0.5)).feature_names
     ('colour=blue', 'colour=red')
@@ -281,6 +283,7 @@ class Encoding:
     _: KW_ONLY
     fill: tuple[float, ...]
     gaps: tuple[str, ...] = field(default=(), compare=False)
+    scales: Mapping[str, Scale] = field(default_factory=dict, hash=False)
     written: Mapping[str, Writing] = field(default_factory=dict, hash=False)
 
     def writing(self, place: int) -> Writing | None:
@@ -343,6 +346,14 @@ class Encoding:
         start, stop = np.searchsorted(self.groups, [index, index + 1])
         return np.arange(start, stop)
 
+    def to_scale(self, matrix: Any) -> Any:
+        """A matrix (n, d) in the units of the table, on the scales of its columns."""
+        return rescaled(matrix, {self.columns_of(name)[0]: scale.to_scale for name, scale in self.scales.items()})
+
+    def to_units(self, matrix: Any) -> Any:
+        """A matrix (n, d) on the scales of its columns, in the units of the table."""
+        return rescaled(matrix, {self.columns_of(name)[0]: scale.to_units for name, scale in self.scales.items()})
+
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, text and numbers, one entry per table column.
 
@@ -358,6 +369,7 @@ class Encoding:
                     "fill": [self.fill[position] for position in self.columns_of(index)],
                     # Only where there is something to tell, so that other files are as they were.
                     **({"written": self.written[column].to_json()} if column in self.written else {}),
+                    **({"scale": self.scales[column].to_json()} if column in self.scales else {}),
                 }
                 for index, (column, kind, values) in enumerate(
                     zip(self.columns, self.kinds, self.categories, strict=True)
@@ -380,6 +392,7 @@ class Encoding:
                 tuple(tuple(entry["categories"]) for entry in entries),
                 fill=tuple(value for entry in entries for value in entry["fill"]),
                 written={entry["name"]: Writing.from_json(entry["written"]) for entry in entries if "written" in entry},
+                scales={entry["name"]: scale_of_json(entry["scale"]) for entry in entries if "scale" in entry},
             )
             # Whatever else a hostile file holds, it is not what this encoding would write.
             is_sound = encoding._is_sound() and encoding.to_json() == stored
@@ -407,6 +420,9 @@ class Encoding:
         shares = [value for value, place in zip(self.fill, self.groups, strict=True) if self.kinds[place] != "number"]
         floats = (*self.fill, *(value for values in self.categories for value in values if type(value) is float))
         distinct = all(len(set(names)) == len(names) > 0 for names in (self.columns, self.feature_names))
+        of_numbers = all(self.kinds[self.columns.index(name)] == "number" for name in self.scales)
+        if not of_numbers or not all(scale.is_sound for scale in self.scales.values()):
+            return False
         return plain and distinct and all(map(math.isfinite, floats)) and all(0.0 <= value <= 1.0 for value in shares)
 
 

@@ -66,7 +66,7 @@ class NamedMatrix:
         if repeats := [name for name, count in Counter(names).items() if count > 1]:
             raise InvalidValueError(
                 f"NamedMatrix(names) must have a different name for each column, got {listing(map(repr, repeats))} "
-                "more than once: rename the repeats (of an AnnData by adata.var_names_make_unique())."
+                "more than once: rename the repeats."
             )
         if self.about_rows is not None and len(self.about_rows) != shape[0]:
             raise InvalidValueError(
@@ -154,15 +154,19 @@ def features(adata: Any, *, layer: str | None = None, use_rep: str | None = None
         raise InvalidValueError(f"layer={layer!r} and use_rep={use_rep!r} are two answers to one question: pass one.")
     if not (hasattr(adata, "obs_names") and hasattr(adata, "var_names")):
         raise InvalidTypeError(name, f"must be an AnnData; got {type(adata).__name__}.")
-    if adata.isbacked:
-        raise InvalidValueError(
-            name, f"must be in memory, and it is backed by {Path(adata.filename).name!r}: use adata.to_memory()."
-        )
+    require_in_memory(adata, name)
     if use_rep is not None:
         held = _member(adata.obsm, use_rep, "use_rep", f"{name}.obsm")
         columns = getattr(held, "columns", None)
         names = [f"{use_rep}{place}" for place in range(held.shape[1])] if columns is None else [*map(str, columns)]
         return NamedMatrix(_numbers(held, f"{name}.obsm[{use_rep!r}]"), names)
+    if not adata.var_names.is_unique:
+        repeats = [repr(str(one)) for one in adata.var_names[adata.var_names.duplicated()].unique()]
+        raise InvalidValueError(
+            f"{name}.var_names",
+            f"must have a different name for each variable, got {listing(repeats)} more than once: "
+            "call adata.var_names_make_unique().",
+        )
     if layer is not None:
         held = _member(adata.layers, layer, "layer", f"{name}.layers")
         return NamedMatrix(_numbers(held, f"{name}.layers[{layer!r}]"), tuple(adata.var_names))
@@ -172,6 +176,18 @@ def features(adata: Any, *, layer: str | None = None, use_rep: str | None = None
             f"({listing(map(repr, adata.obsm))})."
         )
     return NamedMatrix(_numbers(adata.X, f"{name}.X"), tuple(adata.var_names))
+
+
+def require_in_memory(adata: Any, name: str = "adata") -> None:
+    """Refuse an AnnData whose matrix lies in its file, which nothing here reads piece by piece.
+
+    >>> from anndata import AnnData
+    >>> require_in_memory(AnnData(np.eye(2)))
+    """
+    if adata.isbacked:
+        raise InvalidValueError(
+            name, f"must be in memory, and it is backed by {Path(adata.filename).name!r}: use adata.to_memory()."
+        )
 
 
 def read_h5ad(file: Path, limit: Limit) -> NamedMatrix:

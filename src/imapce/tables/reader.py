@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from imapce.common.arrays import Array, as_cupy, is_dask, is_on_card, is_scan, on_host
+from imapce.common.arrays import Array, Mask, as_cupy, is_dask, is_on_card, is_scan, on_host
 from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError, Sentence, one_line
 from imapce.tables.columns import Column, Unknown, read_column
@@ -29,11 +29,13 @@ from imapce.tables.encode import (
     encode,
     is_table,
     learn_scan,
+    matched,
     native_table,
     selected,
 )
 from imapce.tables.learn import Encoding, Missing, Summary
 from imapce.tables.named import NamedMatrix, column_means
+from imapce.tables.scales import SKEWED, Scale, chosen_scales
 
 if TYPE_CHECKING:
     from imapce.tables.scan import Scan
@@ -56,8 +58,17 @@ class Reader:
     left_out: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
-    def learn(cls, X: Any, *, missing: Missing = "error") -> tuple[Reader, Any]:
-        """The reader of tables like `X`, and the matrix of `X` itself; gaps are filled with its own means."""
+    def learn(cls, X: Any, *, missing: Missing = "error", transform: Any = None) -> tuple[Reader, Any]:
+        """The reader of tables like `X`, and the matrix of `X` itself; gaps are filled with its own means.
+
+        `transform` puts columns on another scale, as `imapce.read` does.
+        """
+        if transform is not None and (is_scan(X) or is_dask(X)):
+            raise InvalidValueError(
+                "transform",
+                f"needs all rows in memory to learn the scale of a column, got {type(X).__name__}",
+                way_out="write the logarithm as a column of its own where the file is made",
+            )
         if is_scan(X):
             encoding, stream = learn_scan(X, missing=missing)
             return cls(stream.shape[1], encoding), stream
@@ -67,11 +78,18 @@ class Reader:
             of_table, chunks = learn_on_cluster(X, missing=missing)
             return cls(chunks.n_features, of_table), chunks
         if is_table(X):
+            if transform is not None:
+                X = (X if isinstance(X, Table) else Table.learn(X)).transformed(transform)
             encoded = encode(X, missing=missing)
             left_out = tuple(X.left_out) if isinstance(X, Table) else ()
             return cls(encoded.matrix.shape[1], encoded.encoding, left_out=left_out), encoded.matrix
         named = X if isinstance(X, NamedMatrix) else None
         matrix = _as_matrix(X if named is None else named.matrix, "X", fewest_rows=2)
+        scales: Mapping[str, Scale] = {}
+        if transform is not None:
+            named = NamedMatrix(matrix, cls(matrix.shape[1]).names if named is None else named.names)
+            scales = _scales_of_matrix(named, transform)
+            matrix = replace(named.encoding(np.zeros(matrix.shape[1])), scales=scales).to_scale(matrix)
         reader = cls(matrix.shape[1])
         if missing == "mean":
             before, matrix = matrix, fill_gaps(matrix, None)
@@ -80,7 +98,9 @@ class Reader:
                 first = matrix[holes.argmax(axis=0), np.arange(matrix.shape[1])]
                 reader = replace(reader, filled_with=tuple(np.where(holes.any(axis=0), first, np.nan).tolist()))
         require_finite(matrix, "X", reader.names if named is None else list(named.names), learning=True)
-        return reader if named is None else replace(reader, encoding=named.encoding(column_means(matrix))), matrix
+        if named is None:
+            return reader, matrix
+        return replace(reader, encoding=replace(named.encoding(column_means(matrix)), scales=scales)), matrix
 
     def held_to_columns(self, X: Any) -> Any:
         """New rows of a table with the learned columns in their order and without those that were left out.
@@ -97,6 +117,11 @@ class Reader:
         told = [name for name in names if name in columns or name not in self.left_out]
         return selected(X, columns if set(told) == set(columns) else told)
 
+    def require_names(self, names: list[str]) -> None:
+        """Refuse new rows whose columns are not the learned ones, in whatever order."""
+        if self.encoding is not None:
+            matched(names, self.encoding, "error", "X")
+
     def with_unknown(self, unknown: Unknown) -> Reader:
         """The same reader with another way to meet categories it has not learned: "error" or "ignore"."""
         return replace(self, unknown=unknown)
@@ -111,12 +136,13 @@ class Reader:
         self.require_table_for_categories(X)
         return self._read(X, "X", means, missing=missing, unknown=unknown or self.unknown)
 
-    def background(self, table: Any, *, means: Array, missing: Missing = "error") -> Any:
+    def background(self, table: Any, *, means: Array, missing: Missing = "error", encoded: bool = False) -> Any:
         """The rows of Samples(background) in the encoding of X, columns matched by name where both have names.
 
-        `means` are those of X, which fill gaps here too.
+        `means` are those of X, which fill gaps here too; `encoded` says that the rows are a matrix of that encoding.
         """
-        matrix = self._read(table, "Samples(background)", means, missing=missing, extra="ignore")
+        reader = replace(self, encoding=replace(self.encoding, scales={})) if encoded and self.encoding else self
+        matrix = reader._read(table, "Samples(background)", means, missing=missing, extra="ignore")
         if matrix.shape[0] < 2:
             raise InvalidValueError("Samples(background)", f"must have at least 2 rows; got {matrix.shape[0]}.")
         return matrix
@@ -147,6 +173,8 @@ class Reader:
             matrix = X if not named else (X if self.columns is None else X.select(self.columns, name)).matrix
             # A background has its own sentence on rows.
             matrix = _as_matrix(matrix, name, fewest_rows=1 if name == "X" else 0)
+            if self.encoding is not None and matrix.shape[1] == self.n_features:
+                matrix = self.encoding.to_scale(matrix)
         if matrix.shape[1] != self.n_features:
             learned = "fit" if name == "X" else "X"
             raise InvalidValueError(
@@ -180,6 +208,19 @@ class Reader:
             )
 
     @property
+    def transform(self) -> dict[str, str]:
+        """The columns that are read on another scale than that of the table, and which."""
+        return {} if self.encoding is None else {name: scale.kind for name, scale in self.encoding.scales.items()}
+
+    def to_units(self, matrix: Any) -> Any:
+        """Rows (n, d) as they were read, in the units of the table; those of a Dask array when they are asked for."""
+        if self.encoding is None or not self.encoding.scales:
+            return matrix
+        if is_dask(matrix):
+            return matrix.rechunk({1: -1}).map_blocks(self.encoding.to_units, dtype=np.float64)
+        return self.encoding.to_units(matrix)
+
+    @property
     def names(self) -> list[str]:
         """The names of the matrix columns; x0, x1, ... for an array."""
         if self.encoding is not None:
@@ -190,6 +231,18 @@ class Reader:
     def groups(self) -> NDArray[np.intp] | None:
         """For each matrix column the table column it came from; None for an array, where each is its own."""
         return None if self.encoding is None else self.encoding.groups
+
+    @property
+    def categories(self) -> Mask | None:
+        """(d,), the matrix columns that come of a category or a truth value; None for an array.
+
+        >>> import pyarrow as pa
+        >>> Reader.learn(pa.table({"size": [1.0, 2.0, 4.0], "on": [True, False, True]}))[0].categories
+        array([False,  True])
+        """
+        if self.encoding is None:
+            return None
+        return np.array([kind != "number" for kind in self.encoding.kinds])[self.encoding.groups]
 
     @property
     def gaps(self) -> Array | None:
@@ -230,6 +283,28 @@ class Reader:
             "Attributes(columns)",
             f"must be positions, since X has no column names; got {column!r}. Pass X as a table to use names.",
         )
+
+
+def _scales_of_matrix(named: NamedMatrix, transform: Any) -> dict[str, Scale]:
+    """The scales of the columns of a matrix, sparse or not."""
+    matrix = named.matrix
+    if is_on_card(matrix):
+        raise InvalidValueError("transform", "is for arrays of the host, and X lies on a card", way_out="scale X there")
+    columns = sparse.csc_array(matrix) if sparse.issparse(matrix) else matrix
+    asked = set(transform) if isinstance(transform, Mapping) and SKEWED not in transform else set(named.names)
+    numbers = {
+        name: (columns[:, [place]].toarray() if sparse.issparse(columns) else columns[:, [place]])[:, 0]
+        for place, name in enumerate(named.names)
+        if name in asked
+    }
+    scales = chosen_scales(transform, numbers, named.names)
+    if sparse.issparse(matrix) and any(scale.kind == "rank" for scale in scales.values()):
+        raise InvalidValueError(
+            "transform",
+            'must be "log" for a sparse matrix, whose zeros stay zero',
+            way_out="use X.toarray()",
+        )
+    return scales
 
 
 def is_in_columns(X: Any) -> bool:
@@ -384,6 +459,8 @@ class OriginalColumns:
         """One of the columns."""
         encoding, name = self.reader.encoding, self.names[place]
         if encoding is None or self.table is None:
-            return Column(name, values=self.values(np.array([place]))[:, 0])
+            values = self.values(np.array([place]))[:, 0]
+            scale = None if encoding is None else encoding.scales.get(name)
+            return Column(name, values=values if scale is None else scale.to_units(values))
         series = column_at(self.table, column_names(self.table).index(name))
         return read_column(name, series, encoding.kinds[place], encoding.categories[place], encoding.writing(place))

@@ -21,6 +21,7 @@ from imapce.common.words import close_matches, listing
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence, Words
 from imapce.tables.cells import ReadCells, dates_as_days, has_cells_to_read, read_cells
 from imapce.tables.encode import Table, column_names, is_table, selected
+from imapce.tables.remarks import looked_over
 from imapce.tables.usable import usable_columns
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def read(
     decimal: str | None = None,
     encoding: str | None = None,
     header: bool | None = None,
+    transform: Any = None,
 ) -> Any:
     """The features of a file, or of a table of pandas, polars or Arrow, as `imapce explore` reads them: a `Table`.
 
@@ -48,9 +50,10 @@ def read(
     `notes`, rows counted from 1 and without the header. `IMAPCE.fit` and `Exploration` take what comes of it.
 
     `columns` are those that shall be features, whatever they look like, `drop` those that shall not; `dates` are
-    left out or, "as-numbers", days since 1970. `sheet`, `sep`, `decimal`, `encoding` and `header` are those of
-    `tables.read_table`. An array of numbers (.npy, .npz) and an AnnData (.h5ad) have nothing to be read and come as
-    they are there.
+    left out or, "as-numbers", days since 1970. `transform` looks at strongly skewed columns on another scale, "log" or
+    "rank", {"income": "log"} at these; what is shown stays in the units of the table. `sheet`, `sep`, `decimal`,
+    `encoding` and `header` are those of `tables.read_table`. An array of numbers (.npy, .npz) and an AnnData (.h5ad)
+    have nothing to be read and come as they are there.
 
     >>> _ = Path("people.csv").write_text("id,paid,age\\nk7,€1.50,31\\nk8,€12,-\\nk9,€3,47\\nl1,€2.25,28\\n")
     >>> table = read("people.csv")
@@ -76,7 +79,11 @@ def read(
             raise InvalidValueError(useless[0], "is for files, got a table in memory", way_out="leave it out")
         table = data
     if not is_table(table):
-        if asked := [name for name, value in {"columns": columns, "drop": drop}.items() if value is not None]:
+        if asked := [
+            name
+            for name, value in {"columns": columns, "drop": drop, "transform": transform}.items()
+            if value is not None
+        ]:
             raise InvalidTypeError(
                 asked[0], f"needs columns with names, got {type(table).__name__}", way_out="leave it out"
             )
@@ -92,7 +99,8 @@ def read(
     cells = read_cells(table, decimal=decimal, name="data")
     found = choose_features(cells, kept, keep=columns or (), dates=dates)
     dropped = {name: "was dropped" if columns is None else "was not asked for" for name in names if name not in kept}
-    return replace(found, notes=[*notes, *found.notes], left_out={**found.left_out, **dropped})
+    whole = replace(found, notes=[*notes, *found.notes], left_out={**found.left_out, **dropped})
+    return looked_over(whole, transform)
 
 
 def file_notes(contents: Contents, path: str | os.PathLike[str]) -> list[str]:
@@ -151,7 +159,7 @@ def _way_to_a_feature(reasons: Mapping[str, str]) -> Phrase:
     return Phrase("no feature", "add one, or name the right sep of a text file")
 
 
-def as_read(X: Any) -> Any:
+def as_read(X: Any, transform: Any = None) -> Any:
     """What an estimator learns from: a table is read as `read` does, where it cannot be taken as it is; all else is X.
 
     A table of which every column can be a feature as it is typed stays so, ids among whole numbers and constants too,
@@ -161,11 +169,13 @@ def as_read(X: Any) -> Any:
     >>> as_read(pa.table({"x": [1.0, 2.0], "unit": [True, True]})).column_names
     ['x', 'unit']
     """
-    if not is_table(X) or isinstance(X, Table) or not len(X) or not column_names(X):
+    if isinstance(X, Table):
+        return X if transform is None else looked_over(X, transform)
+    if not is_table(X) or not len(X) or not column_names(X):
         return X
     learned = Table.learn(X)
     usable = all(learned.summary.problem(place) is None for place in range(learned.shape[1]))
     if usable and not has_cells_to_read(X):
-        return learned
+        return looked_over(learned, transform)
     cells = read_cells(X)
-    return choose_features(cells, column_names(X))
+    return looked_over(choose_features(cells, column_names(X)), transform)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from imapce.common.words import shorten
 from imapce.exploration.description import Profile
 from imapce.exploration.traits import LevelTrait, NumberTrait, Trait, aligned, percent
 from imapce.plotting.reports.page import Grid, Histogram, Lines, Share
-from imapce.plotting.style import shorten
 
 MOST_TRAITS_SHOWN = 8
 _LEVELS_SHOWN, _LABELS_SHOWN = 3, 8

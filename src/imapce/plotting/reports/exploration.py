@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from imapce.common.words import counted, uncapitalized
+from imapce.common.words import counted, shorten, uncapitalized
 from imapce.errors import InvalidTypeError
 from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.traits import distinctness_in_a_word, distinctness_in_words, p_value_in_words, percent
@@ -28,14 +28,14 @@ from imapce.exploration.verdict import (
     stability_in_words,
     without_way_out,
 )
+from imapce.plotting.cloud import CROWDED
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.key import column_name, read_labels
 from imapce.plotting.overview import plot_overview, plot_profiles
 from imapce.plotting.reports.cluster import made_of, profile_grids
 from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Grid, Link, Picture, Section, text_of, write_report
-from imapce.plotting.steps import RASTERISE_FROM, cluster_hue, flat_points, known_before, plot_proposal, plot_step
-from imapce.plotting.style import shorten
+from imapce.plotting.steps import cluster_hue, flat_points, known_before, plot_proposal, plot_step
 from imapce.tables.columns import Column, number_text
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def write_exploration_report(
         sections.append(Section("How to read this page", text_of("how_to_read_clusters"), short="How to read"))
     # Clouds of many points hardly compress: at a lower resolution, not below that of the page, many figures stay small.
     many = len(exploration.steps)
-    dpi = 80.0 if many > _MANY_STEPS else 105.0 if many > _SOME_STEPS or n_rows > RASTERISE_FROM else 130.0
+    dpi = 80.0 if many > _MANY_STEPS else 105.0 if many > _SOME_STEPS or n_rows > CROWDED else 130.0
     return write_report(path, title=title, sections=sections, summary=_summary(exploration), dpi=dpi, hover=rows)
 
 

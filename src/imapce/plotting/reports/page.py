@@ -31,7 +31,7 @@ from imapce.common.whole_files import as_path, whole_file, writable_target
 from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.traits import NumberTrait
-from imapce.plotting.figure import drawn_bytes
+from imapce.plotting.figure import drawn_pixels
 from imapce.plotting.reports.hover import HoverRows, Places
 from imapce.tables.columns import number_text
 
@@ -124,12 +124,16 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A captioned figure; with `points`, one per row of the page's `HoverRows`, its `panels` answer to the mouse."""
+    """A captioned figure; with `points`, one per row of the page's `HoverRows`, its `panels` answer to the mouse.
+
+    A figure of the page itself is drawn `once`; of one that a caller keeps a copy is.
+    """
 
     caption: str
     figure: Figure
     points: NDArray[np.float64] | None = None
     panels: Sequence[int] = (0,)
+    once: bool = True
 
 
 @dataclass(frozen=True)
@@ -274,7 +278,7 @@ def _templates() -> Environment:
 
 def _section(number: int, section: Section, dpi: float, places: list[Places]) -> dict[str, Any]:
     """What the template shows of a section; pictures that can be hovered are numbered by their place in `places`."""
-    parts: list[Picture | Grid] = [Picture(caption, figure) for caption, figure in section.figures]
+    parts: list[Picture | Grid] = [Picture(caption, figure, once=False) for caption, figure in section.figures]
     parts += [] if section.table is None else [Grid(section.table)]
     return {
         "anchor": section.anchor or f"section-{number}",
@@ -291,16 +295,18 @@ def _section(number: int, section: Section, dpi: float, places: list[Places]) ->
 
 
 def _picture(picture: Picture, dpi: float, places: list[Places]) -> dict[str, Any]:
-    png, drawn = drawn_bytes(picture.figure, ".png", dpi)
-    image = Image.open(io.BytesIO(png)).convert("RGB")
+    pixels, drawn = drawn_pixels(picture.figure, dpi, once=picture.once)
+    image = Image.fromarray(np.ascontiguousarray(pixels)).quantize(
+        _COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    )
     buffer = io.BytesIO()
-    image.quantize(_COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    # The best compression takes seven times as long and makes a page 7 % smaller.
+    image.save(buffer, "PNG", compress_level=6)
     place = None
     if picture.points is not None:
         place = len(places)
         places.append(Places.on(drawn, picture.points, picture.panels))
-    smaller = min(buffer.getvalue(), png, key=len)
-    return {"caption": picture.caption, "image": base64.b64encode(smaller).decode("ascii"), "place": place}
+    return {"caption": picture.caption, "image": base64.b64encode(buffer.getvalue()).decode("ascii"), "place": place}
 
 
 def _grid(title: str, grid: Grid) -> dict[str, Any]:

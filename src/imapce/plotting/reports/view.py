@@ -17,14 +17,13 @@ from imapce.choice.read_back import how_it_ended, told_by
 from imapce.common.words import axis_names, close_matches, given, listing
 from imapce.errors import InvalidValueError
 from imapce.plotting.biplot import plot_loadings
+from imapce.plotting.cloud import CROWDED
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.key import column_name, read_labels
 from imapce.plotting.path import most_compared, path_caption, plot_path, read_path
 from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Picture, Section, Table, write_report
-from imapce.plotting.scatter import plot_embedding
-from imapce.plotting.steps import RASTERISE_FROM
-from imapce.plotting.style import axes_given
+from imapce.plotting.scatter import plot_embedding, words_of_view
 from imapce.plotting.trace import plot_trace
 from imapce.priors.effect import explained_away, strongest
 from imapce.tables.encode import is_table
@@ -69,8 +68,8 @@ def write_view_report(
     # All views are read at once, as every reading of a table encodes it.
     views = model.transform_all(X, labels, most=most_compared(X) if chosen else 1)
     view, known_names = views[0], explained_away(model)
-    axes = axes_given(axis_names(view.shape[1]), known_names)
-    figure = plot_embedding(view, color=color, color_name=color_name, known=known, axis_names=axes)
+    told_beside = words_of_view(model, title)
+    figure = plot_embedding(view, color=color, color_name=color_name, known=known, **told_beside)
     caption = _view_caption(view, color, known, _came_of(told, known_names))
     sections = [Section("The view", _left_of_the_known(model), parts=[Picture(caption, figure, view)])]
     if chosen:
@@ -91,7 +90,7 @@ def write_view_report(
     drawn = [(trace, plot_trace(model))] if np.isfinite(model.trace_.objectives).any() else []
     sections.append(Section("The search", how_it_ended(model), drawn))
     # Clouds of many points hardly compress: at a lower resolution, still above that of the page, they stay small.
-    dpi = 105.0 if len(view) > RASTERISE_FROM else 150.0
+    dpi = 105.0 if len(view) > CROWDED else 150.0
     rows = _hovered(model, X, color=color, color_name=color_name, names=hover, n_rows=len(view))
     return write_report(path, title=title, sections=sections, summary=facts, dpi=dpi, hover=rows)
 

@@ -1,0 +1,263 @@
+"""What is told of the columns of a table before anybody looks for structure: skewed ones, repeats, and those that stand
+in for something known.
+
+How much a column tells of another is the share of the variance of its encoded columns that it explains, adjusted for
+chance: of a category Goodman and Kruskal's τ, of a number η² between the levels of the other or, of two numbers, r² of
+their values or of their ranks.
+
+    R²(b | a) = 1 − (1 − explained)·(n − 1)/(n − levels of a)
+
+>>> import pyarrow as pa
+>>> fees = np.random.default_rng(0).lognormal(sigma=1.5, size=300)
+>>> print(*looked_over(Table.learn(pa.table({"fee": fees, "pence": 100 * fees}))).notes, sep="\\n")
+strongly skewed: 'fee', 'pence'; transform="log" looks at them on a log scale.
+'pence' repeats 'fee'; drop= leaves it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from scipy.stats import rankdata
+
+from imapce.common.arrays import Array, Codes, seeded_sample
+from imapce.common.settings import SETTINGS, TableSettings
+from imapce.common.words import listing
+from imapce.errors import Phrase, Sentence
+from imapce.tables.columns import Column, read_column
+from imapce.tables.encode import Table, column_at
+from imapce.tables.scales import scale_notes
+
+MOST_SENTENCES = 10
+
+
+def looked_over(table: Table, transform: Any = None) -> Table:
+    """The table on the scales asked for, by default on those it has, and among its notes those on its columns.
+
+    Of very many columns nothing is told: they are measured alike, as genes and pixels are.
+    """
+    before = [] if not table.notes else _remarks(table)
+    made = table if transform is None else table.transformed(transform)
+    kept = [note for note in table.notes if note not in before]
+    return replace(made, notes=[*kept, *_remarks(made, asked=transform is not None)])
+
+
+def _remarks(table: Table, *, asked: bool = False) -> list[str]:
+    some = sampled(table)
+    if table.shape[1] > SETTINGS.tables.most_columns:
+        return scale_notes({}, table.scales, asked=asked)
+    return [*scale_notes(some.numbers, table.scales, asked=asked), *repeat_notes(columns_of(some))]
+
+
+def known_notes(table: Table, names: Collection[str], labels: Sequence[Column] = ()) -> list[str]:
+    """Sentences on columns that stand in for something known: columns of the table by name, or labels of its rows.
+
+    >>> import pyarrow as pa
+    >>> sex = Column("sex", codes=np.arange(60) % 2, levels=("f", "m"))
+    >>> table = Table.learn(pa.table({"who": ["woman", "man"] * 30, "age": np.arange(60.0)}))
+    >>> known_notes(table, [], [sex])
+    ["'who' tells 'sex': add it to what is known?"]
+    """
+    if not (names or labels) or table.shape[1] > SETTINGS.tables.most_columns:
+        return []
+    columns = columns_of(sampled(table))
+    known = [*(column for column in columns if column.name in names), *labels]
+    return repeat_notes(columns, known) if known else []
+
+
+def sampled(table: Table) -> Table:
+    """Some rows of a table, with what was learned of all."""
+    mask = seeded_sample(len(table), SETTINGS.tables.rows)
+    if mask.all():
+        return table
+    rows = nw.from_native(table.native, eager_only=True)[np.flatnonzero(mask).tolist(), :]
+    return replace(table, native=rows.to_native(), made={})
+
+
+def columns_of(table: Table) -> list[Column]:
+    """The columns of a table as people know them, in their order; those without a value are left out."""
+    found = []
+    for place, (name, kind) in enumerate(zip(table.summary.names, table.summary.kinds, strict=True)):
+        if kind is not None:
+            counts = table.summary.categories[place].counts if kind == "category" else {}
+            found.append(read_column(name, column_at(table, place), kind, tuple(sorted(counts))))
+    return found
+
+
+# --- which columns say the same ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A column as one that tells and is told: `values` where it is a number, and `codes` of its levels, -1 where it is
+    missing; a number of many values has even parts of them for levels.
+    """
+
+    name: str
+    codes: Codes
+    values: Array | None
+
+    @classmethod
+    def of(cls, column: Column, settings: TableSettings = SETTINGS.tables) -> Told:
+        """A column of a table, a sample of its rows."""
+        if column.codes is not None:
+            return cls(column.name, column.codes[seeded_sample(len(column.codes), settings.rows)], None)
+        assert column.values is not None
+        values = column.values[seeded_sample(len(column.values), settings.rows)]
+        values = np.where(np.isfinite(values), values, np.nan)
+        # In units of the largest, whose squares fit in a float.
+        values /= max(float(np.nanmax(np.abs(values), initial=0.0)), np.finfo(np.float64).tiny)
+        there = ~np.isnan(values)
+        codes = np.full(len(values), -1)
+        found = np.unique(values[there])
+        if len(found) > settings.levels:
+            found = np.unique(np.quantile(values[there], np.arange(settings.levels) / settings.levels))
+        codes[there] = np.searchsorted(found, values[there], side="right") - 1
+        return cls(column.name, codes, values)
+
+    @cached_property
+    def ranks(self) -> Array:
+        """Of a number, NaN where it is missing."""
+        assert self.values is not None
+        return rankdata(self.values, nan_policy="omit")
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels it has; all that are asked for where it is a number of many values."""
+        return int(self.codes.max(initial=-1)) + 1
+
+    @property
+    def varies(self) -> bool:
+        """Whether enough rows have another level than the most common one."""
+        counts = np.bincount(self.codes[self.codes >= 0])
+        return bool(counts.sum() - counts.max(initial=0) >= SETTINGS.tables.fewest_others)
+
+
+def told_share(column: Told, by: Told) -> float:
+    """R²(column | by), of the rows that have both; 0 where they are few.
+
+    >>> codes = np.arange(60) % 3
+    >>> round(told_share(Told("a", codes, None), Told("b", 2 - codes, None)), 3)
+    1.0
+    """
+    both = (column.codes >= 0) & (by.codes >= 0)
+    n, groups = int(both.sum()), by.codes[both]
+    n_groups = len(np.unique(groups))
+    if n <= n_groups + SETTINGS.tables.fewest_others:
+        return 0.0
+    if column.values is None:
+        explained = _of_levels(column.codes[both], groups)
+    else:
+        explained = _of_numbers(column.values[both], groups)
+    found = 1 - (1 - explained) * (n - 1) / (n - n_groups)
+    return found if column.values is None or by.values is None else max(found, _goes_with(column, by))
+
+
+def _goes_with(one: Told, other: Told) -> float:
+    """The larger r² of two numbers, that of their values or that of their ranks."""
+    both = (one.codes >= 0) & (other.codes >= 0)
+    assert one.values is not None
+    assert other.values is not None
+    values = _correlation(one.values[both], other.values[both])
+    return max(values**2, _correlation(one.ranks[both], other.ranks[both]) ** 2) if both.any() else 0.0
+
+
+def _of_levels(codes: Codes, groups: Codes) -> float:
+    """τ: how much less often two rows of one group have different levels than two of all."""
+    width = int(codes.max()) + 1
+    table = np.bincount(groups * width + codes, minlength=(int(groups.max()) + 1) * width).reshape(-1, width)
+    sizes = np.maximum(table.sum(axis=1), 1)
+    alike, within = float(np.sum((table.sum(axis=0) / len(codes)) ** 2)), float(np.sum(table**2 / sizes[:, None]))
+    return (within / len(codes) - alike) / (1 - alike) if alike < 1 else 0.0
+
+
+def _of_numbers(values: Array, groups: Codes) -> float:
+    """η²: the share of the variance that lies between the groups."""
+    deviation = values - values.mean()
+    total = float(deviation @ deviation)
+    sums, sizes = np.bincount(groups, weights=deviation), np.maximum(np.bincount(groups), 1)
+    return float(np.sum(sums**2 / sizes)) / total if total > 0 else 0.0
+
+
+def _correlation(one: Array, other: Array) -> float:
+    one, other = one - one.mean(), other - other.mean()
+    size = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / size if size > 0 else 0.0
+
+
+def repeats(columns: Sequence[Column], settings: TableSettings = SETTINGS.tables) -> dict[str, str]:
+    """The columns that repeat one before them, and which; of very many columns none is looked for.
+
+    >>> alive = Column("alive", codes=np.arange(60) % 2, levels=("no", "yes"))
+    >>> repeats([Column("survived", values=np.arange(60.0) % 2), alive])
+    {'alive': 'survived'}
+    """
+    if len(columns) > settings.most_columns:
+        return {}
+    told = [one for column in columns if (one := Told.of(column, settings)).varies]
+    found: dict[str, str] = {}
+    for first, second in combinations(told, 2):
+        if first.name not in found and second.name not in found and _same(first, second, settings):
+            found[second.name] = first.name
+    return found
+
+
+def _same(first: Told, second: Told, settings: TableSettings) -> bool:
+    """Whether two columns tell each other."""
+    least, few = settings.same_levels, [one.n_levels < settings.levels for one in (first, second)]
+    if first.values is not None and second.values is not None:
+        if not all(few):
+            # Even parts of numbers would tell no more than this, and later.
+            return _goes_with(first, second) >= settings.same_numbers
+        if first.n_levels != second.n_levels:
+            return False
+    return told_share(second, first) >= least and told_share(first, second) >= least
+
+
+def stand_ins(
+    columns: Sequence[Column], known: Sequence[Column], settings: TableSettings = SETTINGS.tables
+) -> dict[str, list[str]]:
+    """For each thing known the columns that tell it nearly, by names; columns that are known themselves are none."""
+    names = {column.name for column in known}
+    others = [column for column in columns if column.name not in names]
+    if len(others) > settings.most_columns:
+        return {}
+    told = [one for column in others if (one := Told.of(column, settings)).varies]
+    found: dict[str, list[str]] = {}
+    for one in (Told.of(column, settings) for column in known):
+        # Of a number, what another goes with is explained away with it; only its repeats stand in for it.
+        least = settings.tells if one.values is None or one.n_levels < settings.levels else settings.same_levels
+        if telling := [other.name for other in told if told_share(one, other) >= least]:
+            found[one.name] = telling
+    return found
+
+
+def repeat_notes(columns: Sequence[Column], known: Sequence[Column] = ()) -> list[str]:
+    """Sentences on columns that stand in for the known, and else on those that repeat others."""
+    if known:
+        add = Phrase("add known", "to what is known?")
+        return [
+            Sentence(
+                f"{_named(names)} {'tells' if len(names) == 1 else 'tell'} {name!r}: add "
+                f"{'it' if len(names) == 1 else 'them'} ",
+                add,
+            )
+            for name, names in list(stand_ins(columns, known).items())[:MOST_SENTENCES]
+        ]
+    found = repeats(columns)
+    if not found:
+        return []
+    them = "it" if len(found) == 1 else "them"
+    told = listing((f"{name!r} repeats {of!r}" for name, of in found.items()), MOST_SENTENCES)
+    return [Sentence(f"{told}; ", Phrase("drop repeats", "drop="), f" leaves {them} out.")]
+
+
+def _named(names: Sequence[str]) -> str:
+    quoted = [repr(name) for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
