@@ -281,11 +281,11 @@ class TableSettings:
     )
     heap: float = setting(0.5, "share of the rows with one value from which a column is no amount")
     fewest_values: int = setting(20, "different values from which a column can be an amount")
-    most_columns: int = setting(100, "columns up to which each is compared with each: 100 take half a second")
+    most_columns: int = setting(100, "columns up to which each is compared with each; 100 take a fifth of a second")
     levels: int = setting(20, "levels of a number that tells another column: its values, or as many even parts")
     tells: float = setting(
         0.8,
-        "share of the variance of something known that a column must explain to stand in for it",
+        "share of the variance of a known class that a column must explain to stand in for it",
         measured="'who' and 'adult_male' of Titanic tell 0.83 of 'sex', the next column 0.30",
         tables=1,
     )
