@@ -82,10 +82,10 @@ def test_compare_and_refusals(amounts: Path, people: Path) -> None:
 
 
 def test_repeats_and_stand_ins_are_told(people: Path, tmp_path: Path) -> None:
-    told = run("embed", people, "--attributes", "sex", *QUICK, "-o", tmp_path / "view.csv").stderr
+    told = run("embed", people, "--known", "sex", *QUICK, "-o", tmp_path / "view.csv").stderr
     assert "note: 'alive' repeats 'survived'; --drop leaves it out." in told
-    assert "note: 'who' and 'adult_male' tell 'sex': add them to --" in told
-    more = ("--attributes", "sex,who,adult_male", "--drop", "alive")
+    assert "note: 'who' and 'adult_male' tell 'sex': add them to --known?" in told
+    more = ("--known", "sex,who,adult_male", "--drop", "alive")
     told = run("embed", people, *more, *QUICK, "-o", tmp_path / "view.csv").stderr
     assert "repeats" not in told
     assert "tell" not in told
