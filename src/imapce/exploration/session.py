@@ -45,6 +45,7 @@ from imapce.exploration.session_file import not_whole, read_session
 from imapce.exploration.steps import Step, View
 from imapce.exploration.stopping import require_significance
 from imapce.priors.kinds import Subset
+from imapce.priors.names import with_names_read
 
 Cancel = Callable[[], bool]
 
@@ -55,9 +56,9 @@ class Exploration(Results):
     Parameters
     ----------
     X : array, sparse matrix or table, as for IMAPCE.
-    prior : what is known at the start; the rows of a Subset join the rows that are accepted later. Columns are erased
-        over all rows: later steps are drawn in the scale of the rows left, among which a trace of them can be read
-        (R² of 0.006 at most on the synthetic set).
+    prior : what is known at the start, as for IMAPCE: names of columns, Attributes, Labels, ...; the rows of a Subset
+        join the rows that are accepted later. Columns are erased over all rows: later steps are drawn in the scale of
+        the rows left, among which a trace of them can be read (R² of 0.006 at most on the synthetic set).
     estimator : the IMAPCE to fit at every step (its parameters are copied); default IMAPCE(outliers="keep"), all
         automatic: a row that is set aside could never be taken.
     min_cluster_size : the s of the paper; "auto" is 1 % of the rows, at least 5, or view by view 2 %, at least 10.
@@ -125,7 +126,7 @@ class Exploration(Results):
             missing=missing,
         )
         data = Data.read(X, settings["estimator"], row_ids, transform=transform)
-        known = known_from(prior, data)
+        known = known_from(with_names_read(prior, X), data)
         record = Record(Moves(data.n_rows), **known, **settings, min_cluster_size=1).of_size(min_cluster_size)
         record.require_clusters_as_asked()
         self._begin(record, data, None if path is None else OwnFile.new(path))

@@ -16,11 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from imapce.common.checks import require_choice
 from imapce.common.words import close_matches, listing
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence, Words
 from imapce.tables.cells import ReadCells, dates_as_days, has_cells_to_read, read_cells
-from imapce.tables.encode import Table, column_names, is_table, selected
+from imapce.tables.encode import Table, column_at, column_names, is_table, selected
+from imapce.tables.named import NamedMatrix
 from imapce.tables.remarks import looked_over
 from imapce.tables.usable import usable_columns
 
@@ -114,9 +117,17 @@ def file_notes(contents: Contents, path: str | os.PathLike[str]) -> list[str]:
 
 
 def choose_features(
-    cells: ReadCells, names: Sequence[str], *, keep: Collection[str] = (), dates: str = LEAVE_OUT, argument: str = "X"
+    cells: ReadCells,
+    names: Sequence[str],
+    *,
+    keep: Collection[str] = (),
+    labels: Collection[str] = (),
+    dates: str = LEAVE_OUT,
+    argument: str = "X",
 ) -> Table:
     """The columns among `names` that can be features, those to `keep` not questioned, and sentences on the others.
+
+    Of `labels`, which are used where they are no features, nothing is said.
 
     >>> import pyarrow as pa
     >>> choose_features(read_cells(pa.table({"a": [1, 2], "b": [3, 3]})), ["a", "b"]).left_out
@@ -131,6 +142,7 @@ def choose_features(
     reasons = {
         name: f"{reason}, {cells.dates[name]}" if reason == "is a date" and name in cells.dates else reason
         for name, reason in reasons.items()
+        if name not in labels
     }
     told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
     if not features:
@@ -151,6 +163,32 @@ def choose_features(
         beside = Phrase("carried", "left out of the features")
         notes.append(Sentence(beside, f": {told}; ", *ways, "."))
     return replace(learned.select(features), notes=notes, left_out=reasons)
+
+
+def column_of(X: Any, name: str, argument: str = "color") -> list[Any]:
+    """The values of one column of a table, or of what is told of the rows of a matrix with names, by its name.
+
+    >>> import pyarrow as pa
+    >>> column_of(pa.table({"sex": ["f", None]}), "sex")
+    ['f', None]
+    """
+    table = X
+    if isinstance(X, NamedMatrix):
+        if name in X.names and (X.about_rows is None or name not in column_names(X.about_rows)):
+            values = X.select([name]).matrix
+            return np.asarray(values.toarray() if hasattr(values, "toarray") else values).ravel().tolist()
+        table = X.about_rows
+    if table is None or not is_table(table):
+        raise InvalidValueError(
+            argument,
+            "must hold one label per row where X has no names of columns",
+            repr(name),
+            way_out="pass the labels themselves, or X as a table",
+        )
+    names = column_names(table)
+    if name not in names:
+        raise InvalidValueError(argument, "must name a column of X", repr(name), way_out=close_matches(name, names))
+    return column_at(table, names.index(name)).to_list()
 
 
 def _way_to_a_feature(reasons: Mapping[str, str]) -> Phrase:
