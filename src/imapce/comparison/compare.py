@@ -41,6 +41,7 @@ from imapce.rows.standardized import column_scales
 from imapce.tables.encode import is_table, native_table
 from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import Reader
+from imapce.tables.reading import as_read
 
 __all__ = ["METHODS", "Comparison", "Method", "MethodResult", "compare"]
 
@@ -322,8 +323,8 @@ class ComparedTable:
 
     def __init__(self, X: Any, *, missing: Literal["error", "mean"] = "error", standardize: bool = True):
         require_in_memory(X, "compare")
-        self.X, self.standardize = X, standardize
-        self.reader, self.matrix = Reader.learn(X, missing=missing)
+        self.X, self.standardize = as_read(X), standardize
+        self.reader, self.matrix = Reader.learn(self.X, missing=missing)
         self.n_rows, self.n_features = self.matrix.shape
 
     @property
