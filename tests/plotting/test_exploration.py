@@ -21,9 +21,11 @@ from imapce import IMAPCE, Subset
 from imapce.errors import InvalidValueError
 from imapce.exploration.record import Moves
 from imapce.exploration.session import Exploration
+from imapce.exploration.traits import overlap_in_words
 from imapce.plotting import plot_overview, plot_proposal, plot_step, write_exploration_report
+from imapce.plotting.cloud import Cloud
 from imapce.plotting.key import read_labels
-from imapce.plotting.overview import label_counts
+from imapce.plotting.overview import label_counts, plot_all_clusters
 from imapce.plotting.reports.page import report_script
 from imapce.plotting.steps import OTHER_GREY, UNEXPLORED_BLACK, cluster_hue
 from imapce.plotting.style import KNOWN_GREY
@@ -134,7 +136,7 @@ def test_a_proposal_shows_all_clusters_and_encircles_the_most_distinct() -> None
     numbers = [str(number) for number in step.most_distinct]
     assert [text.get_text() for text in figure.axes[0].texts] == [*numbers, "known: 10 rows"]
     key = " ".join(text.get_text() for text in figure.axes[0].get_legend().get_texts())
-    assert all(f"{distinctness:.3g}" in key for distinctness in step.distinctness)
+    assert all(overlap_in_words(overlap) in key for overlap in step.overlap)
     with pytest.raises(InvalidValueError, match="view must be from 0"):
         plot_proposal(step, view=99)
 
@@ -149,7 +151,7 @@ def test_the_overview_has_a_bar_for_every_row_in_the_colors_of_the_steps(session
     assert hues == [cluster_hue(cluster.number) for cluster in session.clusters_]
     for index, cluster in zip(session.origins_, session.clusters_, strict=True):
         assert index is not None
-        assert drawn(plot_step(session, index), 1)[cluster_hue(cluster.number)] == cluster.size
+        assert drawn(plot_step(session, index - 1), 1)[cluster_hue(cluster.number)] == cluster.size
 
 
 def test_the_heat_map_counts_labels_and_leaves_out_a_scale(session: Exploration) -> None:
@@ -193,8 +195,8 @@ def test_rows_taken_by_hand_are_drawn_even_when_they_have_no_spread(tmp_path: Pa
     exploration.accept(mask=[5])
     assert ellipses(plot_step(exploration, 0), 1)
     page = page_of(exploration, tmp_path / "report.html")
-    assert "Cluster 0 has 1 row (under 1\xa0%), taken in step 0 and chosen by hand." in page
-    assert "distinctness" not in page
+    assert "Cluster 0 has 1 row (under 1\xa0%), taken in step 1 and chosen by hand." in page
+    assert "overlap)" not in page
 
 
 def many_steps(exploration: Exploration, n_steps: int) -> Exploration:
@@ -215,15 +217,17 @@ def test_many_steps_fit_on_one_page(tmp_path: Path) -> None:
     assert not any(one.overlaps(other) for one, other in pairwise(boxes))
     path = tmp_path / "report.html"
     page = page_of(many_steps(exploration, 13), path)
-    assert page.count("<img") == 15
+    # The view of all clusters, the bars and one for each of fourteen steps, thirteen of which share the last view.
+    assert page.count("<img") == 16
     assert "Every row is taken." in page
     assert path.stat().st_size < 2e6
 
 
-def test_many_rows_are_rasterised() -> None:
+def test_many_rows_are_images() -> None:
     exploration = explored(X=np.tile(ROWS, (60, 1)), steps=1)
     figure = plot_step(exploration, 0, labels=np.tile(CLASSES, 60))
-    assert all(cloud.get_rasterized() for ax in figure.axes for cloud in ax.collections)
+    assert not [cloud for ax in figure.axes for cloud in ax.collections]
+    assert all(any(isinstance(one, Cloud) for one in ax.get_children()) for ax in figure.axes)
 
 
 def test_labels_and_steps_that_do_not_fit_are_refused(session: Exploration, tmp_path: Path) -> None:
@@ -284,3 +288,27 @@ def test_the_report_renders_offline(hostile: Path, tmp_path: Path) -> None:
         browser.close()
     assert complaints == []
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+
+
+def test_all_clusters_are_seen_in_one_view_beside_every_column_of_labels(session: Exploration, tmp_path: Path) -> None:
+    columns = {
+        "kind": CLASSES,
+        "half": np.arange(len(ROWS)) % 2,
+        "first column": ROWS[:, 0],
+        "nothing": [None] * len(ROWS),
+    }
+    told: list[tuple[str, float]] = []
+    page = page_of(session, tmp_path / "report.html", labels=columns, progress=lambda *words: told.append(words))
+    assert "All rows in the one view in which all clusters are seen best" in page
+    assert "kind was not used, half was not used, first column was not used." in page
+    captions = re.findall("<figcaption>(.*?)</figcaption>", page)
+    assert sum("On the right the number of rows of each" in caption for caption in captions) == 2
+    assert told[0] == ("describing the clusters", 0.0)
+    assert all(0.0 <= share <= 1.0 for _, share in told)
+    shown = [read_labels(values, "labels", len(ROWS), most=99, name=name) for name, values in list(columns.items())[:3]]
+    figure = plot_all_clusters(session, session.overview(), labels=shown)
+    assert [ax.get_title(loc="left") for ax in figure.axes[:4]] == ["All clusters in one view", *list(columns)[:3]]
+    hues = {cluster_hue(cluster.number): cluster.size for cluster in session.clusters_}
+    assert {hue: count for hue, count in drawn(figure, 0).items() if hue in hues} == hues
+    numbers = [text.get_text() for text in figure.axes[0].texts]
+    assert numbers[: len(hues)] == [str(cluster.number) for cluster in session.clusters_]

@@ -175,14 +175,15 @@ def test_points_tell_their_row_in_a_browser(page: Path) -> None:
     with sync_playwright() as player:
         shown = open_page(player, chromium, page, complaints)
         packed = json.loads(shown.locator("#rows").text_content())
-        across = np.frombuffer(base64.b64decode(packed["pictures"][0]["x"]), "<u2")
-        up = np.frombuffer(base64.b64decode(packed["pictures"][0]["y"]), "<u2")
+        # The first picture is that of all clusters, the second that of the first step.
+        across = np.frombuffer(base64.b64decode(packed["pictures"][1]["x"]), "<u2")
+        up = np.frombuffer(base64.b64decode(packed["pictures"][1]["y"]), "<u2")
         # Fractions of the panel are the coordinates of the view, scaled.
         assert abs(np.corrcoef(across, coordinates[:, 0])[0, 1]) > 0.9999
         assert abs(np.corrcoef(up, coordinates[:, 1])[0, 1]) > 0.9999
         for row in (0, 70, 150):
             place = ((across[row] - 1) / 65534, (up[row] - 1) / 65534)
-            card = hover_row(shown, 0, place, panel=row % 3)
+            card = hover_row(shown, 1, place, panel=row % 3)
             found = int(re.match(r"row item (\d+)", card).group(1))  # type: ignore[union-attr]
             # Another row may lie on the same spot; what is told of it must be its own.
             assert np.hypot(*(coordinates[found] - coordinates[row])) < 0.05 * np.ptp(coordinates)
@@ -202,7 +203,7 @@ def test_without_script_the_page_is_whole(page: Path) -> None:
     complaints: list[str] = []
     with sync_playwright() as player:
         shown = open_page(player, chromium, page, complaints, java_script_enabled=False, color_scheme="dark")
-        assert shown.locator("figure img").count() == 4
+        assert shown.locator("figure img").count() == 5
         assert shown.locator(".card").count() == 0
         assert shown.locator("#cluster-1 h2").inner_text() == "Cluster 1: 60 rows"
 

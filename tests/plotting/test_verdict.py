@@ -47,7 +47,7 @@ def test_a_figure_of_one_group_shows_the_best_split_and_says_it_is_chance() -> N
     assert step.structure.candidate is not None
     sizes = step.structure.candidate.sizes
     assert drawn(figure) == {cluster_hue(place): size for place, size in enumerate(sizes)}
-    assert title_of(figure) == "Step 0, view 0: no structure beyond chance"
+    assert title_of(figure) == "Step 1, view 0: no structure beyond chance"
     legend = figure.axes[0].get_legend()
     assert legend is not None
     told = [text.get_text() for text in legend.get_texts()]
@@ -63,8 +63,20 @@ def test_a_page_of_one_group_draws_the_view_and_the_best_split(tmp_path: Path) -
     best = f"The best split would be {exploration.structure.candidate.words}"
     assert f"are one group. {best}." in page
     assert f"{best}, each group in a colour of its own; it is no more than chance" in page
-    assert page.count("<img") == 1
+    assert "Which features make the view" in page
+    assert page.count("<img") == 2
+    assert "What could be tried" in page
+    assert "on a log scale or by rank" in page
     assert "structure=" not in page
+
+
+def test_a_page_of_one_group_shows_the_labels_too(tmp_path: Path) -> None:
+    labels = {"half": np.arange(len(NOISE)) % 2, "amount": NOISE[:, 0]}
+    session(NOISE).run().report(tmp_path / "page.html", labels=labels)
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<img") == 4
+    assert "The same rows by half, which was not used." in page
+    assert "The same rows by amount, which was not used." in page
 
 
 def test_a_page_of_nothing_looked_at_draws_nothing(tmp_path: Path) -> None:
@@ -74,17 +86,17 @@ def test_a_page_of_nothing_looked_at_draws_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("verdict", "title", "panel", "answer", "fact"),
     [
-        ("clear", "Step 0, view 0", "What was taken", "Yes, clearly", "clear"),
+        ("clear", "Step 1, view 0", "What was taken", "Yes, clearly", "clear"),
         (
             "perhaps",
-            f"Step 0, view 0 Perhaps structure: {WORDS}",
+            f"Step 1, view 0 Perhaps structure: {WORDS}",
             "What was taken: perhaps groups",
             "Perhaps",
             "perhaps",
         ),
         (
             "none",
-            f"Step 0, view 0 No structure beyond chance, taken all the same: {WORDS}",
+            f"Step 1, view 0 No structure beyond chance, taken all the same: {WORDS}",
             "What was taken: groups by chance",
             "None beyond chance, and the best split was taken all the same",
             "by chance",

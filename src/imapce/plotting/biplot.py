@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,10 +67,7 @@ def plot_loadings(
     weights, names = _read_weights(model, axes)
     if not is_whole(max_labels) or max_labels < 0:
         raise InvalidValueError(f"max_labels must be a whole number of at least 0, got {max_labels!r}.")
-    panel = panel_on(ax, 7.6, 6.4)
-    lengths = np.hypot(*weights.T)
-    longest = float(lengths.max())
-    stretch = 1.0
+    points = None
     if embedding is not None:
         points = read_embedding(embedding, "embedding")
         if max(axes) >= points.shape[1]:
@@ -79,6 +76,28 @@ def plot_loadings(
                 "pass the embedding with all its axes."
             )
         points = points[:, list(axes)]
+    told = getattr(model, "get_feature_names_out", None)
+    named_axes = axis_names(max(axes) + 1) if told is None else told()
+    named_axes = axes_given([named_axes[axis] for axis in axes], explained_away(model))
+    panel = panel_on(ax, 7.6, 6.4)
+    draw_weights(panel, weights, names, points, named_axes=named_axes, max_labels=max_labels)
+    return root_figure(panel)
+
+
+def draw_weights(
+    panel: Any,
+    weights: NDArray[np.float64],
+    names: Sequence[str],
+    points: NDArray[np.float64] | None,
+    *,
+    named_axes: Sequence[str],
+    max_labels: int = 12,
+) -> None:
+    """Draw the weights (d, 2) of features on two axes as arrows, over the rows at `points` where they are given."""
+    lengths = np.hypot(*weights.T)
+    longest = float(lengths.max())
+    stretch = 1.0
+    if points is not None:
         draw_groups(panel, points, [Group(np.ones(len(points), dtype=bool), KNOWN_GREY, 1.5, size=1.0)])
         # The 98th percentile, so that one far row does not blow up the arrows.
         stretch = 0.85 * float(np.percentile(np.hypot(*points.T), 98)) / longest or 1.0
@@ -86,13 +105,9 @@ def plot_loadings(
     ranked = np.argsort(-lengths, kind="stable")
     named = [int(i) for i in ranked[:max_labels] if lengths[i] >= _LONG * longest]
     _draw_arrows(panel, tips, named)
-    told = getattr(model, "get_feature_names_out", None)
-    named_axes = axis_names(max(axes) + 1) if told is None else told()
-    named_axes = axes_given([named_axes[axis] for axis in axes], explained_away(model))
     quiet_axes(panel, *named_axes, title="feature weights")
     placed = _place_names(panel, tips, named, names)
-    _note_scale(panel, stretch, placed, len(tips), scaled=embedding is not None)
-    return root_figure(panel)
+    _note_scale(panel, stretch, placed, len(tips), scaled=points is not None)
 
 
 def _read_weights(model: Any, axes: tuple[int, int]) -> tuple[NDArray[np.float64], list[str]]:
@@ -164,7 +179,7 @@ def _note_scale(ax: Axes, stretch: float, n_named: int, n_features: int, *, scal
     ax.set_title(text, fontsize=TICK_SIZE, color=SOFT_INK, loc="right", pad=10)
 
 
-def _place_names(ax: Axes, tips: NDArray[np.float64], named: list[int], names: list[str]) -> int:
+def _place_names(ax: Axes, tips: NDArray[np.float64], named: list[int], names: Sequence[str]) -> int:
     """Put each name, longest arrow first, at the nearest free place to its tip; return how many found one."""
     # The layout has to be final before distances on the page mean anything.
     root_figure(ax).draw_without_rendering()

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from imapce.common.words import shorten
 from imapce.errors import InvalidValueError
-from imapce.plotting.key import codes_of, column_name, missing_rows, read_labels
-from imapce.plotting.steps import OTHER_GREY, cluster_hue
+from imapce.plotting.cloud import Group, draw_groups
+from imapce.plotting.key import Key, codes_of, column_name, missing_rows, read_labels
+from imapce.plotting.scatter import draw_rows
+from imapce.plotting.steps import OTHER_GREY, cluster_hue, draw_entries, flat_points, wrapped_axes, write_number
 from imapce.plotting.style import (
+    BESIDE,
     HAIRLINE,
     INK,
     KNOWN_GREY,
@@ -29,6 +33,7 @@ from imapce.plotting.style import (
     SOFT_INK,
     TICK_SIZE,
     blank_figure,
+    quiet_axes,
     write_title,
 )
 from imapce.tables.columns import Column
@@ -36,6 +41,7 @@ from imapce.tables.columns import Column
 if TYPE_CHECKING:
     from imapce.exploration.description import Description
     from imapce.exploration.session import Exploration
+    from imapce.exploration.steps import View
 
 MOST_LABELS = 15
 _ROW_INCHES = 0.3
@@ -48,10 +54,12 @@ _FEATURE_INCHES = 0.27
 _PROFILES_INCHES = 9.2
 # Beyond so many clusters the numbers in the cells would run into each other.
 _MOST_WITH_NUMBERS = 26
+_MOST_IN_A_COLUMN = 20
+_ACROSS = 2
 
 
 def plot_overview(
-    exploration: Exploration, *, labels: ArrayLike | None = None, label_name: str | None = None
+    exploration: Exploration, *, labels: ArrayLike | Column | None = None, label_name: str | None = None
 ) -> Figure:
     """Draw the sizes of all taken clusters as bars and, with `labels`, the labels of their rows as a heat-map.
 
@@ -82,6 +90,52 @@ def plot_overview(
         names, counts = table
         beside: Any = figure.add_subplot(grid[0, 1])
         _draw_heat_map(beside, counts, names, label_name or column_name(labels) or "label")
+    return figure
+
+
+def plot_all_clusters(
+    exploration: Exploration, view: View, *, labels: Sequence[Column] = (), title: str = "All clusters in one view"
+) -> Figure:
+    """Draw all rows in a view such as `exploration.overview()`, with the clusters in their colours and numbers.
+
+    Every column of `labels` has a panel of its own beside it. Rows in no cluster are grey.
+
+    >>> from imapce import Exploration
+    >>> rng = np.random.default_rng(0)
+    >>> exploration = Exploration(rng.normal(size=(150, 4)) + 9 * np.eye(3, 4)[np.arange(150) % 3]).run()
+    >>> plot_all_clusters(exploration, exploration.overview())
+    <Figure size 760x560 with 1 Axes>
+    """
+    points, known = flat_points(view.embedding), ~view.unexplored
+    names = wrapped_axes(exploration.axes_in_words(view))
+    n_panels = 1 + len(labels)
+    across = min(_ACROSS, n_panels)
+    down = -(-n_panels // across)
+    figure = blank_figure(*((7.6, 5.6) if n_panels == 1 else (5.4 * across, 4.5 * down)))
+    ax: Any = figure.add_subplot(down, across, 1)
+    rest = ~known
+    groups, entries = [], []
+    for cluster in exploration.clusters_:
+        inside = np.zeros(len(points), dtype=bool)
+        inside[cluster.rows] = True
+        rest &= ~inside
+        hue = cluster_hue(cluster.number)
+        groups.append(Group(inside, hue, size=1.0 if n_panels == 1 else 0.6))
+        named = f": {shorten(cluster.name, 18)}" if cluster.name else ""
+        entries.append((f"{cluster.number}{named} ({cluster.size:,})", hue, "o"))
+    draw_groups(ax, points, [Group(known, KNOWN_GREY, 1.5), Group(rest, OTHER_GREY, 1.8), *groups])
+    for cluster in exploration.clusters_:
+        write_number(ax, points[cluster.rows], cluster.number)
+    entries += [(f"in none ({int(rest.sum()):,})", OTHER_GREY, "o")] if rest.any() else []
+    entries += [(f"known ({int(known.sum()):,})", KNOWN_GREY, "o")] if known.any() else []
+    quiet_axes(ax, *names, title=title, subtitle=exploration.known_in_a_line, letters=60 if n_panels == 1 else 36)
+    draw_entries(ax, entries, **BESIDE, ncols=-(-len(entries) // _MOST_IN_A_COLUMN))
+    for place, column in enumerate(labels, start=2):
+        panel: Any = figure.add_subplot(down, across, place)
+        key = Key.read(column, None, column.name, None, len(points))
+        draw_rows(panel, points, key, known)
+        quiet_axes(panel, *names, title=shorten(column.name or "labels", 30))
+        key.draw(panel, known)
     return figure
 
 
@@ -190,7 +244,8 @@ def plot_profiles(description: Description) -> Figure:
     texts = {}
     for row, column in np.ndindex(n_features, n_clusters if n_clusters <= _MOST_WITH_NUMBERS else 0):
         value = cells[row, column]
-        text = f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0"
+        # Where no cell of a cluster is observed there is nothing to compare.
+        text = "–" if np.isnan(value) else f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0"
         texts[row, column] = text, "white" if abs(value) > 1.9 else INK if abs(value) >= 0.3 else SOFT_INK
     _fill_cells(ax, cells.shape, texts, crowded=n_clusters > 12, line=("white", 1.0))
     ax.set_yticks(range(n_features), [shorten(name, 34) for name in description.features])

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from imapce.common.checks import is_whole
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
+from imapce.exploration.traits import overlap_in_words
 from imapce.exploration.verdict import best_split_in_words, caveat
 from imapce.plotting.cloud import Group, draw_groups
 from imapce.plotting.key import read_labels
@@ -97,11 +98,18 @@ def plot_step(
     <Figure size 1025x420 with 3 Axes>
     """
     step = step_at(exploration, index)
-    points = flat_points(exploration.coordinates(step))
-    names = _axis_names(exploration.axes_in_words(step, letters=_AXIS_LETTERS))
+    column = None
+    if labels is not None:
+        column = read_labels(labels, "labels", len(exploration.row_ids), most=len(LABEL_HUES), name=label_name)
+    return draw_step(exploration, index, flat_points(exploration.coordinates(step)), column)
+
+
+def draw_step(exploration: Exploration, index: int, points: Points, column: Column | None) -> Figure:
+    """The same with the rows at `points`, and labels that were read."""
+    step = exploration.steps[index]
+    names = wrapped_axes(exploration.axes_in_words(step, letters=_AXIS_LETTERS))
     known = known_before(exploration, index)
     n_rows = len(points)
-    column = None if labels is None else read_labels(labels, "labels", n_rows, most=len(LABEL_HUES), name=label_name)
     n_panels = 2 if column is None else 3
     # A place for everything: the layout that looks for one takes half the time of a figure, and a page has many.
     figure = plain_figure(_PANEL_INCHES * n_panels + (1.4 if column is not None else 0.0), _HEIGHT_INCHES)
@@ -174,9 +182,9 @@ def _set_side_by_side(figure: Any, panels: Sequence[Any], keys: int) -> None:
 def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     """Draw a view of a proposal with all its clusters, the most distinct encircled, and return the figure.
 
-    Outliers are small grey crosses and known rows light grey dots; the key gives the size and the distinctness
-    of every cluster. Where there is no structure beyond chance, the best split is drawn and told as such; where there
-    perhaps is some, the title says so.
+    Outliers are small grey crosses and known rows light grey dots; the key gives the size of every cluster and how much
+    of it its nearest neighbour shares. Where there is no structure beyond chance, the best split is drawn and told as
+    such; where there perhaps is some, the title says so.
 
     >>> from imapce import Exploration
     >>> from imapce.datasets import make_synthetic
@@ -187,7 +195,7 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
         raise InvalidValueError(f"view must be from 0 to {len(step.views) - 1} in this step; got {view!r}.")
     seen = step.views[view]
     points = flat_points(seen.embedding)
-    names = _axis_names(seen.axes or axis_names(len(seen.components)), _TITLE_LETTERS)
+    names = wrapped_axes(seen.axes or axis_names(len(seen.components)), _TITLE_LETTERS)
     known, clusters = ~seen.unexplored, seen.clusters
     outliers = ~known & (clusters < 0)
     none_shown = not len(seen.numbers)
@@ -200,11 +208,11 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
         split, entries = _best_split(outliers, step.structure)
         groups += split
     groups.append(Group(outliers, OTHER_GREY, 1.8, marker="x"))
-    for number, distinctness in zip(seen.numbers.tolist(), seen.distinctness, strict=True):
+    for number, overlap in zip(seen.numbers.tolist(), seen.overlap.tolist(), strict=True):
         inside = clusters == number
         groups.append(Group(inside, cluster_hue(number)))
-        apart = f"distinctness {distinctness:.3g}" if len(seen.distinctness) > 1 else "the only one"
-        most = ", most distinct" if number in seen.most_distinct and len(seen.distinctness) > 1 else ""
+        apart = overlap_in_words(overlap) or "the only one"
+        most = "\nthe most distinct" if number in seen.most_distinct and len(seen.numbers) > 1 else ""
         entries.append((f"cluster {number}: {int(inside.sum()):,} rows\n{apart}{most}", cluster_hue(number), "o"))
     draw_groups(ax, points, groups)
     outlines = [encircle(ax, points, np.flatnonzero(clusters == number), number) for number in seen.most_distinct]
@@ -219,7 +227,7 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     outside = _same_window([ax], points, outlines, known)
     if known.any():
         entries.append((f"known: {int(known.sum()):,} rows{_out(outside)}", KNOWN_GREY, "o"))
-    _legend(ax, entries, **BESIDE, labelspacing=0.8)
+    draw_entries(ax, entries, **BESIDE, labelspacing=0.8)
     return root_figure(ax)
 
 
@@ -270,7 +278,7 @@ def flat_points(coordinates: Points) -> Points:
     return coordinates[:, :2]
 
 
-def _axis_names(told: Sequence[str], letters: int = _WRAPPED) -> tuple[str, str]:
+def wrapped_axes(told: Sequence[str], letters: int = _WRAPPED) -> tuple[str, str]:
     """Name the two axes that are drawn, in lines of so many letters."""
     more = f" (of {len(told)})" if len(told) > 2 else ""
     names = [f"{told[0]}{more}", "row" if len(told) == 1 else f"{told[1]}{more}"]
@@ -302,21 +310,28 @@ def encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> P
         ax.add_patch(ellipse)
     turn = np.linspace(0.0, 2 * np.pi, 90)
     outline = centre + (np.stack([np.cos(turn), np.sin(turn)], axis=1) * radii) @ axes.T
-    top = outline[np.argmax(outline[:, 1])]
+    _write_number_at(ax, outline[np.argmax(outline[:, 1])], number, xytext=(0, 2), va="bottom")
+    return outline
+
+
+def write_number(ax: Axes, members: Points, number: int) -> None:
+    """Write the number of a cluster on the middle of its rows."""
+    _write_number_at(ax, np.array([np.median(axis) for axis in members.T]), number, xytext=(0, 0), va="center")
+
+
+def _write_number_at(ax: Axes, place: Points, number: int, **how: Any) -> None:
     ax.annotate(
         str(number),
-        (float(top[0]), float(top[1])),
-        xytext=(0, 2),
+        (float(place[0]), float(place[1])),
         textcoords="offset points",
         ha="center",
-        va="bottom",
         fontsize=LABEL_SIZE,
         fontweight="bold",
         color=INK,
         zorder=4.0,
         path_effects=[withStroke(linewidth=3.0, foreground="white")],
+        **how,
     )
-    return outline
 
 
 def _same_window(panels: list[Any], points: Points, outlines: list[Points], known: Mask) -> int:
@@ -350,10 +365,11 @@ def _out(outside: int) -> str:
 def _legend_below(ax: Any, entries: list[Entry], columns: int = 2) -> int:
     """Draw a key below an axes and tell how many lines it has."""
     columns = min(columns, len(entries))
-    _legend(ax, entries, loc="upper center", ncols=columns)
+    draw_entries(ax, entries, loc="upper center", ncols=columns)
     return -(-len(entries) // columns)
 
 
-def _legend(ax: Any, entries: list[Entry], **place: Any) -> None:
+def draw_entries(ax: Any, entries: list[Entry], **place: Any) -> None:
+    """Draw a key of names, colours and shapes."""
     marks = [(name, mark(shape, hue, 6.5, markeredgewidth=1.2 * (shape == "x"))) for name, hue, shape in entries]
     draw_legend(ax, marks, handletextpad=0.2, columnspacing=1.0, **place)

@@ -9,18 +9,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from matplotlib.figure import Figure
 
-from imapce.common.words import counted, shorten, uncapitalized
+from imapce.common.progress import Progress, watching
+from imapce.common.words import axis_names, counted, shorten, uncapitalized
 from imapce.errors import InvalidTypeError
+from imapce.exploration.description import MOST_FEATURES
 from imapce.exploration.knowledge import read_back_in_words
-from imapce.exploration.traits import distinctness_in_a_word, distinctness_in_words, p_value_in_words, percent
+from imapce.exploration.traits import NO_VALUE, aligned, filled_in_words, overlap_in_words, p_value_in_words, percent
 from imapce.exploration.verdict import (
     DRAWS,
     best_split_in_words,
@@ -28,20 +32,24 @@ from imapce.exploration.verdict import (
     stability_in_words,
     without_way_out,
 )
-from imapce.plotting.cloud import CROWDED
+from imapce.plotting.biplot import draw_weights
+from imapce.plotting.cloud import CROWDED, Points
 from imapce.plotting.figure import for_a_file
 from imapce.plotting.key import read_labels
 from imapce.plotting.labels import labels_by_name
-from imapce.plotting.overview import plot_overview, plot_profiles
+from imapce.plotting.overview import plot_all_clusters, plot_overview, plot_profiles
 from imapce.plotting.reports.cluster import made_of, profile_grids
 from imapce.plotting.reports.hover import HoverRows
-from imapce.plotting.reports.page import Grid, Link, Picture, Section, text_of, write_report
-from imapce.plotting.steps import cluster_hue, flat_points, known_before, plot_proposal, plot_step
-from imapce.tables.columns import Column, number_text
+from imapce.plotting.reports.page import Grid, Link, Picture, Section, report_target, text_of, write_report
+from imapce.plotting.scatter import plot_embedding
+from imapce.plotting.steps import cluster_hue, draw_step, flat_points, known_before, plot_proposal, wrapped_axes
+from imapce.plotting.style import LABEL_HUES, panel_on, root_figure
+from imapce.tables.columns import Column
 
 if TYPE_CHECKING:
     from imapce.exploration.description import Description, Profile
     from imapce.exploration.session import Exploration
+    from imapce.exploration.steps import View
 
 _COLUMNS_HOVERED = 5
 _SOME_STEPS, _MANY_STEPS = 10, 20
@@ -62,15 +70,16 @@ def write_exploration_report(
     label_name: str | None = None,
     title: str = "Exploration",
     hover: Sequence[str] | None = None,
+    progress: Progress = None,
 ) -> Path:
     """Write one self-contained HTML page about an exploration, finished or not, and return its path.
 
     With `labels`, one per row, some possibly missing, and called `label_name`, the figures show them and the tables
-    say what each cluster is made of. They may be the name of a column, or several by their names: of the second and
-    later ones the page shows what the clusters are made of. The labels are shown only; the page says of those that are
-    known by that name what came of them, and of others that they were not used. Points of the figures can be hovered:
-    they tell their row, cluster, labels and the columns named in `hover`, by default those that tell the clusters apart
-    best.
+    say what each cluster is made of. They may be the name of a column, or several by their names: the first colours the
+    figures of the steps and each has its part in the tables. The labels are shown only; the page says of those that
+    are known by that name what came of them, and of others that they were not used. Points of the figures can be
+    hovered: they tell their row, cluster, labels and the columns named in `hover`, by default those that tell the
+    clusters apart best. `progress` is told, in words and as a share, how far the page is.
 
     >>> from imapce import Exploration
     >>> from imapce.datasets import make_synthetic
@@ -80,38 +89,44 @@ def write_exploration_report(
     >>> write_exploration_report(exploration, "cells.html", labels=data.labels["celltype"], title="Cells").name
     'cells.html'
     """
+    report_target(path)
     n_rows = len(exploration.row_ids)
-    looked_at = labels_by_name(exploration, labels, label_name)
-    columns = {
-        name: read_labels(values, "labels", n_rows, most=n_rows + 1, name=name) for name, values in looked_at.items()
-    }
-    # Where every label is missing there is nothing to colour by and nothing to describe.
-    columns = {name: column for name, column in columns.items() if column.is_number or column.levels}
-    first = next(iter(columns), None)
-    description = exploration.description(labels=None if first is None else columns[first])
-    rows = _hovered(exploration, description, list(columns.values()), hover)
-    report = _Report(
-        exploration,
-        None if first is None else looked_at[first],
-        first or label_name or "label",
-        {name: looked_at[name] for name, column in columns.items() if name != first and not column.is_number},
-    )
-    sections = [report.overview()]
-    if description.clusters:
-        sections.append(report.side_by_side(description))
-    sections += [report.cluster(place, profile) for place, profile in enumerate(description.clusters)]
-    if description.left is not None and exploration.steps:
-        sections.append(report.rows_left(description.left))
-    if description.clusters:
-        sections.append(Section("How to read this page", text_of("how_to_read_clusters"), short="How to read"))
-    # Clouds of many points hardly compress: at a lower resolution, not below that of the page, many figures stay small.
-    many = len(exploration.steps)
-    dpi = 80.0 if many > _MANY_STEPS else 105.0 if many > _SOME_STEPS or n_rows > CROWDED else 130.0
-    return write_report(path, title=title, sections=sections, summary=_summary(exploration), dpi=dpi, hover=rows)
+    columns = _read_columns(exploration, labels, label_name)
+    with watching(progress, of="of the page") as watch:
+        watch.tell("describing the clusters", 0.0)
+        description = exploration.description(labels=columns[0] if columns else None)
+        rows = _hovered(exploration, description, columns, hover)
+        report = _Report(exploration, columns)
+        sections = [report.overview()]
+        if description.clusters:
+            sections.append(report.side_by_side(description))
+        sections += [report.cluster(place, profile) for place, profile in enumerate(description.clusters)]
+        if description.left is not None and exploration.steps:
+            sections.append(report.rows_left(description.left))
+        if (tried := report.what_to_try()) is not None:
+            sections.append(tried)
+        if description.clusters:
+            sections.append(Section("How to read this page", text_of("how_to_read_clusters"), short="How to read"))
+        # Clouds of many points hardly compress: at a lower resolution, not below that of the page, many stay small.
+        many = len(exploration.steps)
+        dpi = 80.0 if many > _MANY_STEPS else 105.0 if many > _SOME_STEPS or n_rows > CROWDED else 130.0
+        facts = _summary(exploration)
+        tell = None if progress is None else watch.tell
+        return write_report(path, title=title, sections=sections, summary=facts, dpi=dpi, hover=rows, progress=tell)
+
+
+def _read_columns(exploration: Exploration, labels: Any, label_name: str | None) -> list[Column]:
+    """The columns of labels, each read once; one without any label in it is left out."""
+    n_rows = len(exploration.row_ids)
+    columns = [
+        read_labels(values, "labels", n_rows, most=n_rows + 1, name=str(name))
+        for name, values in labels_by_name(exploration, labels, label_name).items()
+    ]
+    return [column for column in columns if column.is_number or column.levels]
 
 
 def _hovered(
-    exploration: Exploration, description: Description, labels: list[Column], names: Sequence[str] | None
+    exploration: Exploration, description: Description, labels: Sequence[Column], names: Sequence[str] | None
 ) -> HoverRows:
     if isinstance(names, str):
         raise InvalidTypeError(f"hover must be a list of names of columns; got {names!r:.80}: write [{names!r:.80}].")
@@ -153,12 +168,18 @@ def _summary(exploration: Exploration) -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class _Report:
-    """The sections of one report; the labels are called `label_name`, and `others` are those looked at besides."""
+    """The sections of one report; the first column of labels colours the figures of the steps."""
 
     exploration: Exploration
-    labels: ArrayLike | None
-    label_name: str
-    others: Mapping[str, ArrayLike] = field(default_factory=dict)
+    columns: Sequence[Column]
+
+    @property
+    def labels(self) -> Column | None:
+        return self.columns[0] if self.columns else None
+
+    @property
+    def label_name(self) -> str:
+        return self.columns[0].name if self.columns else "label"
 
     @property
     def _use(self) -> str:
@@ -175,33 +196,78 @@ class _Report:
         if exploration.steps and exploration.steps[0].read_back is not None:
             told = read_back_in_words(exploration.steps[0].read_back, exploration.known_names)
             facts["read_back"] = uncapitalized(told)
+        facts["filled"] = filled_in_words(exploration.filled, len(exploration.row_ids))
         text = text_of("exploration_overview", exploration=exploration, end=without_way_out(end), **facts)
         if not exploration.steps:
             return Section("Overview", text, parts=self._not_taken())
+        seen = Picture(
+            "All rows in the one view in which all clusters are seen best; a number stands amid its cluster."
+            + self._what_colours(),
+            self._all_clusters,
+            panels=range(1 + len(self.columns)),
+        )
+        counts = [self._counts(column) for column in self.columns if not column.is_number] or [self._counts(None)]
+        return Section("Overview", text, parts=[seen, *counts])
+
+    def _all_clusters(self) -> tuple[Figure, Points]:
+        view = self.exploration.overview()
+        return plot_all_clusters(self.exploration, view, labels=self.columns), flat_points(view.embedding)
+
+    def _what_colours(self) -> str:
+        """What a caption says of panels coloured by labels."""
+        if not self.columns:
+            return ""
+        uses = [self.exploration.came_of(column.name) or "not used" for column in self.columns]
+        told = (f"{shorten(column.name)} was {use}" for column, use in zip(self.columns, uses, strict=True))
+        return f" Beside it the same rows by their labels: {', '.join(told)}."
+
+    def _counts(self, column: Column | None) -> Picture:
+        """How many rows every cluster has, and how many of them have which label."""
         caption = "Rows of every cluster, in the order of their numbers."
-        if self.labels is not None:
-            caption += " On the right the number of rows of each label; darker is a larger share of the cluster."
-        figures = [(caption, plot_overview(exploration, labels=self.labels, label_name=self.label_name))]
-        for name, values in self.others.items():
-            came = exploration.came_of(name) or "not used"
-            caption = f"The same by {shorten(name)}, which was {came}."
-            figures.append((caption, plot_overview(exploration, labels=values, label_name=name)))
-        return Section("Overview", text, figures)
+        if column is not None:
+            name = shorten(column.name)
+            caption += f" On the right the number of rows of each {name}; darker is a larger share of the cluster."
+        return Picture(caption, lambda: (plot_overview(self.exploration, labels=column), None))
 
     def _not_taken(self) -> list[Picture | Grid]:
-        """The view that was in sight when nothing was taken, with the best split where that is no more than chance."""
+        """The view that was in sight when nothing was taken, the labels in it, and the features that make it."""
         step = self.exploration.proposal
         if step is None or not step.views[0].looked_at:
             return []
+        view = step.views[0]
         caption = f"The view of step {step.number}, in which nothing was taken."
         if (best := best_split_in_words(step.structure)) and not len(step.numbers):
             caption = f"{best}, each group in a colour of its own; it is no more than chance, and none of it was taken."
-        return [Picture(caption, plot_proposal(step), flat_points(step.embedding))]
+        points = flat_points(view.embedding)
+        parts: list[Picture | Grid] = [Picture(caption, lambda: (plot_proposal(step), points))]
+        names = wrapped_axes(self.exploration.axes_in_words(view))
+        for column in self.columns:
+            use = self.exploration.came_of(column.name) or "not used"
+            told = f"The same rows by {shorten(column.name)}, which was {use}."
+            parts.append(Picture(told, partial(_by_labels, points, column, names)))
+        if len(view.components) > 1:
+            told = "Which features make the view: long arrows pull points their way."
+            parts.append(Picture(told, partial(_weights, self.exploration, view, points)))
+        return parts
+
+    def what_to_try(self) -> Section | None:
+        """What may still show something; nothing where clusters were found."""
+        step = self.exploration.proposal
+        if self.exploration.steps or step is None or self.exploration.structure is None:
+            return None
+        skewed = [str(note) for note in self.exploration.notes_ if "skewed" in note]
+        text = text_of(
+            "what_to_try",
+            skewed=skewed,
+            known=bool(self.exploration.explained_away),
+            split=best_split_in_words(step.structure),
+        )
+        return Section("What could be tried", text)
 
     def side_by_side(self, description: Description) -> Section:
         clusters, profiles = self.exploration.clusters_, description.clusters
         names = [taken.name or "" for taken in clusters]
-        apart = [self._distinctness_in_a_word(taken.distinctness) for taken in clusters]
+        apart = [overlap_in_words(taken.overlap) for taken in clusters]
         stable = [
             "" if taken.stability is None else f"{round(DRAWS * taken.stability)} of {DRAWS}" for taken in clusters
         ]
@@ -224,8 +290,9 @@ class _Report:
             caption = (
                 "How every cluster differs from all other rows, in standard deviations of all rows; of a category's "
                 "level it is the share that differs. Blue is less and orange is more."
+                f"{_choice(description)}"
             )
-            parts += [Picture(caption, plot_profiles(description)), _values(description)]
+            parts += [Picture(caption, lambda: (plot_profiles(description), None)), _values(description)]
         return Section("Clusters side by side", parts=parts, anchor="side-by-side", short="Side by side")
 
     def cluster(self, place: int, profile: Profile) -> Section:
@@ -234,10 +301,13 @@ class _Report:
         parts: list[Picture | Grid] = []
         step, first, left, sentences = None, None, None, []
         if index is not None:
-            step, first = exploration.steps[index], exploration.clusters_[exploration.origins_.index(index)].number
+            step = exploration.steps[index - 1]
+            first = exploration.clusters_[exploration.origins_.index(index)].number
             stable = stability_in_words(taken.stability)
             chance = "" if step.p_value is None else p_value_in_words(step.p_value)
-            sentences = [self._distinctness(taken.distinctness), f"It {stable}" if stable else "", chance]
+            apart = overlap_in_words(taken.overlap)
+            near = apart.replace(" overlap)", " overlap with its nearest neighbour)")
+            sentences = [near, f"It {stable}" if stable else "", chance]
             if taken.number == first:
                 parts.append(self._step(index))
             if not exploration.regroupings:
@@ -257,18 +327,24 @@ class _Report:
         )
 
     def _step(self, index: int) -> Picture:
-        step = self.exploration.steps[index]
+        """The picture of a step by its number, from 1."""
+        step, n_rows = self.exploration.steps[index - 1], len(self.exploration.row_ids)
         caption = text_of(
             "exploration_step",
             index=index,
-            n_known=int(known_before(self.exploration, index).sum()),
+            n_known=int(known_before(self.exploration, index - 1).sum()),
             label_name="" if self.labels is None else shorten(self.label_name),
             use=self._use,
             n_axes=len(step.components),
         )
-        figure = plot_step(self.exploration, index, labels=self.labels, label_name=self.label_name)
-        points = flat_points(self.exploration.coordinates(step))
-        return Picture(caption, figure, points, panels=range(2 if self.labels is None else 3))
+        column = self.labels
+        held = None if column is None else read_labels(column, "labels", n_rows, most=len(LABEL_HUES), name=column.name)
+
+        def drawn() -> tuple[Figure, Points]:
+            points = flat_points(self.exploration.coordinates(step))
+            return draw_step(self.exploration, index - 1, points, held), points
+
+        return Picture(caption, drawn, panels=range(2 if column is None else 3))
 
     def rows_left(self, profile: Profile) -> Section:
         exploration = self.exploration
@@ -283,19 +359,19 @@ class _Report:
             short="Rows left",
         )
 
-    def _distinctness(self, distinctness: float | None) -> str:
-        # A cluster alone in its view has nothing to be distinct from, and one drawn by hand was never measured.
-        if not distinctness:
-            return ""
-        if self.exploration.is_joint or self.exploration.refine:
-            return f"{distinctness_in_words(distinctness)} (distinctness {distinctness:.3g})"
-        return f"distinctness {distinctness:.3g}: the sum of its distances to all other clusters of the view"
 
-    def _distinctness_in_a_word(self, distinctness: float | None) -> str:
-        if not distinctness:
-            return ""
-        overlaps = self.exploration.is_joint or self.exploration.refine
-        return distinctness_in_a_word(distinctness) if overlaps else f"distinctness {distinctness:.3g}"
+def _by_labels(points: Points, column: Column, names: Sequence[str]) -> tuple[Figure, Points]:
+    return plot_embedding(points, color=column, color_name=column.name, axis_names=names), points
+
+
+def _weights(exploration: Exploration, view: View, points: Points) -> tuple[Figure, None]:
+    """The features that make a view, as arrows; those that are known have none."""
+    told, given = exploration.given_in_words(view)
+    names = [name for name, shown in zip(exploration.feature_names, told, strict=True) if shown]
+    axes = [", ".join(filter(None, [axis, given])) for axis in axis_names(2)]
+    panel = panel_on(None, 7.6, 5.6)
+    draw_weights(panel, view.components[:2, told].T, names, points, named_axes=axes)
+    return root_figure(panel), None
 
 
 def _values(description: Description) -> Grid:
@@ -303,16 +379,30 @@ def _values(description: Description) -> Grid:
     rows: list[list[object]] = []
     for place, (name, overall) in enumerate(zip(description.features, description.overall, strict=True)):
         values = [overall, *(cluster[place] for cluster in description.values)]
-        share = description.is_share[place]
-        texts = [_short_percent(value) if share else number_text(value, 4) for value in values]
+        if description.is_share[place]:
+            texts = [NO_VALUE if isnan(value) else _short_percent(value) for value in values]
+        else:
+            seen = [value for value in values if not isnan(value)]
+            texts = aligned(min(seen), max(seen), *values)[2:]
         rows.append([shorten(name, 40), *texts])
     links = [replace(_link(number), text=str(number)) for number in description.numbers]
     return Grid((["mean or share", "all rows", *links], rows), "The same in the units of the table", compact=True)
 
 
 def _short_percent(share: float) -> str:
-    """A share for a narrow column; a share of levels filled in for gaps may pass 1 by a rounding."""
-    return percent(min(max(share, 0.0), 1.0), under="<", over=">")
+    """A share for a narrow column."""
+    return percent(share, under="<", over=">")
+
+
+def _choice(description: Description) -> str:
+    """That not all columns are shown, and which are."""
+    shown = len(description.features)
+    if not MOST_FEATURES <= shown < description.n_columns:
+        return ""
+    return (
+        f" Shown are {shown} of {description.n_columns:,} columns: the two that set each cluster apart most, then "
+        "those that differ most in any cluster."
+    )
 
 
 def _link(number: int) -> Link:

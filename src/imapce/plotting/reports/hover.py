@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,8 @@ class Places:
 class HoverRows:
     """The rows that answer on one page: their names and a few columns of each.
 
-    `chosen` are the positions of those there is room for, and `fine` says whether a coordinate has two bytes or one,
-    where there are many points in many pictures.
+    Pictures place the rows of `sample`, 20,000 at most. `chosen` are the places in it of those there is room for, and
+    `fine` says whether a coordinate has two bytes or one, where there are many points in many pictures.
 
     >>> rows = HoverRows(np.arange(30_000), []).fitting(n_pictures=1, page_letters=0)
     >>> rows.words
@@ -68,6 +69,11 @@ class HoverRows:
     columns: Sequence[Column]
     chosen: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     fine: bool = True
+
+    @cached_property
+    def sample(self) -> NDArray[np.intp]:
+        """The positions of the rows that pictures place, a sample with a fixed seed where there are many."""
+        return np.flatnonzero(seeded_sample(len(self.ids), MOST_POINTS))
 
     def fitting(self, *, n_pictures: int, page_letters: int) -> HoverRows:
         """As many of the rows as a page of so many letters has room for, 20,000 at most."""
@@ -80,7 +86,7 @@ class HoverRows:
         room = {size: int(letters / (8 / 3 * size * max(n_pictures, 1) + values + name)) for size in (1, 2)}
         fine = room[2] >= min(len(ids), MOST_POINTS)
         most = min(MOST_POINTS, room[2 if fine else 1])
-        return replace(self, chosen=np.flatnonzero(seeded_sample(len(ids), most)), fine=fine)
+        return replace(self, chosen=np.flatnonzero(seeded_sample(len(self.sample), most)), fine=fine)
 
     @property
     def words(self) -> str:
@@ -92,7 +98,7 @@ class HoverRows:
 
     def data(self, pictures: Sequence[Places]) -> dict[str, Any]:
         """What static/report.js reads: plain numbers and texts, arrays as base64."""
-        ids = np.asarray(self.ids)[self.chosen]
+        ids = np.asarray(self.ids)[self.sample[self.chosen]]
         plain = ids.dtype.kind in "iu" and len(ids) and ids.min() >= -(2**31) and ids.max() < 2**31
         return {
             "fine": self.fine,
@@ -112,10 +118,10 @@ class HoverRows:
 
     def _column(self, column: Column) -> dict[str, Any]:
         if column.values is not None:
-            return {"name": column.name, "values": _packed(column.values[self.chosen], "<f4")}
+            return {"name": column.name, "values": _packed(column.values[self.sample[self.chosen]], "<f4")}
         assert column.codes is not None
         # Zero says that the value is missing.
-        coded = column.codes[self.chosen] + 1
+        coded = column.codes[self.sample[self.chosen]] + 1
         kind = "u1" if len(column.levels) < 255 else "<u2"
         return {"name": column.name, "levels": list(column.levels), "codes": _packed(coded, kind), "wide": kind != "u1"}
 

@@ -15,7 +15,7 @@ import io
 import numbers
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -27,8 +27,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
+from imapce.common.progress import Progress, watching
 from imapce.common.whole_files import as_path, whole_file, writable_target
-from imapce.common.words import counted
+from imapce.common.words import counted, uncapitalized
+from imapce.common.work import Watch
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.exploration.traits import NumberTrait
 from imapce.plotting.figure import drawn_pixels
@@ -126,14 +128,14 @@ class Link:
 class Picture:
     """A captioned figure; with `points`, one per row of the page's `HoverRows`, its `panels` answer to the mouse.
 
-    A figure of the page itself is drawn `once`; of one that a caller keeps a copy is.
+    A function that gives figure and points is called when its turn comes and what it gave is dropped after it, so that
+    a page of many figures of many rows holds one of them.
     """
 
     caption: str
-    figure: Figure
+    figure: Figure | Callable[[], tuple[Figure, NDArray[np.float64] | None]]
     points: NDArray[np.float64] | None = None
     panels: Sequence[int] = (0,)
-    once: bool = True
 
 
 @dataclass(frozen=True)
@@ -181,12 +183,14 @@ def write_report(
     summary: str | Mapping[str, object] | None = None,
     dpi: float = _REPORT_DPI,
     hover: HoverRows | None = None,
+    progress: Progress = None,
 ) -> Path:
     """Write a report as one self-contained HTML page and return its path.
 
     `summary` is either text or a mapping of facts, shown below the title. Every text is shown as written:
     nothing in a title, a caption or a table is taken for HTML. `dpi` is the resolution of the figures, which
-    decides how large the page is. With `hover` the points of pictures that have some can be hovered.
+    decides how large the page is. With `hover` the points of pictures that have some can be hovered. `progress` is told
+    which section is drawn and the share that is done, or True shows a bar.
 
     >>> page = write_report("report.html", title="Penguins", sections=[Section("View")], summary={"rows": 344})
     >>> "<dd>344</dd>" in page.read_text()
@@ -196,11 +200,14 @@ def write_report(
     target = Path(path)
     if isinstance(sections, Section) or not all(isinstance(section, Section) for section in sections):
         raise InvalidTypeError("sections must be a list of Section, got another kind; wrap each part in Section().")
-    places: list[Places] = []
+    with watching(progress, of="of the page") as watch:
+        pictures = _Pictures(dpi, None if hover is None else hover.sample, watch, _count_pictures(sections))
+        shown = [_section(number, section, pictures) for number, section in enumerate(sections, start=1)]
+    places = pictures.places
     content = {
         "title": title,
         "summary": summary,
-        "sections": [_section(number, section, dpi, places) for number, section in enumerate(sections, start=1)],
+        "sections": shown,
         "contents_from": _CONTENTS_FROM,
         "hover": None,
     }
@@ -276,10 +283,17 @@ def _templates() -> Environment:
     return made
 
 
-def _section(number: int, section: Section, dpi: float, places: list[Places]) -> dict[str, Any]:
-    """What the template shows of a section; pictures that can be hovered are numbered by their place in `places`."""
-    parts: list[Picture | Grid] = [Picture(caption, figure, once=False) for caption, figure in section.figures]
-    parts += [] if section.table is None else [Grid(section.table)]
+def _parts_of(section: Section) -> list[Picture | Grid]:
+    parts: list[Picture | Grid] = [Picture(caption, figure) for caption, figure in section.figures]
+    return [*parts, *([] if section.table is None else [Grid(section.table)]), *section.parts]
+
+
+def _count_pictures(sections: Sequence[Section]) -> int:
+    return sum(isinstance(part, Picture) for section in sections for part in _parts_of(section))
+
+
+def _section(number: int, section: Section, pictures: _Pictures) -> dict[str, Any]:
+    """What the template shows of a section."""
     return {
         "anchor": section.anchor or f"section-{number}",
         "title": section.title,
@@ -288,25 +302,42 @@ def _section(number: int, section: Section, dpi: float, places: list[Places]) ->
         "lead": section.lead,
         "text": section.text,
         "parts": [
-            _picture(part, dpi, places) if isinstance(part, Picture) else _grid(section.title, part)
-            for part in [*parts, *section.parts]
+            pictures.draw(part, section.title) if isinstance(part, Picture) else _grid(section.title, part)
+            for part in _parts_of(section)
         ],
     }
 
 
-def _picture(picture: Picture, dpi: float, places: list[Places]) -> dict[str, Any]:
-    pixels, drawn = drawn_pixels(picture.figure, dpi, once=picture.once)
-    image = Image.fromarray(np.ascontiguousarray(pixels)).quantize(
-        _COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-    )
-    buffer = io.BytesIO()
-    # The best compression takes seven times as long and makes a page 7 % smaller.
-    image.save(buffer, "PNG", compress_level=6)
-    place = None
-    if picture.points is not None:
-        place = len(places)
-        places.append(Places.on(drawn, picture.points, picture.panels))
-    return {"caption": picture.caption, "image": base64.b64encode(buffer.getvalue()).decode("ascii"), "place": place}
+class _Pictures:
+    """The pictures of a page, drawn one after the other; those that can be hovered are numbered by their `places`."""
+
+    def __init__(self, dpi: float, sample: NDArray[np.intp] | None, watch: Watch, total: int) -> None:
+        self.places: list[Places] = []
+        self._dpi, self._sample, self._watch, self._total = dpi, sample, watch, total
+        self._drawn = 0
+
+    def draw(self, picture: Picture, title: str) -> dict[str, Any]:
+        """What the template shows of a picture."""
+        self._watch.tell(f"drawing {uncapitalized(title)}", self._drawn / self._total)
+        made = callable(picture.figure)
+        figure, points = picture.figure() if callable(picture.figure) else (picture.figure, picture.points)
+        pixels, drawn = drawn_pixels(figure, self._dpi, once=made)
+        image = Image.fromarray(np.ascontiguousarray(pixels)).quantize(
+            _COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
+        buffer = io.BytesIO()
+        # The best compression takes seven times as long and makes a page 7 % smaller.
+        image.save(buffer, "PNG", compress_level=6)
+        place = None
+        if points is not None and self._sample is not None:
+            place = len(self.places)
+            self.places.append(Places.on(drawn, points[self._sample], picture.panels))
+        self._drawn += 1
+        return {
+            "caption": picture.caption,
+            "image": base64.b64encode(buffer.getvalue()).decode("ascii"),
+            "place": place,
+        }
 
 
 def _grid(title: str, grid: Grid) -> dict[str, Any]:
