@@ -224,7 +224,7 @@ def test_figures_and_reports_tell_the_same_numbers(tmp_path: Path) -> None:
     exploration.accept(2)
     exploration.accept(1)
     texts = [text.get_text() for text in plot_overview(exploration).axes[0].get_yticklabels()]
-    assert texts[:2] == ["cluster 1 (step 1)", "cluster 2 (step 0)"]
+    assert texts[:2] == ["cluster 1 (step 2)", "cluster 2 (step 1)"]
     assert "cluster 2 (50)" in [text.get_text() for text in plot_step(exploration, 0).axes[1].get_legend().texts]
     shown = [text.get_text() for text in plot_proposal(exploration.propose()).axes[0].get_legend().texts]
     assert [text.partition(":")[0] for text in shown[:2]] == ["cluster 0", "cluster 3"]

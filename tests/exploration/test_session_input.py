@@ -111,22 +111,23 @@ def test_the_result_is_a_table_of_the_kind_given(kind: str) -> None:
     exploration = session(make()).run()
     frame = exploration.to_frame()
     assert isinstance(frame, expected)
-    columns = ["row", "cluster", "name", "step", "distinctness", "stability", "reason", "imapce0", "imapce1"]
+    columns = ["row", "cluster", "name", "step", "overlap", "stability", "reason", "imapce0", "imapce1"]
     assert list(frame.column_names if kind == "arrow" else frame.columns) == columns
     np.testing.assert_array_equal(np.asarray(frame["cluster"]), exploration.labels_)
     seen = exploration.coordinates(exploration.overview())
     np.testing.assert_array_equal(np.asarray(frame["imapce1"]), seen[:, 1])
-    step, distinctness = np.asarray(frame["step"]), np.asarray(frame["distinctness"])
-    for number, accepted in enumerate(exploration.steps):
+    step, overlap = np.asarray(frame["step"]), np.asarray(frame["overlap"])
+    for number, accepted in enumerate(exploration.steps, 1):
         for cluster in accepted.clusters:
             assert (step[cluster.rows] == number).all()
-            assert (distinctness[cluster.rows] == cluster.distinctness).all()
+            expected = np.nan if cluster.overlap is None else cluster.overlap
+            np.testing.assert_array_equal(overlap[cluster.rows], expected)
     np.testing.assert_array_equal(step == -1, exploration.labels_ == -1)
 
 
 def test_the_table_before_the_first_step_has_no_view() -> None:
     frame = session().to_frame()
-    assert list(frame.columns) == ["row", "cluster", "name", "step", "distinctness", "stability", "reason"]
+    assert list(frame.columns) == ["row", "cluster", "name", "step", "overlap", "stability", "reason"]
     assert (frame["cluster"] == -1).all()
 
 
@@ -150,7 +151,7 @@ def test_a_table_with_categories_is_explored_and_names_them() -> None:
     exploration = session(table)
     exploration.accept(mask=colour == "blue")
     first = exploration.clusters_[0].features[0]
-    assert ("blue" in first.name, first.difference > 0) == (True, True)
+    assert (first.name, first.level, first.inside, first.outside) == ("colour", "blue", 1.0, 0.0)
     consistent(exploration.run(), len(X))
 
 

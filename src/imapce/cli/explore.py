@@ -207,6 +207,7 @@ def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
         "known_rows": start,
         "taken_rows": taken,
         "rows_left": n_rows - taken - start,
+        "filled": exploration.filled,
         "structure": structure_facts(exploration.structure),
         "stop_reason": None if exploration.stop_reason is None else in_own_words(exploration.stop_reason),
         "steps": len(exploration.steps),
@@ -220,6 +221,7 @@ def _print(console: Console, exploration: Exploration, facts: dict[str, Any], *,
     from imapce.cli.summary import print_sentences
     from imapce.common.words import counted
     from imapce.exploration.knowledge import read_back_in_words
+    from imapce.exploration.traits import filled_in_words
     from imapce.exploration.verdict import evidence_in_words, verdict_in_words
 
     start, clusters = facts["known_rows"], counted(len(facts["clusters"]), "cluster")
@@ -228,6 +230,7 @@ def _print(console: Console, exploration: Exploration, facts: dict[str, Any], *,
         "known at the start": "; ".join(facts["known"]) or (counted(start, "row") if start else "nothing"),
         "taken": f"{counted(facts['taken_rows'], 'row')} in {clusters}, {counted(facts['steps'], 'step')}",
         "not taken": counted(facts["rows_left"], "row"),
+        **({"missing cells": filled} if (filled := filled_in_words(facts["filled"], facts["rows"])) else {}),
     }
     found = exploration.structure
     if verdict := exploration.caveat or (verdict_in_words(found) if found is not None and found.is_taken else ""):
@@ -241,4 +244,4 @@ def _print(console: Console, exploration: Exploration, facts: dict[str, Any], *,
     print_sentences(console, facts["summary"])
     console.print(facts_table(lines))
     if facts["clusters"]:
-        print_clusters(console, facts["clusters"])
+        print_clusters(console, facts["clusters"], n_features=len(exploration.feature_names))

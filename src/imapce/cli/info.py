@@ -166,7 +166,7 @@ def _tell_session(file: str, show: ShowOptions, *, details: bool) -> None:
     print_sentences(console, sentences)
     console.print(facts_table(facts))
     if clusters:
-        print_clusters(console, clusters)
+        print_clusters(console, clusters, n_features=len(data.columns))
     show.result(
         command="info",
         kind="session",

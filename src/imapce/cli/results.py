@@ -30,6 +30,8 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import MODEL_VERSION
 from imapce.estimators.view_file import beside
 from imapce.exploration.record import Moves
+from imapce.exploration.session_file import told_feature
+from imapce.exploration.traits import how_features_were_chosen, overlap_in_a_word, overlap_in_percent
 from imapce.exploration.verdict import told_structure
 from imapce.priors.effect import explained_away, strongest
 from imapce.tables.files import STREAM, table_target, write_table
@@ -276,7 +278,9 @@ def told_facts(facts: Mapping[str, str], *, details: bool) -> dict[str, str]:
 def print_model(console: Console, model: IMAPCE, *, details: bool = True) -> None:
     """The strongest features with their weights and, among the `details`, the other optima that the search found."""
     # A line of its own: the title of a table breaks where the table is narrower.
-    heading = Text(given("strongest features", explained_away(model)), style="bold")
+    every = len(model.encoded_feature_names_)
+    some = f", {STRONGEST} of {every:,} by their share of the view" if every > STRONGEST else ""
+    heading = Text(f"{given('strongest features', explained_away(model))}{some}", style="bold")
     weights = Table(box=None, pad_edge=False)
     weights.add_column("feature", overflow="fold")
     for axis in axis_names(len(model.components_)):
@@ -322,47 +326,57 @@ def structure_facts(structure: Structure | None) -> dict[str, Any] | None:
 
 
 def cluster_facts(moves: Moves) -> list[dict[str, Any]]:
-    """Every cluster as it is after some moves: its step (None: regrouped), size, how distinct and stable it is."""
+    """Every cluster as it is after some moves: its step from 1 (None: regrouped), size, how distinct and stable it is,
+    and what sets it apart from all other rows, in words and in the units of the table.
+    """
     return [
         {
             "cluster": cluster.number,
-            "step": place,
+            "name": cluster.name,
+            "step": step,
             "rows": cluster.size,
-            "distinctness": cluster.distinctness,
+            "distinctness": None if cluster.overlap is None else overlap_in_a_word(cluster.overlap),
+            "overlap": cluster.overlap,
             "stability": cluster.stability,
-            "p_value": None if place is None else moves.steps[place].p_value,
+            "p_value": None if step is None else moves.steps[step - 1].p_value,
             "chosen": cluster.chosen,
-            "features": [{"feature": one.name, "difference": one.difference} for one in cluster.features],
+            "words": cluster.words,
+            "features": [told_feature(feature) for feature in cluster.features],
         }
-        for cluster, place in zip(moves.clusters, moves.origins, strict=True)
+        for cluster, step in zip(moves.clusters, moves.origins, strict=True)
     ]
 
 
-def print_clusters(console: Console, clusters: list[dict[str, Any]]) -> None:
-    """The clusters that were taken, as `cluster_facts` tells them, one line each."""
+def print_clusters(console: Console, clusters: list[dict[str, Any]], *, n_features: int) -> None:
+    """The clusters that were taken, as `cluster_facts` tells them: how distinct they are, then what sets each apart.
+
+    `n_features` is how many were looked at.
+    """
     table = Table(title="clusters", title_justify="left", title_style="bold", box=None, pad_edge=False)
     tested = any(cluster["p_value"] is not None for cluster in clusters)
     drawn = any(cluster["stability"] is not None for cluster in clusters)
-    headings = (
-        "cluster",
-        "step",
-        "rows",
-        "distinctness",
-        *(("stability",) if drawn else ()),
-        *(("p",) if tested else ()),
-    )
-    for heading in headings:
+    optional = [name for name, is_told in {"stability": drawn, "p": tested}.items() if is_told]
+    for heading in ("cluster", "step", "rows", "distinctness", "overlap", *optional):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("set apart by (difference in standard deviations)", overflow="fold")
+    words = Table.grid(padding=(0, 2))
+    words.add_column(justify="right", no_wrap=True)
+    words.add_column(overflow="fold")
     for cluster in clusters:
-        apart = ", ".join(f"{one['feature']} {one['difference']:+.1f}" for one in cluster["features"][:4])
-        hand = "by hand" if cluster["chosen"] == "hand" else ""
-        distinct = hand if cluster["distinctness"] is None else f"{cluster['distinctness']:.1f}"
+        number, overlap = str(cluster["cluster"]), cluster["overlap"]
+        alone = "by hand" if cluster["chosen"] == "hand" else ""
+        apart = [alone, ""] if overlap is None else [cluster["distinctness"], overlap_in_percent(overlap)]
         p_value = ["" if cluster["p_value"] is None else f"{cluster['p_value']:.2g}"] if tested else []
         stable = ["" if cluster["stability"] is None else f"{round(10 * cluster['stability'])} of 10"] if drawn else []
         step = "regrouped" if cluster["step"] is None else str(cluster["step"])
-        table.add_row(str(cluster["cluster"]), step, f"{cluster['rows']:,}", distinct, *stable, *p_value, Text(apart))
+        table.add_row(number, step, f"{cluster['rows']:,}", *apart, *stable, *p_value)
+        called = f"{cluster['name']}: " if cluster["name"] else ""
+        words.add_row(number, Text(f"{called}{cluster['words'] or 'not told by this file'}"))
     console.print()
     console.print(table)
+    console.print(Text("overlap: how much of it the nearest cluster in its view shares"))
     if drawn:
         console.print(Text("stability: in how many of ten draws of 80 % of the rows the cluster was found again"))
+    console.print()
+    console.print(Text("what sets each apart from all other rows", style="bold"))
+    console.print(words)
+    console.print(Text(how_features_were_chosen(n_features)))

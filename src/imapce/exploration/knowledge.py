@@ -67,10 +67,8 @@ def known_by_name(priors: Sequence[Prior], reader: Reader, *, explains: bool) ->
 
 
 def knowledge_beside(columns: Sequence[str], priors: Sequence[Prior], reader: Reader) -> list[Prior]:
-    """The priors that are more than these columns and labels explained away."""
-    return [
-        prior for prior in priors if prior.is_background or prior.erase or not set(prior.names(reader)) <= set(columns)
-    ]
+    """The priors that are more than these columns and labels."""
+    return [prior for prior in priors if prior.is_background or not set(prior.names(reader)) <= set(columns)]
 
 
 def known_features(priors: Sequence[Prior], reader: Reader) -> NDArray[np.bool_]:

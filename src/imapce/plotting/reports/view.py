@@ -79,6 +79,9 @@ def write_view_report(
             Section("Why this view", figures=[(f"{path_caption(model)} {SMALL}", plot_path(model, views=views))])
         )
     arrows = "Which features make the view: long arrows pull points their way."
+    if len(model.encoded_feature_names_) > _FEATURES_IN_TABLE:
+        every = f"{len(model.encoded_feature_names_):,}"
+        arrows += f" The table has the {_FEATURES_IN_TABLE} of {every} features with the largest share of the view."
     if known_names:
         arrows += f" Each stands for what is left of it given {listing(known_names, 5)}."
     sections.append(
