@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from imapce.cli.messages import in_own_words, named, warnings_in_one_line
+from imapce.cli.messages import in_own_words, named, note, warnings_in_one_line
 from imapce.cli.options import DataOptions, Output, Report, ShowOptions, ViewOptions
 from imapce.errors import InvalidValueError
 

@@ -322,7 +322,7 @@ class Results:
         >>> from imapce import Attributes, Exploration
         >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 3)), prior=Attributes([0]))
         >>> exploration.axes_in_words(exploration.propose(clusters=False).views[0])[0]
-        '+ x2, given x0'
+        '+ x1 − x2, given x0'
         """
         record, reader = self.found.record, self.found.data.reader
         return axes_in_words(view.components, view.explained, record.priors, reader, letters=letters)
