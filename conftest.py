@@ -10,9 +10,10 @@ files are not on disk. Any other import that fails is an error: `--doctest-ignor
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -45,6 +46,22 @@ EXAMPLE_NEEDS = {
     "imapce.exploration.session.Exploration.from_anndata": "anndata",
     "imapce.tables.named.features": "anndata",
 }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is there when all tests are collected stays to the end, so the garbage collector need not look at it again.
+
+    Of 14 s of collecting it took 3.5 s, and of the tests that followed every 25th second, looking through the modules
+    and the thousands of tests themselves.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

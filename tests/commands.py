@@ -25,8 +25,15 @@ def run(*words: Any) -> Result:
 def succeed(*words: Any) -> str:
     result = run(*words)
     assert result.exit_code == 0, result.stderr
-    assert result.stderr == ""
+    assert beside_columns_alike(result.stderr) == ""
     return result.stdout
+
+
+def beside_columns_alike(stderr: str) -> str:
+    """What a command said but for notes on columns that repeat others or tell the known: made-up tables have many."""
+    lines = stderr.splitlines(keepends=True)
+    alike = (" repeats '", " to --known?")
+    return "".join(line for line in lines if not (line.startswith("imapce: note: ") and any(a in line for a in alike)))
 
 
 def refusal(*words: Any) -> str:

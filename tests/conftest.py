@@ -2,7 +2,7 @@
 
 A test of a published file is marked with the file, `@pytest.mark.data("adult.data", "adult.data.gz")`, any of the names
 will do, and is skipped where that is not on disk; no test downloads. BLAS and OpenMP get one thread, here and in every
-process that a test starts: the arrays are small, and parallel workers with several threads each get in one another's way
+process that a test starts: the arrays are small, and workers with several threads each get in one another's way
 (scikit-learn's t-SNE of 178 rows beside other work took 10 s of CPU with two threads, which spin, and 0.4 s with one).
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,13 @@ class Talk:
 def groups(n: int = 300, seed: int = 0) -> np.ndarray:
     """Rows of four columns in three groups that nothing mixes up."""
     return np.random.default_rng(seed).normal(size=(n, 4)) + 9 * np.eye(3, 4)[np.arange(n) % 3]
+
+
+def write_groups(path: Path) -> Path:
+    """Three groups that nothing mixes up, and their names."""
+    rows = (",".join(map(str, [*row, f"k{i % 3}"])) for i, row in enumerate(groups()))
+    path.write_text("a,b,c,d,kind\n" + "\n".join(rows))
+    return path
 
 
 def rectangle(points: np.ndarray, margin: float = 1.0) -> bytes:

@@ -21,10 +21,11 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass
 class Server:
-    """A running `imapce app`: its link and its process."""
+    """A running `imapce app`: its link, its process, and what it said until the link was there."""
 
     link: str
     process: subprocess.Popen[str]
+    told: str = ""
 
     @property
     def address(self) -> str:
@@ -61,7 +62,7 @@ def served(*arguments: str | Path, cwd: Path, token: str = "") -> Iterator[Serve
         for line in process.stdout:
             told += line
             if found := re.search(r"http://\S+", line):
-                yield Server(found[0], process)
+                yield Server(found[0], process, told)
                 break
         else:
             raise AssertionError(f"the server ended without a link:\n{told}")
@@ -96,42 +97,102 @@ class Watched:
         assert self.strangers == []
 
 
-@contextmanager
-def chromium(**settings: Any) -> Iterator[Any]:
-    """A browser context of real Chromium, with --no-sandbox and nothing else."""
-    path, playwright = chromium_or_skip()
-    with playwright() as running:
-        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser.new_context(viewport={"width": 1280, "height": 860}, **settings)
-        browser.close()
+class Browser:
+    """Real Chromium, started when it is first needed, with --no-sandbox and nothing else: one for many tests.
+
+    While it lives no event loop can be begun in the same thread.
+    """
+
+    def __init__(self) -> None:
+        self._playwright: Any = None
+        self._browser: Any = None
+
+    def context(self, **settings: Any) -> Any:
+        """Somebody with cookies and storage of their own; views do not turn, they are there."""
+        if self._browser is None:
+            path, playwright = chromium_or_skip()
+            self._playwright = playwright().start()
+            self._browser = self._playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        usual = {"viewport": {"width": 1280, "height": 860}, "reduced_motion": "reduce"}
+        return self._browser.new_context(**usual | settings)
+
+    def close(self) -> None:
+        """End it; the next context starts another."""
+        if self._browser is not None:
+            self._browser.close()
+            self._playwright.stop()
+        self._browser = self._playwright = None
 
 
 def opened(context: Any, server: Server) -> tuple[Any, Watched]:
-    """A page of the server and its watcher; a broken content policy is an error of the console."""
+    """A page of the server with all it shows first, and its watcher; a broken content policy is an error."""
     page = context.new_page()
     watched = Watched(server.address)
     watched.listen(page)
     page.goto(server.link)
-    page.wait_for_selector(".imapce")
+    settled(page)
     return page, watched
 
 
-def drawn(page: Any) -> int:
-    """How many views the page has drawn."""
-    return int(page.locator(".imapce").get_attribute("data-drawn") or 0)
+# --- work and its end -------------------------------------------------------------------------------------------------
+# The page counts what it asked (data-asked) and what of it is done (data-done): it is answered, the work which that
+# began is over, and what came of it is drawn or asked in its turn. So nobody has to guess from what is in sight whether
+# it is the end of what they did or still what was there before.
+
+SETTLED = """before => {
+  const { asked, done } = document.querySelector(".imapce")?.dataset ?? {};
+  return Number(asked) > before && asked === done;
+}"""
 
 
-def idle(page: Any, timeout: float = 120_000) -> None:
-    """Wait until no work runs."""
-    page.wait_for_selector('.imapce[data-busy="no"]', timeout=timeout)
+def asked(page: Any) -> int:
+    """How much the page has asked of Python."""
+    return int(page.locator(".imapce").get_attribute("data-asked"))
+
+
+def settled(page: Any, before: int = 0, timeout: float = 120_000) -> None:
+    """Wait until the page has asked more than `before`, and all of it is done."""
+    page.wait_for_function(SETTLED, arg=before, timeout=timeout)
+
+
+@contextmanager
+def work(page: Any, timeout: float = 120_000) -> Iterator[None]:
+    """What is done inside asks something of Python: wait until that, and what it leads to, is done."""
+    before = asked(page)
+    yield
+    settled(page, before, timeout)
+
+
+def click(page: Any, target: Any) -> None:
+    """Click a button by its name, or whatever a locator finds, and wait until the work is done."""
+    with work(page):
+        (page.get_by_role("button", name=target) if isinstance(target, str) else target).click()
+
+
+def press(page: Any, key: str) -> None:
+    """Press a key and wait until the work is done."""
+    with work(page):
+        page.keyboard.press(key)
+
+
+def choose(page: Any, label: str, value: str) -> None:
+    """Choose in a list by its label and wait until the work is done."""
+    with work(page):
+        page.get_by_label(label, exact=True).select_option(value)
+
+
+def taken(page: Any) -> Any:
+    """The steps that were taken, as they stand below the view."""
+    return page.locator(".step[data-step]")
 
 
 def lasso(page: Any, places: list[tuple[float, float]]) -> None:
-    """Draw around places given as shares of the plot's width and height."""
+    """Draw around places given as shares of the plot's width and height, and wait until the rows are selected."""
     box = page.locator("canvas.over").bounding_box()
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in places]
-    page.mouse.move(*points[0])
-    page.mouse.down()
-    for point in points[1:]:
-        page.mouse.move(*point, steps=4)
-    page.mouse.up()
+    with work(page):
+        page.mouse.move(*points[0])
+        page.mouse.down()
+        for point in points[1:]:
+            page.mouse.move(*point, steps=4)
+        page.mouse.up()

@@ -44,9 +44,8 @@ def page_of_the_app() -> Iterator[Any]:
 
 
 def rest(page: Any) -> None:
-    """Wait until no work runs and no view turns."""
-    page.wait_for_timeout(300)
-    page.wait_for_function("() => document.querySelector('.imapce').dataset.busy === 'no'")
+    """Wait until all that was asked is done and no view turns."""
+    page.wait_for_function("() => (({ asked, done }) => asked === done)(document.querySelector('.imapce').dataset)")
     page.wait_for_timeout(1500)
 
 
@@ -71,7 +70,7 @@ def take(page: Any) -> list[Frame]:
 def film(page: Any) -> list[Frame]:
     frames = [(seen(page), LONG)]
     page.locator(".entry").first.click()
-    page.locator(".why .trait").first.wait_for()
+    rest(page)
     frames.append((seen(page), LONG))
     page.locator(".why").evaluate("(panel) => panel.scrollIntoView()")
     frames.append((seen(page), LONG))
@@ -80,7 +79,10 @@ def film(page: Any) -> list[Frame]:
     frames += take(page)
     moving = turn(page, lambda: page.locator(".views button").nth(2).click())
     rest(page)
-    return [*frames, *moving, (seen(page), LONG)]
+    frames += [*moving, (seen(page), LONG)]
+    page.get_by_role("button", name="Run to the end").click()
+    rest(page)
+    return [*frames, (seen(page), LONG)]
 
 
 def main() -> None:
@@ -88,14 +90,9 @@ def main() -> None:
         page.locator("button.dataset", has_text="image segmentation").click()
         page.get_by_role("button", name="Next view").click()
         rest(page)
-        frames = film(page)
-        page.locator(".views button").nth(0).click()
-        rest(page)
-        page.locator(".entry").first.click()
-        page.locator(".why .trait").first.wait_for()
         page.mouse.move(5, 5)
-        page.wait_for_timeout(300)
         still = seen(page)
+        frames = film(page)
     still.save(HERE / "app.png", optimize=True)
     small = [one.resize(FILM, Image.Resampling.LANCZOS) for one, _ in frames]
     # One palette for all frames, of one in full colour: clusters keep theirs while the view turns.

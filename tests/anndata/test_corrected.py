@@ -96,7 +96,7 @@ def test_a_representation_keeps_its_scale() -> None:
     ("arguments", "words"),
     [
         ({"prior": None}, "prior must tell what is known"),
-        ({"prior": "bach"}, "must name a column of obs, got 'bach': did you mean 'batch'"),
+        ({"prior": "bach"}, "must name a column of obs or a variable, got 'bach': did you mean 'batch'"),
         ({"prior": Subset("control")}, "prior must be Attributes.*got Subset"),
         ({"prior": "batch", "key": "a/b"}, "key must be a name without a slash"),
         ({"prior": "batch", "n_components": 3}, "correct takes prior, layer, use_rep, key and .*got 'n_components'"),

@@ -175,8 +175,8 @@ def refused(words: str, **arguments: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"prior": "bach"}, "must name a column of obs, got 'bach': did you mean 'batch'"),
-        ({"prior": "gene3"}, r"for a variable pass Attributes\(\['gene3'\]\)"),
+        ({"prior": "bach"}, "must name a column of obs or a variable, got 'bach': did you mean 'batch'"),
+        ({"prior": Labels("gene3")}, r"for a variable pass Attributes\(\['gene3'\]\)"),
         ({"prior": Subset("kind")}, r"true or false in every row.*Subset\(adata.obs\['kind'\] == value\)"),
         ({"prior": 3}, "prior must be None"),
         ({"layer": "logs"}, "layer must be one of adata.layers, which holds 'log'; got 'logs'"),

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from conversation import groups
 from imapce.app import colours
-from served import chromium, idle, opened, served
+from served import Server, click, opened, press, taken, work
 
 AXE = os.environ.get("AXE_CORE")
 
@@ -30,117 +29,110 @@ def serious(page: Any) -> list[str]:
     ]
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    path = tmp_path / "groups.csv"
-    rows = (",".join(map(str, [*row, f"k{i % 3}"])) for i, row in enumerate(groups()))
-    path.write_text("a,b,c,d,kind\n" + "\n".join(rows))
-    return path
+@pytest.mark.skipif(AXE is None, reason="AXE_CORE names no axe.min.js")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_serious_on_the_start_page(start: Server, somebody: Any, scheme: str) -> None:
+    page, _ = opened(somebody(color_scheme=scheme), start)
+    assert page.locator("button.dataset").count() > 1
+    assert serious(page) == []
 
 
 @pytest.mark.skipif(AXE is None, reason="AXE_CORE names no axe.min.js")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_serious_on_the_start_page(tmp_path: Path, scheme: str) -> None:
-    with served(cwd=tmp_path) as server, chromium(color_scheme=scheme) as context:
-        page, _ = opened(context, server)
-        page.locator("button.dataset").first.wait_for()
-        assert serious(page) == []
+def test_nothing_serious_from_the_first_view_to_the_overview(three_groups: Server, somebody: Any, scheme: str) -> None:
+    page, _ = opened(somebody(color_scheme=scheme), three_groups)
+    found = serious(page)
+    press(page, "n")
+    press(page, "ArrowRight")
+    page.get_by_text("How views are found").click()
+    with work(page):
+        page.get_by_label("A column to add to the known").select_option("d")
+    found += serious(page)
+    page.keyboard.press("?")
+    found += serious(page)
+    page.keyboard.press("Escape")
+    press(page, "ArrowRight")
+    click(page, "Show the rows")
+    found += serious(page)
+    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Export").click()
+    found += serious(page)
+    page.keyboard.press("Escape")
+    click(page, "Run to the end")
+    assert page.locator(".legend.all .entry").count() == 3
+    found += serious(page)
+    assert found == []
 
 
-@pytest.mark.skipif(AXE is None, reason="AXE_CORE names no axe.min.js")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_serious_while_exploring(tmp_path: Path, data: Path, scheme: str) -> None:
-    with served(data, "--labels", "kind", cwd=tmp_path) as server, chromium(color_scheme=scheme) as context:
-        page, _ = opened(context, server)
-        page.get_by_role("button", name="Next view").wait_for()
-        found = serious(page)
-        page.keyboard.press("n")
-        page.get_by_role("button", name="Take most distinct").wait_for()
-        idle(page)
-        page.keyboard.press("ArrowRight")
-        page.locator(".why .trait").first.wait_for()
-        page.get_by_text("How views are found").click()
-        found += serious(page)
-        page.keyboard.press("?")
-        found += serious(page)
-        page.keyboard.press("Escape")
-        page.get_by_role("button", name="Show the rows").click()
-        page.locator("dialog td").first.wait_for()
-        found += serious(page)
-        page.get_by_role("button", name="Close").click()
-        page.get_by_role("button", name="Export").click()
-        found += serious(page)
-        assert found == []
+def test_the_whole_loop_by_keyboard(three_groups: Server, somebody: Any) -> None:
+    page, watched = opened(somebody(), three_groups)
+    press(page, "n")
+    press(page, "ArrowRight")
+    assert page.locator(".chosen").is_visible()
+    page.wait_for_function("() => /selected|rows/.test(document.querySelector('.unseen[role=status]').textContent)")
+    assert page.locator("[role=status][aria-live=polite]").count() == 1
+    page.locator("canvas.over").focus()
+    press(page, "Enter")
+    assert taken(page).count() == 1
+    press(page, "a")
+    assert page.locator(".step.all").get_attribute("aria-current") == "step"
+    press(page, "u")
+    assert taken(page).count() == 0
+    page.keyboard.press("?")
+    assert page.locator("dialog.keys").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("d")
+    assert page.locator(".imapce").get_attribute("data-theme") == "dark"
+    watched.nothing_wrong()
 
 
-def test_the_whole_loop_by_keyboard(tmp_path: Path, data: Path) -> None:
-    with served(data, cwd=tmp_path) as server, chromium() as context:
-        page, watched = opened(context, server)
-        page.get_by_role("button", name="Next view").wait_for()
-        page.keyboard.press("n")
-        page.get_by_role("button", name="Take most distinct").wait_for()
-        idle(page)
-        page.keyboard.press("ArrowRight")
-        page.locator(".chosen:visible").wait_for()
-        status = page.locator("[role=status][aria-live=polite]")
-        page.wait_for_function("() => /selected|rows/.test(document.querySelector('.unseen[role=status]').textContent)")
-        assert status.count() == 1
-        page.locator("canvas.over").focus()
-        page.keyboard.press("Enter")
-        page.locator(".step:not(.now)").first.wait_for()
-        idle(page)
-        page.keyboard.press("u")
-        page.locator(".step:not(.now)").first.wait_for(state="detached")
-        idle(page)
-        page.keyboard.press("?")
-        assert page.locator("dialog.keys").is_visible()
-        page.keyboard.press("Escape")
-        page.keyboard.press("d")
-        page.locator('.imapce[data-theme="dark"]').wait_for()
-        watched.nothing_wrong()
+def test_news_from_python_leave_the_focus_where_it_is(three_groups: Server, somebody: Any) -> None:
+    page, watched = opened(somebody(), three_groups)
+    click(page, "Next view")
+    for number in (0, 1):
+        click(page, page.locator(".entry", has_text=f"Cluster {number}"))
+        click(page, "Take selection")
+    assert taken(page).count() == 2
+    taken(page).first.focus()
+    page.evaluate("() => (window.held = document.activeElement)")
+
+    # A look back tells the state again: the same element has the focus and says that it is in sight.
+    press(page, "Enter")
+    assert taken(page).first.get_attribute("aria-current") == "step"
+    assert page.evaluate("() => document.activeElement === window.held")
+
+    # Undone, the second step is gone and the first is still the same; of one that is gone itself, the one in its place
+    # has the focus.
+    press(page, "u")
+    assert taken(page).count() == 1
+    assert page.evaluate("() => document.activeElement === window.held")
+    press(page, "u")
+    assert taken(page).count() == 0
+    assert page.evaluate("() => document.activeElement.matches('.step.now')")
+    watched.nothing_wrong()
 
 
-def test_news_from_python_leave_the_focus_where_it_is(tmp_path: Path, data: Path) -> None:
-    with served(data, cwd=tmp_path) as server, chromium() as context:
-        page, watched = opened(context, server)
-        page.get_by_role("button", name="Next view").click()
-        for taken in (1, 2):
-            page.get_by_role("button", name="Take most distinct").click()
-            page.locator(".step:not(.now)").nth(taken - 1).wait_for()
-            idle(page)
-        for _ in range(80):
-            page.keyboard.press("Tab")
-            if page.evaluate("() => document.activeElement.matches('.step')"):
-                break
-        assert page.evaluate("() => document.activeElement.dataset.step") == "0"
-        page.evaluate("() => (window.held = document.activeElement)")
-
-        # A look back tells the state again: the same element has the focus and says that it is in sight.
-        page.keyboard.press("Enter")
-        page.locator('.step[aria-current="step"][data-step="0"]').wait_for()
-        assert page.evaluate("() => document.activeElement === window.held")
-
-        # Undone, the second step is gone and the first is still the same; of one that is gone itself, the one in its
-        # place has the focus.
-        page.keyboard.press("u")
-        page.locator('.step[data-step="1"]').wait_for(state="detached")
-        assert page.evaluate("() => document.activeElement === window.held")
-        idle(page)
-        page.keyboard.press("u")
-        page.locator('.step[data-step="0"]').wait_for(state="detached")
-        assert page.evaluate("() => document.activeElement.matches('.step.now')")
-        watched.nothing_wrong()
+def test_every_step_is_reached_by_tab(three_groups: Server, somebody: Any) -> None:
+    page, _ = opened(somebody(), three_groups)
+    click(page, "Next view")
+    click(page, "Take most distinct")
+    reached = set()
+    for _ in range(page.locator("button, select, input, summary, canvas.over").count()):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("() => document.activeElement.className"))
+    assert {"step", "step all", "step now", "entry"} <= reached
 
 
-def test_the_legend_turns_dark_with_the_system(tmp_path: Path, data: Path) -> None:
+def test_the_legend_turns_dark_with_the_system(three_groups: Server, somebody: Any) -> None:
     shown = """hue => {
       const one = document.createElement("i");
       one.style.background = hue;
       return document.querySelector(".entry .swatch")?.style.background === one.style.background;
     }"""
     light, dark = (colours.palettes()[name][colours.FIRST] for name in ("light", "dark"))
-    with served(data, "--color", "kind", cwd=tmp_path) as server, chromium(color_scheme="light") as context:
-        page, _ = opened(context, server)
-        page.wait_for_function(shown, arg=light)
-        page.emulate_media(color_scheme="dark")
-        page.wait_for_function(shown, arg=dark)
+    page, _ = opened(somebody(color_scheme="light"), three_groups)
+    with work(page):
+        page.get_by_label("Colour by").select_option("column:kind")
+    assert page.evaluate(shown, light)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(shown, arg=dark)

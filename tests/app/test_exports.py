@@ -145,7 +145,7 @@ def test_the_python_of_a_data_set_stands_alone_through_every_kind_of_move(tmp_pa
     np.testing.assert_array_equal(in_a_process_of_its_own(talk, tmp_path), talk.exploration.labels_)
     # What is known and the weights change; what was undone before was made without them.
     talk.done("undo")
-    talk.done("settings", columns=["batch"], alpha=2.0, mu=50.0)
+    talk.done("settings", columns={"batch": False}, alpha=2.0, mu=50.0)
     talk.done("redo")
     talk.done("take", what="most")
     talk.done("split", number=max(numbers(talk.exploration)), structure="ignore")
@@ -166,7 +166,7 @@ def test_the_python_of_a_file_goes_on_where_settings_changed(tmp_path: Path) -> 
     talk.done("take", what="most")
     talk.done("undo")
     talk.done("settings", mu=30.0)
-    talk.done("settings", columns=["c3", "kind"])
+    talk.done("settings", columns={"c3": False, "kind": False})
     talk.done("take", what="most")
     take_part(talk)
     talk.done("take", what="most")

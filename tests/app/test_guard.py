@@ -5,19 +5,17 @@ from __future__ import annotations
 import base64
 import os
 import socket
-from collections.abc import Iterator
 
 import pytest
 
 from commands import refusal
 from imapce.app.server import CSP, cookie_of
-from served import Server, served
+from served import Server
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with served(cwd=tmp_path_factory.mktemp("served")) as running:
-        yield running
+@pytest.fixture
+def server(start: Server) -> Server:
+    return start
 
 
 def answer(server: Server, path: str, *, method: str = "GET", body: bytes = b"", **headers: str) -> tuple[int, str]:

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from served import ROOT, Watched, chromium, idle, lasso
+from served import ROOT, Watched, click, lasso, press, settled, taken
 
 needed = ("jupyterlab", "ipykernel", "anywidget")
 pytestmark = pytest.mark.skipif(
@@ -63,13 +64,13 @@ def laboratory(folder: Path) -> Iterator[str]:
         process.stderr.close()
 
 
-def test_the_first_steps_in_jupyterlab(tmp_path: Path) -> None:
+def test_the_first_steps_in_jupyterlab(somebody: Any, tmp_path: Path) -> None:
     cell = {"cell_type": "code", "metadata": {}, "source": CODE, "outputs": [], "execution_count": None, "id": "one"}
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
     (tmp_path / "explore.ipynb").write_text(json.dumps(notebook))
-    with laboratory(tmp_path) as address, chromium() as context:
-        page = context.new_page()
+    with laboratory(tmp_path) as address:
+        page = somebody().new_page()
         watched = Watched(address.removeprefix("http://"))
         page.on("request", lambda one: watched.asked(one.url))
         page.goto(f"{address}/lab/tree/explore.ipynb?token=key")
@@ -77,17 +78,13 @@ def test_the_first_steps_in_jupyterlab(tmp_path: Path) -> None:
         page.get_by_text("| Idle").wait_for(timeout=90_000)
         page.locator(".jp-Notebook .jp-Cell").first.click()
         page.keyboard.press("Shift+Enter")
-        page.locator(".imapce canvas.over").wait_for(timeout=90_000)
-        page.get_by_role("button", name="Next view").click()
-        page.locator('.imapce[data-busy="yes"]').wait_for()
-        idle(page)
-        page.get_by_role("button", name="Take most distinct").click()
-        page.locator(".step:not(.now)").first.wait_for()
-        idle(page)
-        lasso(page, [(0.3, 0.3), (0.9, 0.3), (0.9, 0.8), (0.3, 0.8)])
-        page.locator(".why .trait").first.wait_for()
+        settled(page)
+        click(page, "Next view")
+        click(page, "Take most distinct")
+        assert taken(page).count() == 1
+        lasso(page, [(0.0, 0.3), (0.98, 0.3), (0.98, 0.98), (0.0, 0.98)])
+        assert page.locator(".why .trait").count() > 0
         page.locator(".imapce canvas.over").focus()
-        page.keyboard.press("u")
-        page.locator(".step:not(.now)").first.wait_for(state="detached")
-        idle(page)
+        press(page, "u")
+        assert taken(page).count() == 0
         assert watched.strangers == []

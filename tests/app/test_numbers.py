@@ -9,7 +9,9 @@ import pytest
 
 from conversation import Talk
 from imapce import Attributes, Exploration, Labels
+from imapce.app.colours import palettes
 from imapce.app.study import Study
+from imapce.plotting.steps import cluster_hue
 
 KIND = np.repeat([0, 1, 2], [120, 80, 50])
 RNG = np.random.default_rng(0)
@@ -54,6 +56,14 @@ def test_numbers_names_and_colours_stay_from_the_first_view_to_the_last_step() -
     answer = talk.ask("select", how="cluster", cluster=1)
     assert (answer["count"], answer["taken"], answer["clusters"]) == (80, [1], [])
     talk.done("run")
+    assert legend(talk) == first
+    assert {name: cluster_hue(int(name.split()[1])) for name in first} == {
+        name: palettes()["light"][code] for name, code in first.items()
+    }
+    talk.done("merge", numbers=[0, 1])
+    assert legend(talk) == {name: code for name, code in first.items() if name != "Cluster 1"}
+    talk.done("undo")
+    assert legend(talk) == first
     taken = talk.ask("colour", by="taken")["legend"]
     assert {entry["name"]: entry["code"] for entry in taken} == first
     assert [entry["group"] for entry in taken] == [0, 1, 2]
@@ -76,7 +86,7 @@ def test_axes_and_panels_tell_what_is_left_given_the_known(door: str) -> None:
     assert view["arrows"]
     assert not any("make" in one["name"] for one in view["arrows"])
     assert talk.state["read_back"].startswith("The known (make) is read back from the view with accuracy")
-    assert talk.state["known_columns"] == ["make"]
+    assert talk.state["known"] == [{"name": "make", "came": "explained away"}]
     assert talk.state["known_beside"] == []
     number = talk.conversation.scene.clusters[KIND == 2][0]
     talk.ask("select", how="cluster", cluster=int(number))
@@ -86,7 +96,10 @@ def test_axes_and_panels_tell_what_is_left_given_the_known(door: str) -> None:
     assert "make" not in told["words"]
     talk.done("take", what="clusters", clusters=[int(number)])
     assert talk.state["steps"][0]["given"] == "given make"
-    assert not any("make" in name for name, _ in talk.state["steps"][0]["clusters"][0]["features"])
+    taken = talk.state["steps"][0]["clusters"][0]
+    assert taken["words"] == told["words"]
+    assert taken["features"]
+    assert not any(one["name"] == "make" for one in taken["features"])
     talk.done("look_back", step=0)
     assert talk.said("view")[-1][0]["axes"][0]["given"] == "given make"
     assert talk.state["read_back"].startswith("The known (make)")
@@ -95,11 +108,11 @@ def test_axes_and_panels_tell_what_is_left_given_the_known(door: str) -> None:
     assert talk.state["read_back"] is None
 
 
-def test_the_overview_shows_the_table_as_it_is_whatever_is_known() -> None:
+def test_the_plain_view_shows_the_table_as_it_is_whatever_is_known() -> None:
     talk = talk_of("label")
     plain = Exploration(NUMBERS, random_state=0).look(alpha=0.0, mu=0.0)
-    np.testing.assert_allclose(talk.conversation.study.overview.coordinates, plain.embedding, atol=1e-9)
-    assert [axis["given"] for axis in talk.conversation.study.overview.axes(talk.exploration.feature_names)] == ["", ""]
+    np.testing.assert_allclose(talk.conversation.study.plain.coordinates, plain.embedding, atol=1e-9)
+    assert [axis["given"] for axis in talk.conversation.study.plain.axes(talk.exploration.feature_names)] == ["", ""]
 
 
 def test_a_known_label_without_a_column_is_told_in_words() -> None:

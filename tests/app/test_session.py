@@ -32,7 +32,7 @@ def bits(buffer: Any, order: np.ndarray) -> np.ndarray:
 def test_the_first_view_holds_every_row_in_eight_bytes_and_its_colour_in_one(talk: Talk) -> None:
     talk.ask("hello")
     content, (points, codes) = talk.said("view")[0]
-    assert content["kind"] == "overview"
+    assert content["kind"] == "plain"
     assert points.nbytes == 8 * 300
     assert codes.nbytes == 300
     seen = np.empty((300, 2), dtype=np.float32)
@@ -40,13 +40,12 @@ def test_the_first_view_holds_every_row_in_eight_bytes_and_its_colour_in_one(tal
     np.testing.assert_allclose(seen, talk.conversation.scene.coordinates, rtol=1e-5, atol=1e-5)
 
 
-def test_the_view_comes_before_its_clusters_and_these_before_the_test(talk: Talk) -> None:
+def test_the_view_comes_before_its_clusters(talk: Talk) -> None:
     talk.ask("hello")
     talk.done("next")
     kinds = [content["type"] for content, _ in talk.heard]
     last_view = max(i for i, kind in enumerate(kinds) if kind == "view")
     assert kinds.index("colours") > last_view
-    assert talk.state["p_value"] is not None
     assert talk.state["can_take_most"]
 
 
@@ -107,12 +106,19 @@ def test_another_optimum_is_turned_to(talk: Talk) -> None:
     assert talk.ask("view", number=99)["error"].startswith("a view must be from 0 to")
 
 
-def test_a_run_ends_where_run_ends_and_shows_every_step(talk: Talk) -> None:
+def test_a_run_ends_where_run_ends_and_shows_all_clusters(talk: Talk) -> None:
     talk.done("run")
     alone = Exploration(groups(), random_state=0).run()
     np.testing.assert_array_equal(talk.exploration.labels_, alone.labels_)
     assert talk.state["stop"] == alone.stop_reason
-    assert len([1 for content, _ in talk.said("view") if content["kind"] == "step"]) == len(alone.steps)
+    content, (points, _) = talk.said("view")[-1]
+    assert content["kind"] == "overview"
+    seen = np.empty((300, 2), dtype=np.float32)
+    seen[talk.conversation.order] = points.T
+    np.testing.assert_allclose(seen, alone.overview().embedding, rtol=1e-5, atol=1e-5)
+    cards = talk.said("colours")[-1][0]["legend"]
+    assert [(card["cluster"], card["count"]) for card in cards] == [(one.number, one.size) for one in alone.clusters_]
+    assert [card["words"] for card in cards] == [one.name for one in alone.description().clusters]
 
 
 def test_a_run_that_is_cancelled_keeps_what_was_taken(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,18 +166,102 @@ def test_a_cluster_is_split_and_clusters_are_merged(talk: Talk) -> None:
 def test_settings_are_changed_and_what_was_taken_stays(talk: Talk) -> None:
     talk.done("take", what="most")
     taken = talk.exploration.labels_.copy()
-    talk.done("settings", mu=100.0, columns=["x3"])
+    talk.done("settings", mu=100.0, columns={"x3": False})
     np.testing.assert_array_equal(talk.exploration.labels_, taken)
     assert talk.exploration.record().parameters["mu"] == 100.0
-    assert talk.state["known_columns"] == ["x3"]
+    assert talk.state["known"] == [{"name": "x3", "came": "explained away"}]
     assert talk.state["weights"] == {"alpha": "auto", "mu": 100.0}
     read = talk.ask("left")
     assert [one["name"] for one in read["known"]] == ["x3"]
-    talk.done("settings", columns=["kind"], mu="auto")
-    assert talk.state["known_columns"] == ["kind"]
-    talk.done("settings", columns=[])
-    assert talk.state["known_columns"] == []
+    talk.done("settings", columns={"kind": False}, mu="auto")
+    assert talk.state["known"] == [{"name": "kind", "came": "explained away"}]
+    talk.done("settings", columns={})
+    assert talk.state["known"] == []
     assert "must be a number" in talk.ask("settings", mu="much")["error"]
+
+
+def test_a_column_is_erased_and_explained_away_again(talk: Talk) -> None:
+    talk.done("settings", columns={"x3": True, "kind": False})
+    came = {one["name"]: one["came"] for one in talk.state["known"]}
+    assert came == {"x3": "erased", "kind": "explained away"}
+    assert talk.state["known_beside"] == []
+    assert {prior.erase for prior in talk.exploration.priors} == {True, False}
+    talk.done("settings", columns={"x3": False})
+    assert talk.state["known"] == [{"name": "x3", "came": "explained away"}]
+    assert "could not be read" in talk.ask("settings", columns=[3])["error"]
+
+
+def test_every_work_has_a_number_and_is_done_when_it_is_over(talk: Talk) -> None:
+    talk.ask("hello")
+    assert talk.state["done"] == 0
+    numbers = [
+        talk.done(name, **more)["work"] for name, more in (("next", {}), ("take", {"what": "most"}), ("undo", {}))
+    ]
+    assert numbers == [1, 2, 3]
+    assert (talk.state["done"], talk.state["busy"]) == (3, None)
+    done = [content["done"] for content, _ in talk.said("state")]
+    assert done == sorted(done)
+    # What fails is over too, and told before that.
+    number = talk.done("settings", n_clusters=1)["work"]
+    told = [(content["type"], content.get("done")) for content, _ in talk.heard]
+    assert told.index(("failed", None)) < told.index(("state", number))
+    assert talk.state["done"] == number
+
+
+def test_all_clusters_are_looked_at_together_and_one_goes_on_from_there(talk: Talk) -> None:
+    assert "no cluster is taken yet" in talk.ask("overview")["error"]
+    talk.done("take", what="most")
+    talk.done("overview")
+    assert talk.state["looking"]["kind"] == "overview"
+    assert "looked back" in talk.ask("take", what="most")["error"]
+    number = talk.exploration.clusters_[0].number
+    assert talk.ask("select", how="cluster", cluster=number)["taken"] == [number]
+    # Rows that were left may be taken where they are seen.
+    talk.ask("select", how="invert")
+    talk.done("take", what="selection", name="the rest")
+    assert talk.state["looking"]["kind"] == "overview"
+    legend = talk.said("colours")[-1][0]["legend"]
+    assert {entry["name"] for entry in legend} == {f"Cluster {number}", "the rest"}
+    assert talk.state["stop"] == "Every row is taken."
+
+
+def test_whether_anything_is_left_is_told_in_the_verdicts_of_the_library(talk: Talk) -> None:
+    talk.done("next")
+    assert talk.state["structure"]["words"].startswith("Clear structure: ")
+    assert talk.state["remains"] is None
+    talk.done("take", what="clusters", clusters=[0])
+    assert talk.state["remains"] == {"verdict": "clear", "words": "Clear structure: 2 of the clusters found are left"}
+    noise = Talk(Study("noise", Exploration(np.random.default_rng(0).normal(size=(90, 4)), clusterer="dpgmm")))
+    noise.done("next")
+    assert noise.state["remains"]["verdict"] == "none"
+    assert noise.state["remains"]["words"].startswith("No structure beyond chance: one shapeless cloud would look as ")
+    found = Talk(Study("groups", Exploration(groups(), clusterer="dpgmm", random_state=0)))
+    found.done("next")
+    assert found.state["remains"]["verdict"] == "clear"
+
+
+def test_a_session_that_was_run_comes_with_all_clusters_and_its_end() -> None:
+    exploration = Exploration(groups(), random_state=0).run()
+    talk = Talk(Study("groups", exploration))
+    work = talk.done("hello")["work"]
+    assert talk.state["done"] == work
+    assert talk.state["looking"]["kind"] == "overview"
+    assert talk.state["stop"] == exploration.stop_reason
+    assert len(talk.state["steps"]) == len(exploration.steps)
+    # A page that is loaded again is where it was.
+    before = len(talk.heard)
+    assert "work" not in talk.done("hello")
+    assert [content["kind"] for content, _ in talk.heard[before:] if content["type"] == "view"] == ["overview"]
+
+
+def test_where_too_much_is_known_the_page_says_what_to_do(talk: Talk) -> None:
+    talk.done("settings", columns={"x0": False, "x1": False, "x2": False})
+    assert talk.state["stop"] == (
+        "Beside what is known the 300 rows left do not vary in 2 directions: forget a column to see more."
+    )
+    assert not talk.said("failed")
+    talk.done("settings", columns={"x0": False})
+    assert talk.state["stop"] is None
 
 
 def test_selected_rows_become_known_and_are_forgotten(talk: Talk) -> None:
@@ -204,7 +294,7 @@ def test_rows_are_described_in_the_units_of_the_table(talk: Talk) -> None:
     strongest = told["traits"][0]
     inside = groups()[talk.conversation.selected, int(strongest["column"][1:])].mean()
     assert strongest["inside"] == pytest.approx(inside, rel=1e-4)
-    drawn = Histogram.of(talk.exploration.profile(talk.conversation.selected).traits[0])
+    drawn = Histogram.of(talk.exploration.describe(talk.conversation.selected).traits[0])
     assert strongest["histogram"]["bars"] == drawn.bars
     assert strongest["histogram"]["line"] == drawn.line
     assert told["labels"][0]["levels"][0]["inside"] == 1.0
@@ -256,7 +346,7 @@ def test_of_several_descriptions_only_the_first_and_the_last_are_made(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk.ask("select", how="invert")
-    began, go_on, made, real = threading.Event(), threading.Event(), [], talk.exploration.profile
+    began, go_on, made, real = threading.Event(), threading.Event(), [], talk.exploration.describe
 
     def held_up(rows: np.ndarray) -> Any:
         made.append(rows.sum())
@@ -264,7 +354,7 @@ def test_of_several_descriptions_only_the_first_and_the_last_are_made(
         assert go_on.wait(60)
         return real(rows)
 
-    monkeypatch.setattr(talk.exploration, "profile", held_up)
+    monkeypatch.setattr(talk.exploration, "describe", held_up)
     talk.conversation.handle({"type": "describe", "id": 1})
     assert began.wait(60)
     for number in (2, 3):

@@ -6,14 +6,15 @@ import gc
 import threading
 import weakref
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from conversation import groups
+from conversation import groups, write_groups
 from imapce import Exploration
 from imapce.app.study import Study
 from imapce.app.tabs import Tabs
-from served import chromium, idle, opened, served
+from served import Server, click, opened, served, settled, taken
 
 
 def tabs_in(folder: Path, file: Path | None = None) -> Tabs:
@@ -46,9 +47,12 @@ def test_two_browsers_do_not_see_each_other(tmp_path: Path) -> None:
 def test_rows_are_shared_and_steps_are_not(tmp_path: Path) -> None:
     both = tabs_in(tmp_path)
     mine, yours = (both.tab(None, who).conversation.study for who in ("me", "you"))
-    assert mine.overview is yours.overview
+    assert mine.plain is yours.plain
     assert mine.order is yours.order
     assert mine.exploration is not yours.exploration
+    mine.exploration.propose()
+    assert yours.exploration.proposal is None
+    assert both.tab(None, "they").conversation.exploration.proposal is None
 
 
 def test_a_tab_in_use_is_not_given_to_another_and_one_left_alone_is(tmp_path: Path) -> None:
@@ -95,7 +99,7 @@ def test_a_data_set_of_the_start_page_comes_back_with_its_work_and_its_settings(
     tab = some.tab(None, "me")
     assert tab.handle({"type": "open", "dataset": "synthetic", "id": 1})[0]["open"]
     take(tab)
-    tab.conversation.handle({"type": "settings", "columns": ["batch"], "mu": 9.0, "id": 2})
+    tab.conversation.handle({"type": "settings", "columns": {"batch": False}, "mu": 9.0, "id": 2})
     assert tab.conversation.wait(60)
     labels = tab.conversation.exploration.labels_.copy()
     some.free(tab)
@@ -103,7 +107,7 @@ def test_a_data_set_of_the_start_page_comes_back_with_its_work_and_its_settings(
     again = some.tab(None, "me")
     assert again.key == tab.key
     np.testing.assert_array_equal(again.conversation.exploration.labels_, labels)
-    assert again.conversation.study.columns_to_see_past == ["batch"]
+    assert again.conversation.study.known_by_column == {"batch": "explained away"}
     assert again.conversation.exploration.parameters["mu"] == 9.0
 
 
@@ -130,45 +134,36 @@ def test_the_file_of_the_command_line_has_one_writer_at_a_time(tmp_path: Path) -
     assert len(third.conversation.exploration.steps) == 1
 
 
-def test_two_browsers_and_a_tab_that_is_closed_and_opened_again(tmp_path: Path) -> None:
-    data = tmp_path / "groups.csv"
-    data.write_text("a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in groups()))
-    with served(data, cwd=tmp_path) as server, chromium() as mine:
-        page, watched = opened(mine, server)
-        page.get_by_role("button", name="Next view").click()
-        page.get_by_role("button", name="Take most distinct").click()
-        page.locator(".step:not(.now)").first.wait_for()
-        idle(page)
-        yours = mine.browser.new_context()
-        other, _ = opened(yours, server)
-        other.locator(".step.now").wait_for()
-        assert other.locator(".step:not(.now)").count() == 0
-        # Closed and opened again, and reloaded: the same work.
-        page.close()
-        page, watched = opened(mine, server)
-        page.locator(".step:not(.now)").first.wait_for()
-        page.reload()
-        page.locator(".step:not(.now)").first.wait_for()
-        watched.nothing_wrong()
+def test_two_browsers_and_a_tab_that_is_closed_and_opened_again(three_groups: Server, somebody: Any) -> None:
+    mine, yours = somebody(), somebody()
+    page, watched = opened(mine, three_groups)
+    click(page, "Next view")
+    click(page, "Take most distinct")
+    other, _ = opened(yours, three_groups)
+    assert (taken(page).count(), taken(other).count()) == (1, 0)
+    # Closed and opened again, and reloaded: the same work.
+    page.close()
+    page, watched = opened(mine, three_groups)
+    assert taken(page).count() == 1
+    page.reload()
+    settled(page)
+    assert taken(page).count() == 1
+    watched.nothing_wrong()
 
 
-def test_a_page_whose_server_died_goes_on_by_itself_when_it_is_back(tmp_path: Path) -> None:
-    data, session = tmp_path / "groups.csv", tmp_path / "session.imapce"
-    data.write_text("a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in groups()))
-    arguments = [data, "--session", session]
-    with chromium() as context:
-        with served(*arguments, cwd=tmp_path, token="a secret of my own") as server:
-            page, _ = opened(context, server)
-            page.get_by_role("button", name="Next view").click()
-            page.get_by_role("button", name="Take most distinct").click()
-            page.locator(".step:not(.now)").first.wait_for()
-            idle(page)
-            steps = page.locator(".step:not(.now)").all_text_contents()
-            server.kill()
-            page.locator(".lost:visible").wait_for()
-        again = [*arguments, "--port", str(server.port)]
-        with served(*again, cwd=tmp_path, token="a secret of my own"):
-            page.locator(".lost").wait_for(state="hidden")
-            assert page.locator(".step:not(.now)").all_text_contents() == steps
-            page.get_by_role("button", name="Undo").click()
-            page.locator(".step:not(.now)").first.wait_for(state="detached")
+def test_a_page_whose_server_died_goes_on_by_itself_when_it_is_back(somebody: Any, tmp_path: Path) -> None:
+    data, session = write_groups(tmp_path / "groups.csv"), tmp_path / "session.imapce"
+    arguments = [data, "--labels", "kind", "--session", session]
+    with served(*arguments, cwd=tmp_path, token="a secret of my own") as server:
+        page, _ = opened(somebody(), server)
+        click(page, "Next view")
+        click(page, "Take most distinct")
+        steps = taken(page).all_text_contents()
+        server.kill()
+        page.locator(".lost:visible").wait_for()
+    with served(*arguments, "--port", str(server.port), cwd=tmp_path, token="a secret of my own"):
+        page.locator(".lost").wait_for(state="hidden")
+        settled(page)
+        assert taken(page).all_text_contents() == steps
+        click(page, "Undo")
+        assert taken(page).count() == 0

@@ -10,6 +10,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ from imapce.app import tabs
 from imapce.app.server import Guard, application, cookie_of
 from imapce.app.tabs import Tabs
 from imapce.errors import FileFormatError, InvalidValueError
-from served import chromium, drawn, idle, opened, served
+from served import Server, click, opened, work
 
 LIMIT = 20_000
 
@@ -84,7 +85,7 @@ def test_roles_become_features_priors_and_labels() -> None:
     table = pa.table({"a": rng.normal(size=50), "b": rng.normal(size=50), "c": rng.normal(size=50), "kind": ["x"] * 50})
     study = tabs.open_file("t.csv", table, {"a": "feature", "b": "feature", "c": "known", "kind": "label"})
     assert study.exploration.feature_names == ["a", "b", "c"]
-    assert study.columns_to_see_past == ["c"]
+    assert study.known_by_column == {"c": "explained away"}
     assert study.labels == ("kind",)
     with pytest.raises(InvalidValueError, match="two columns must be features"):
         tabs.open_file("t.csv", table, {"a": "feature", "b": "known"})
@@ -145,27 +146,25 @@ def test_only_what_was_sent_here_is_opened(desk: Tabs) -> None:
     assert "one of those offered" in tab.handle({"type": "open", "dataset": "/etc/passwd", "id": 2})[0]["error"]
 
 
-def test_the_page_says_why_a_file_is_refused_and_opens_one_that_is_whole(tmp_path: Path) -> None:
+def test_the_page_says_why_a_file_is_refused_and_opens_one_that_is_whole(
+    start: Server, somebody: Any, tmp_path: Path
+) -> None:
     rng = np.random.default_rng(0)
     group = np.arange(240) % 2
     bad, good = tmp_path / "pickled.npy", tmp_path / "good.csv"
     bad.write_bytes(hostile(tmp_path)["pickled.npy"])
     rows = zip(rng.normal(size=240) + 7 * group, rng.normal(size=240), rng.normal(size=240), group, strict=True)
     good.write_text("a,b,c,class\n" + "\n".join(",".join(map(str, row)) for row in rows))
-    with served(cwd=tmp_path) as server, chromium() as context:
-        page, watched = opened(context, server)
+    page, watched = opened(somebody(), start)
+    with work(page):
         page.set_input_files("#imapce-file", bad)
-        page.locator(".trouble:visible").wait_for()
-        assert "pickled.npy" in page.locator(".trouble").inner_text()
+    assert "pickled.npy" in page.locator(".trouble").inner_text()
+    with work(page):
         page.set_input_files("#imapce-file", good)
-        page.get_by_label("Role of class").wait_for()
-        assert page.get_by_label("Role of class").input_value() == "label"
-        page.get_by_label("Role of c", exact=True).select_option("known")
-        page.get_by_role("button", name="Explore").click()
-        page.get_by_role("button", name="Next view").click()
-        page.wait_for_function("() => Number(document.querySelector('.imapce').dataset.drawn) > 1")
-        idle(page)
-        assert drawn(page) >= 2
-        page.get_by_text("How views are found").click()
-        assert "c" in page.locator(".known li").first.inner_text()
-        watched.nothing_wrong()
+    assert page.get_by_label("Role of class").input_value() == "label"
+    page.get_by_label("Role of c", exact=True).select_option("known")
+    click(page, "Explore")
+    click(page, "Next view")
+    assert page.locator(".title h2").inner_text() == "Step 1"
+    assert page.locator(".known [data-came] b").all_text_contents() == ["c"]
+    watched.nothing_wrong()

@@ -15,7 +15,7 @@ from imapce import Exploration
 from imapce.app.exports import as_python
 from imapce.app.study import Study
 from judged import WORDS, judged
-from served import chromium, drawn, idle, opened, served
+from served import choose, click, opened, press, served, taken
 
 NOISE = np.random.default_rng(0).standard_normal((160, 4))
 
@@ -55,7 +55,12 @@ def test_perhaps_and_stability_reach_the_page(monkeypatch: pytest.MonkeyPatch) -
     judged(monkeypatch, "perhaps")
     talk = talk_of(groups())
     talk.done("run")
-    assert talk.state["structure"] == {"verdict": "perhaps", "words": WORDS, "best": "", "shown": True}
+    assert talk.state["structure"] == {
+        "verdict": "perhaps",
+        "words": f"Perhaps structure: {WORDS}",
+        "best": "",
+        "shown": True,
+    }
     told = [cluster["stability"] for step in talk.state["steps"] for cluster in step["clusters"]]
     assert sorted(told)[0] == "came back in 3 of 10 draws of 80\N{NO-BREAK SPACE}% of the rows"
     assert len(told) == 3
@@ -100,75 +105,59 @@ def test_so_many_clusters_are_asked_for_and_no_longer() -> None:
     assert talk.state["n_clusters"] is None
 
 
-def test_a_person_sees_the_verdict_takes_the_split_anyway_and_asks_for_more(tmp_path: Path) -> None:
+def test_a_person_sees_the_verdict_takes_the_split_anyway_and_asks_for_more(somebody: Any, tmp_path: Path) -> None:
     data = tmp_path / "noise.csv"
     pyarrow.csv.write_csv(pa.table({f"c{j}": column for j, column in enumerate(NOISE.T)}), data)
-    with served(data, cwd=tmp_path) as server, chromium() as context:
-        page, watched = opened(context, server)
-        page.get_by_role("button", name="Next view").click()
-        page.locator('.verdict[data-verdict="none"]').wait_for()
-        idle(page)
-        verdict = page.locator(".verdict p")
-        assert verdict.inner_text().startswith("No groups beyond chance: ")
+    with served(data, cwd=tmp_path) as server:
+        page, watched = opened(somebody(), server)
+        click(page, "Next view")
+        verdict = page.locator('.found[data-verdict="none"] p')
+        assert verdict.inner_text().startswith("No structure beyond chance: ")
         assert "The best split would be 2 groups of " in verdict.inner_text()
         assert page.locator(".stop").inner_text() == "Nothing is taken by itself: the 160 rows left are one group."
 
-        page.get_by_role("button", name="Show the best split anyway").click()
-        page.get_by_role("button", name="Leave it as one group").wait_for()
-        idle(page)
+        click(page, "Show the best split anyway")
+        assert page.get_by_role("button", name="Leave it as one group").is_visible()
         assert "These are the groups of the best split." in verdict.inner_text()
-        page.get_by_role("button", name="Take most distinct").click()
-        page.locator(".step:not(.now)").first.wait_for()
-        idle(page)
+        click(page, "Take most distinct")
+        assert taken(page).count() == 1
 
         # A piece of chance is split only by one who insists.
-        page.get_by_label("Colour by").select_option("taken")
-        page.locator(".entry", has_text="Cluster 0").click()
-        page.get_by_role("button", name="Split this one").click()
-        page.get_by_role("button", name="Split anyway").wait_for()
+        choose(page, "Colour by", "taken")
+        click(page, page.locator(".entry", has_text="Cluster 0"))
+        click(page, "Split this one")
         assert "stays whole: no structure beyond chance" in page.locator(".toast").inner_text()
-        idle(page)
-        page.get_by_role("button", name="Split anyway").click()
-        page.locator(".regrouped").wait_for()
-        idle(page)
+        click(page, "Split anyway")
+        assert page.locator(".regrouped").count() == 1
 
-        page.keyboard.press("u")
-        page.locator(".regrouped").wait_for(state="detached")
-        idle(page)
-        page.keyboard.press("u")
-        page.locator(".step:not(.now)").wait_for(state="detached")
-        idle(page)
-        page.get_by_label("Colour by").select_option("cluster")
+        press(page, "u")
+        assert page.locator(".regrouped").count() == 0
+        press(page, "u")
+        assert taken(page).count() == 0
+        choose(page, "Colour by", "cluster")
         page.get_by_text("How views are found").click()
-        for change in (
-            lambda: page.get_by_label("Number of clusters").fill("3"),
-            lambda: page.get_by_label("Fewer or more clusters").select_option("finer"),
-        ):
-            before = drawn(page)
-            change()
-            page.keyboard.press("Tab")
-            page.wait_for_function("n => Number(document.querySelector('.imapce').dataset.drawn) > n", arg=before)
-            idle(page)
-        page.locator(".entry", has_text="Cluster 2").wait_for()
+        page.get_by_label("Number of clusters").fill("3")
+        press(page, "Tab")
+        choose(page, "Fewer or more clusters", "finer")
+        assert page.locator(".entry", has_text="Cluster 2").count() == 1
         assert page.get_by_role("button", name="Leave it as one group").is_hidden()
         assert page.get_by_label("Number of clusters").input_value() == "3"
         assert page.get_by_label("Fewer or more clusters").input_value() == "finer"
         watched.nothing_wrong()
 
 
-def test_a_person_reads_perhaps_and_how_stable_a_cluster_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_person_reads_perhaps_and_how_stable_a_cluster_is(
+    somebody: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, session = tmp_path / "groups.csv", tmp_path / "s.imapce"
     pyarrow.csv.write_csv(pa.table({f"c{j}": column for j, column in enumerate(groups().T)}), data)
     judged(monkeypatch, "perhaps")
     Exploration(pyarrow.csv.read_csv(data), random_state=0).run().save(session)
-    with served(data, "--session", session, cwd=tmp_path) as server, chromium() as context:
-        page, watched = opened(context, server)
-        page.locator('.verdict[data-verdict="perhaps"]').wait_for()
-        assert page.locator(".verdict p").inner_text() == f"Perhaps groups: {WORDS}."
-        assert "of 10 draws of 80" in str(page.locator(".step:not(.now)").first.get_attribute("title"))
-        page.get_by_label("Colour by").select_option("taken")
-        page.locator(".entry", has_text="Cluster 0").click()
-        page.locator(".stability").wait_for()
+    with served(data, "--session", session, cwd=tmp_path) as server:
+        page, watched = opened(somebody(), server)
+        assert page.locator('.found[data-verdict="perhaps"] p').inner_text() == f"Perhaps structure: {WORDS}."
+        assert "of 10 draws of 80" in str(taken(page).first.get_attribute("title"))
+        click(page, page.locator(".entry", has_text="Cluster 0"))
         told = page.locator(".stability").inner_text().replace("\N{NO-BREAK SPACE}", " ")
         assert told == "It came back in 9 of 10 draws of 80 % of the rows."
         watched.nothing_wrong()

@@ -18,7 +18,7 @@ from imapce import Exploration
 from imapce.app.widget import MODULES, STATIC, Explorer, one_module
 from imapce.plotting.reports.page import SCRIPTS, SHARED
 
-PAGE_BYTES = 120_000
+PAGE_BYTES = 125_000
 LONGEST_FILE = 400
 
 

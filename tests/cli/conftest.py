@@ -43,7 +43,7 @@ def plain(tmp_path: Path, columns: dict[str, Any]) -> Path:
 def model(rows: Path, tmp_path: Path) -> Path:
     path = tmp_path / "view.imapce"
     succeed(
-        *("embed", rows, "--attributes", "d_0,d_1", "--labels", "celltype", "--drop", "batch,number", *QUICK),
+        *("embed", rows, "--known", "d_0,d_1", "--labels", "celltype", "--drop", "batch,number", *QUICK),
         *("--save", path, "-o", tmp_path / "first.parquet"),
     )
     return path

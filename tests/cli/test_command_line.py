@@ -64,7 +64,7 @@ finally:
 
 
 def test_commands_share_their_options() -> None:
-    of_data = ("--attributes", "--erase", "--background", "--known", "--labels", "--drop", "--columns", "--dates")
+    of_data = ("--known", "--erase", "--background", "--known", "--labels", "--drop", "--columns", "--dates")
     of_text = ("--sep", "--decimal", "--encoding", "--no-header")
     of_every_fit = ("--alpha", "--mu", "--center-only", "--seed", "--missing")
     of_one_view = ("--components", "--starts")

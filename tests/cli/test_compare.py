@@ -52,7 +52,7 @@ def unscored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["imapce.comparison.compare"], "view_scores", lambda *_, **__: scores)
 
 
-KNOWN = ("--attributes", "d_0,d_1,d_2,d_3", "--known-labels", "batch", "--labels", "celltype")
+KNOWN = ("--known", "d_0,d_1,d_2,d_3,batch", "--labels", "celltype")
 
 
 def test_it_writes_figure_scores_embeddings_and_report(rows: Path, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_it_writes_figure_scores_embeddings_and_report(rows: Path, tmp_path: Pat
     assert sorted(path.name for path in out.iterdir()) == sorted(COMPARISON_FILES)
     assert (out / "comparison.png").read_bytes().startswith(b"\x89PNG")
     assert (out / "comparison.pdf").read_bytes().startswith(b"%PDF")
-    for words in ("4 columns are known", "Broken is left out", "no luck", "same 100 of 240 rows", "fewer rows"):
+    for words in ("5 columns are known", "Broken is left out", "no luck", "same 100 of 240 rows", "fewer rows"):
         assert words.lower() in told.lower()
 
     with open(out / "scores.csv", encoding="utf-8") as stream:
@@ -79,7 +79,7 @@ def test_it_writes_figure_scores_embeddings_and_report(rows: Path, tmp_path: Pat
 
     views = read_table(out / "embeddings.parquet")
     axes = [f"{name}{axis}" for name in ("imapce", "columns", "labelled") for axis in (0, 1)]
-    assert views.column_names == ["celltype", "batch", "row", *axes]
+    assert views.column_names == [*read_table(rows).column_names, "row", *axes]
     assert views["columns0"].null_count == 140
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Comparison of methods on rows.csv" in page
@@ -87,15 +87,19 @@ def test_it_writes_figure_scores_embeddings_and_report(rows: Path, tmp_path: Pat
     assert 'src="http' not in page
 
 
-def test_known_labels_are_no_feature_and_reach_the_methods_of_labels(rows: Path, unscored: None) -> None:
-    compare(rows, *KNOWN, "--methods", "labelled")
+def test_known_labels_in_the_old_way_are_no_feature_and_reach_the_methods_of_labels(rows: Path, unscored: None) -> None:
+    asked = ("--known", "d_0,d_1,d_2,d_3", "--known-labels", "batch", "--labels", "celltype", "--methods", "labelled")
+    result = run("compare", rows, *asked)
+    assert (
+        result.stderr == "imapce: note: --known-labels is now --known; the old spelling goes with the next release.\n"
+    )
     batch = np.asarray(read_table(rows)["batch"]) == "b"
     np.testing.assert_array_equal(FirstColumns.given, batch)
-    assert "features  10" in compare(rows, *KNOWN, "--methods", "labelled")
+    assert "features  10" in result.stdout
 
 
 def test_without_output_nothing_is_written(rows: Path, unscored: None) -> None:
-    told = compare(rows, "--known", "celltype=a", "--labels", "batch", "--methods", "columns", "--max-rows", 50)
+    told = compare(rows, "--known-rows", "celltype=a", "--labels", "batch", "--methods", "columns", "--max-rows", 50)
     assert "no file written" in told
     assert "same 50 of 240 rows" in told
     assert [path.name for path in rows.parent.iterdir()] == ["rows.csv"]
@@ -160,9 +164,9 @@ def test_an_interruption_writes_nothing(rows: Path, tmp_path: Path, monkeypatch:
         (("--methods", "columns,tsme"), "the methods are IMAPCE, Columns"),
         (("--methods", "broken"), "none did. broken: It failed with RuntimeError: no luck."),
         (("--labels", "celltip"), "celltype"),
-        (("--known-labels", "bach"), "batch"),
+        (("--known", "bach"), "batch"),
         (("-o", "no/such/folder"), "existing folder"),
-        (("--attributes", "batch", "--known-labels", "batch"), "one option only"),
+        (("--known", "batch", "--erase", "batch"), "one option only"),
         (("--mu", "often", "--methods", "IMAPCE"), "mu must be"),
     ],
 )

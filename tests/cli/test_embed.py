@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from scipy import sparse
 
 import imapce
-from commands import FEATURES, QUICK, files_beside, refusal, succeed
+from commands import FEATURES, QUICK, files_beside, refusal, run, succeed
 from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import load_model
 from imapce.tables.files import read_table, write_table
@@ -23,7 +24,7 @@ DROP = ("--drop", "batch,celltype,number")
 def test_embed_writes_the_columns_of_the_data_row_number_and_axes(rows: Path, tmp_path: Path) -> None:
     out, plot = tmp_path / "view.parquet", tmp_path / "view.png"
     told = succeed(
-        *("embed", rows, "--attributes", "d_0,d_1, d_2,d_3", "--mu", "200", "--labels", "celltype", *QUICK),
+        *("embed", rows, "--known", "d_0,d_1, d_2,d_3", "--mu", "200", "--labels", "celltype", *QUICK),
         *("--drop", "batch,number", "-o", out, "--plot", plot),
     )
     table = read_table(out)
@@ -31,13 +32,29 @@ def test_embed_writes_the_columns_of_the_data_row_number_and_axes(rows: Path, tm
     assert table.select(FEATURES).equals(read_table(rows).select(FEATURES))
     assert table.column("row").to_pylist() == list(range(120))
     assert plot.read_bytes().startswith(b"\x89PNG")
-    for words in ("4 columns are known: d_0, d_1, d_2, d_3", "strongest features", "Converged", "view.parquet"):
+    for words in ("4 columns are known: d_0, d_1, d_2, d_3", "strongest features", "view.parquet"):
         assert words in told
+
+
+def test_the_summary_begins_with_three_sentences_and_has_the_numbers_of_the_search_under_details(rows: Path) -> None:
+    asked = ("embed", rows, "--known", "batch", "--labels", "celltype", "--drop", "number", *QUICK)
+    short, long = succeed(*asked), succeed(*asked, "--details")
+    there, made, known = json.loads(succeed(*asked, "--json"))["summary"]
+    assert there == "3 clusters lie apart in this view."
+    assert {"d_4", "d_5"} <= set(made.split())
+    assert known.startswith("What is known (batch) is gone: the view tells it no better than chance (accuracy 0.")
+    for told in (short, long):
+        assert " ".join(told.split()).startswith(" ".join(f"{there} {made} {known}".split()))
+        assert max(map(len, told.splitlines())) <= 80
+    of_the_search = ("alpha", "mu  ", "objective", "kurtosis", "Converged", "other optima")
+    assert all(word in long for word in of_the_search)
+    assert not any(word in short for word in of_the_search)
+    assert "Nothing was known." in succeed("embed", rows, "--drop", "number", *QUICK)
 
 
 def test_the_report_of_embed_says_why_the_view_was_chosen_where_it_was(rows: Path, tmp_path: Path) -> None:
     page = tmp_path / "view.html"
-    words = ("embed", rows, "--attributes", "d_0,d_1", "--labels", "celltype", "--drop", "batch,number", *QUICK)
+    words = ("embed", rows, "--known", "d_0,d_1", "--labels", "celltype", "--drop", "batch,number", *QUICK)
     assert "report written" in succeed(*words, "--report", page)
     chosen = page.read_text(encoding="utf-8")
     for told in (
@@ -59,7 +76,7 @@ def test_embed_agrees_with_the_library(rows: Path, tmp_path: Path, columns: dict
     out = tmp_path / "view.parquet"
     succeed(
         *("embed", rows, *DROP, "--alpha", "0.5", "--mu", "paper", "--center-only", *QUICK, "--seed", "5"),
-        *("--attributes", "d_0", "--components", "3", "-o", out),
+        *("--known", "d_0", "--components", "3", "-o", out),
     )
     table = pa.table({name: columns[name] for name in FEATURES})
     model = IMAPCE(3, alpha=0.5, mu="paper", standardize=False, n_starts=3, random_state=5)
@@ -71,7 +88,7 @@ def test_embed_agrees_with_the_library(rows: Path, tmp_path: Path, columns: dict
 
 def test_alpha_by_the_ratio_is_told_with_its_rule(plain: Path, tmp_path: Path) -> None:
     write_table(read_table(plain).slice(0, 60), tmp_path / "background.csv")
-    told = succeed("embed", plain, "--background", tmp_path / "background.csv", "--alpha", "ratio", *QUICK)
+    told = succeed("embed", plain, "--background", tmp_path / "background.csv", "--alpha", "ratio", "--details", *QUICK)
     assert "(rule 'ratio')" in told
     assert "ratio" in succeed("embed", "--help")
 
@@ -86,7 +103,19 @@ def test_without_output_only_the_summary(plain: Path) -> None:
 def test_known_values_of_one_column_are_one_subset(rows: Path, tmp_path: Path, columns: dict[str, Any]) -> None:
     out = tmp_path / "view.csv"
     told = succeed(
-        *("embed", rows, "--known", "celltype=a", "--known", "celltype=b", "--drop", "batch,number", *QUICK, "-o", out)
+        *(
+            "embed",
+            rows,
+            "--known-rows",
+            "celltype=a",
+            "--known-rows",
+            "celltype=b",
+            "--drop",
+            "batch,number",
+            *QUICK,
+            "-o",
+            out,
+        )
     )
     count = sum(value in "ab" for value in columns["celltype"])
     assert f"{count} of 120 rows are known, with celltype = a or b" in told
@@ -95,7 +124,18 @@ def test_known_values_of_one_column_are_one_subset(rows: Path, tmp_path: Path, c
 
 def test_all_priors_combine(rows: Path, plain: Path, tmp_path: Path) -> None:
     told = succeed(
-        *("embed", rows, "--attributes", "d_0", "--background", plain, "--known", "batch=old", "--known", "number=4"),
+        *(
+            "embed",
+            rows,
+            "--known",
+            "d_0",
+            "--background",
+            plain,
+            "--known-rows",
+            "batch=old",
+            "--known-rows",
+            "number=4",
+        ),
         *("--labels", "celltype", *QUICK, "-o", tmp_path / "view.tsv", "--plot", tmp_path / "view.svg"),
     )
     flat = " ".join(told.split())
@@ -110,7 +150,7 @@ def test_all_priors_combine(rows: Path, plain: Path, tmp_path: Path) -> None:
 def test_names_with_commas_and_equal_signs(tmp_path: Path, columns: dict[str, Any]) -> None:
     path = tmp_path / "odd.csv"
     write_table({"a,b": columns["d_0"], "k=1": columns["batch"], "c": columns["d_4"], "d": columns["d_5"]}, path)
-    told = succeed("embed", path, "--attributes", '"a,b"', "--known", "k=1=old", *QUICK)
+    told = succeed("embed", path, "--known", '"a,b"', "--known-rows", "k=1=old", *QUICK)
     assert "known: a,b" in told
     assert "k=1 = old" in " ".join(told.split())
 
@@ -119,7 +159,7 @@ def test_users_columns_are_never_overwritten(tmp_path: Path, columns: dict[str, 
     path, out = tmp_path / "taken.parquet", tmp_path / "view.parquet"
     kept = {name: columns[name] for name in FEATURES}
     write_table(kept | {"imapce0": columns["batch"], "row": columns["celltype"]}, path)
-    succeed("embed", path, "--labels", "imapce0", "--known", "row=a", *QUICK, "-o", out)
+    succeed("embed", path, "--labels", "imapce0", "--known-rows", "row=a", *QUICK, "-o", out)
     table = read_table(out)
     assert table.column_names == [*FEATURES, "imapce0", "row", "row_1", "imapce0_1", "imapce1"]
     assert table.column("imapce0").to_pylist() == columns["batch"]
@@ -152,13 +192,11 @@ def test_arrays_take_positions(tmp_path: Path, columns: dict[str, Any], kind: st
     else:
         sparse.save_npz(path, sparse.csr_matrix(matrix))
     model, out, again = tmp_path / "m.imapce", tmp_path / "a.npy", tmp_path / "b.npy"
-    assert "2 columns are known: 0, 1" in succeed(
-        "embed", path, "--attributes", "0,1", *QUICK, "-o", out, "--save", model
-    )
+    assert "2 columns are known: 0, 1" in succeed("embed", path, "--known", "0,1", *QUICK, "-o", out, "--save", model)
     succeed("transform", model, path, "-o", again)
     np.testing.assert_allclose(np.load(out), np.load(again), rtol=0, atol=1e-12)
-    assert "no column names; got 'size'" in refusal("embed", path, "--attributes", "size")
-    for option, word in (("--known", "a=1"), ("--labels", "a"), ("--drop", "a")):
+    assert "no column names; got 'size'" in refusal("embed", path, "--known", "size")
+    for option, word in (("--known-rows", "a=1"), ("--labels", "a"), ("--drop", "a")):
         assert f"{option} needs column names" in refusal("embed", path, option, word)
 
 
@@ -207,3 +245,15 @@ def test_arrays_are_filled_too(tmp_path: Path, columns: dict[str, Any]) -> None:
     matrix[:, 2] = np.nan
     np.save(path, matrix)
     assert "'x2' has only missing values" in refusal("embed", path, "--missing", "mean")
+
+
+def test_a_view_may_have_as_many_axes_as_the_table_has_columns(plain: Path, tmp_path: Path) -> None:
+    out, report = tmp_path / "view.csv", tmp_path / "view.html"
+    result = run(
+        *("embed", plain, "--components", 5, "-o", out, "--plot", tmp_path / "v.png", "--report", report, *QUICK)
+    )
+    assert result.exit_code == 0
+    assert result.stderr == "imapce: note: the plot shows the first two of the 5 axes.\n"
+    assert read_table(out).column_names[-5:] == [f"imapce{axis}" for axis in range(5)]
+    assert "It shows the first two of 5 axes." in report.read_text()
+    assert "--components must be at most the number of columns; got 11" in refusal("embed", plain, "--components", 11)

@@ -32,24 +32,23 @@ def test_files_that_cannot_be_read(tmp_path: Path, columns: dict[str, Any]) -> N
 def test_text_columns_that_must_be_features_are_named(tmp_path: Path, columns: dict[str, Any]) -> None:
     path = tmp_path / "text.csv"
     write_table({"d_0": columns["d_0"], "d_1": columns["d_1"], "note": [f"row {i}" for i in range(120)]}, path)
-    for words in (("--columns", "d_0,note"), ("--attributes", "note")):
-        told = refusal("embed", path, *words)
-        assert "'note' is free text" in told
-        assert "(leave it out with --drop)" in told
+    told = refusal("embed", path, "--columns", "d_0,note")
+    assert "'note' is free text" in told
+    assert "(leave it out with --drop)" in told
     assert "'note' is an id" in refusal("embed", path, "--drop", "d_0,d_1")
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--attributes", "d_00"), "--attributes must name a column of DATA, got 'd_00': did you mean 'd_0'"),
+        (("--known", "d_00"), "--known must name a column of DATA, got 'd_00': did you mean 'd_0'"),
         (("--labels", "cell_type"), "did you mean 'celltype'?"),
         (("--drop", "bach"), "did you mean 'batch'?"),
-        (("--known", "bach=old"), "--known must name a column of DATA, got 'bach': did you mean 'batch'?"),
-        (("--known", "batch"), "--known must be COLUMN=VALUE"),
-        (("--known", "batch=odl"), "value must occur in column 'batch', got 'odl': did you mean 'old'"),
-        (("--known", "number=x"), "must be a number"),
-        (("--attributes", "batch", "--drop", "batch"), "name it in one option only"),
+        (("--known-rows", "bach=old"), "--known-rows must name a column of DATA, got 'bach': did you mean 'batch'?"),
+        (("--known-rows", "batch"), "--known-rows must be COLUMN=VALUE"),
+        (("--known-rows", "batch=odl"), "value must occur in column 'batch', got 'odl': did you mean 'old'"),
+        (("--known-rows", "number=x"), "must be a number"),
+        (("--known", "d_0", "--erase", "d_0"), "name it in one option only"),
         (("--mu", "large"), "--mu must be a number"),
         (("--columns", "d_00"), "--columns must name a column of DATA, got 'd_00'"),
         (("--columns", "d_0,batch", "--drop", "batch"), "name it in one option only"),

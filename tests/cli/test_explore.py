@@ -37,8 +37,8 @@ def test_it_writes_clusters_report_and_session(rows: Path, tmp_path: Path) -> No
     clusters, report, session = tmp_path / "clusters.parquet", tmp_path / "report.html", tmp_path / "s.imapce"
     printed = explore(rows, *QUICK, "-o", clusters, "--report", report, "--session", session)
     table = read_table(clusters)
-    assert table.column_names[:5] == ["celltype", "row", "cluster", "step", "distinctness"]
-    assert "step0_imapce0" in table.column_names
+    assert table.column_names[:14] == [*FEATURES, "batch", "celltype", "row", "cluster"]
+    assert table.column_names[-2:] == ["imapce0", "imapce1"]
     estimator = IMAPCE(mu=1000, n_starts=4, outliers="keep")
     same = Exploration(features_of(rows), estimator=estimator, min_cluster_size=40, random_state=0).run()
     np.testing.assert_array_equal(table["cluster"].to_numpy(), same.labels_)
@@ -59,7 +59,7 @@ def test_a_session_stopped_half_way_is_resumed_to_the_same_end(rows: Path, tmp_p
 
 def test_known_rows_are_a_starting_prior_and_never_taken(rows: Path, tmp_path: Path) -> None:
     out = tmp_path / "clusters.csv"
-    words = ("--known", "celltype=a", "--drop", "batch", "--starts", 4, "--mu", 1000, "--min-cluster-size", 40)
+    words = ("--known-rows", "celltype=a", "--drop", "batch", "--starts", 4, "--mu", 1000, "--min-cluster-size", 40)
     printed = explore(rows, *words, "-o", out)
     table = read_table(out)
     known = np.asarray(table["celltype"]) == "a"
@@ -99,7 +99,7 @@ def test_resume_needs_a_session_that_fits_the_data(rows: Path, tmp_path: Path) -
         (("-o", "clusters.xyz"), "clusters.xyz"),
         (("--mu", "often"), "mu must be"),
         (("-o", "clusters.npy"), "-o must be a table"),
-        (("--attributes", ""), "at least one"),
+        (("--known", ""), "at least one"),
     ],
 )
 def test_bad_words_are_refused_in_one_line(words: tuple[str, ...], sentence: str, rows: Path) -> None:

@@ -33,7 +33,7 @@ def cells(made: anndata.AnnData, tmp_path: Path) -> Path:
 def test_a_view_of_cells_goes_into_a_copy(cells: Path, tmp_path: Path) -> None:
     before = cells.read_bytes()
     told = succeed(
-        *("embed", cells, "--known-label", "batch", "--labels", "kind,batch", "--save", tmp_path / "view.imapce"),
+        *("embed", cells, "--known", "batch", "--labels", "kind,batch", "--save", tmp_path / "view.imapce"),
         *("-o", tmp_path / "out.h5ad", "--plot", tmp_path / "view.png", "--report", tmp_path / "view.html", *QUICK),
     )
     assert "the label batch is known" in told
@@ -52,8 +52,8 @@ def test_a_view_of_cells_goes_into_a_copy(cells: Path, tmp_path: Path) -> None:
 
 def test_only_the_variables_asked_for_are_features(cells: Path, tmp_path: Path) -> None:
     succeed(
-        *("embed", cells, "--columns", "gene1,gene2,gene3,gene4", "--attributes", "gene0", "--drop", "gene9"),
-        *("--known", "half=True", "-o", tmp_path / "out.h5ad", *QUICK),
+        *("embed", cells, "--columns", "gene1,gene2,gene3,gene4", "--known", "gene0", "--drop", "gene9"),
+        *("--known-rows", "half=True", "-o", tmp_path / "out.h5ad", *QUICK),
     )
     weights = anndata.read_h5ad(tmp_path / "out.h5ad").varm["imapce"]
     assert np.flatnonzero(np.abs(weights).sum(axis=1)).max() == 4
@@ -77,7 +77,7 @@ def test_a_background_of_cells(cells: Path, made: anndata.AnnData, tmp_path: Pat
 
 
 def test_all_that_was_found_goes_into_a_copy(cells: Path, made: anndata.AnnData, tmp_path: Path) -> None:
-    told = succeed("explore", cells, "--known-label", "batch", "-o", tmp_path / "out.h5ad", "--labels", "kind")
+    told = succeed("explore", cells, "--known", "batch", "-o", tmp_path / "out.h5ad", "--labels", "kind")
     assert "in 3 clusters" in told
     written = anndata.read_h5ad(tmp_path / "out.h5ad")
     assert adjusted_rand_score(written.obs["kind"], written.obs["imapce_cluster"].astype(str)) > 0.9
@@ -107,7 +107,7 @@ def test_corrected_cells_that_are_too_many_numbers_are_left_out_and_named(
     cells: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("imapce.anndata.clusters.MOST_CORRECTED", 8 * 300 * 60 - 1)
-    done = run("explore", cells, "--known-label", "batch", "-o", tmp_path / "out.h5ad")
+    done = run("explore", cells, "--known", "batch", "-o", tmp_path / "out.h5ad")
     assert done.exit_code == 0
     assert "the cells less the effect of batch would be 0.0 GB, written out in all variables" in done.stderr
     assert "X_given" not in anndata.read_h5ad(tmp_path / "out.h5ad").obsm
@@ -115,7 +115,7 @@ def test_corrected_cells_that_are_too_many_numbers_are_left_out_and_named(
 
 def test_methods_are_compared_on_cells(cells: Path, tmp_path: Path) -> None:
     succeed(
-        *("compare", cells, "--known-label", "batch", "--labels", "kind", "--methods", "IMAPCE,PCA,LEACE"),
+        *("compare", cells, "--known", "batch", "--labels", "kind", "--methods", "IMAPCE,PCA,LEACE"),
         *("-o", tmp_path / "comparison", "--max-rows", 200),
     )
     assert (tmp_path / "comparison" / "report.html").is_file()
@@ -124,9 +124,10 @@ def test_methods_are_compared_on_cells(cells: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--known-label", "bach"), "--known-label must name a column of DATA, got 'bach': did you mean 'batch'?"),
-        (("--labels", "gene0"), "--labels must name a column of DATA, got 'gene0'"),
-        (("--attributes", "batch"), "--attributes must name a column of DATA, got 'batch'"),
+        (("--known", "bach"), "--known must name a column of DATA, got 'bach': did you mean 'batch'?"),
+        (("--labels", "gene0"), "--labels must name columns of obs, and 'gene0' is a variable: leave it out."),
+        (("--drop", "batch"), "--drop must name variables, and 'batch' is a column of obs: leave it out."),
+        (("--known", "gene0", "--drop", "gene0"), "--drop must name no variable that is known, and 'gene0' is"),
         (("--columns", "gene0", "--drop", "gene0"), "--columns must name columns that are features"),
         (("-o", "cells.h5ad"), "must not replace a file that is read"),
     ],

@@ -10,7 +10,7 @@ from imapce.estimators.model_file import load_model
 
 
 def test_info_in_words_and_in_json(model: Path) -> None:
-    told = succeed("info", model)
+    told = succeed("info", model, "--details")
     for words in (
         "format version",
         "n_starts=3",
@@ -21,6 +21,10 @@ def test_info_in_words_and_in_json(model: Path) -> None:
     ):
         assert words in " ".join(told.split())
     facts = json.loads(succeed("info", model, "--json"))
+    short = " ".join(succeed("info", model).split())
+    assert short.startswith(" ".join(" ".join(facts["summary"]).split()))
+    assert "format version" not in short
+    assert "objective" not in short
     fitted = load_model(model)
     assert facts["format_version"] == 1
     assert facts["columns"] == FEATURES
@@ -34,3 +38,18 @@ def test_info_in_words_and_in_json(model: Path) -> None:
     assert not {"d_0", "d_1"} & {entry["feature"] for entry in facts["strongest_features"]}
     assert shares == sorted(shares, reverse=True)
     assert fitted.verbose is False
+
+
+def test_a_table_is_told_to_be_one_with_its_kinds_and_how_to_look_at_it(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    rows = [f"k{place},{place % 7 + 20},{'fm'[place % 2]},yes" for place in range(30)]
+    path.write_text("\n".join(["id,age,sex,here", *rows]))
+    told = " ".join(succeed("info", path).split())
+    assert "a table 30 rows, 4 columns numbers 1 (age) categories 1 (sex)" in told
+    assert "left out id is an id, 30 distinct values in 30 rows, here is constant" in told
+    facts = json.loads(succeed("info", path, "--json"))
+    assert facts["kind"] == "table"
+    assert (facts["rows"], facts["columns"]) == (30, ["id", "age", "sex", "here"])
+    assert facts["kinds"] == {"numbers": ["age"], "categories": ["sex"]}
+    assert list(facts["left_out"]) == ["id", "here"]
+    assert facts["go_on"]["view"] == f"imapce embed {path} --plot view.png"

@@ -82,7 +82,7 @@ def test_a_command_at_work_leaves_nothing(words: tuple[str, ...], moment: str, m
 def test_an_exploration_is_saved_up_to_its_last_step(many_rows: Path) -> None:
     session = many_rows.parent / "s.imapce"
     with started(many_rows.parent, "explore", "rows.csv", "--session", "s.imapce", "-o", "c.csv") as process:
-        said = stopped_after(process, "step 1")
+        said = stopped_after(process, "step 2")
     table = read_table(many_rows)
     steps = len(Exploration.load(session, table, autosave=False).steps)
     assert steps >= 1
@@ -98,7 +98,7 @@ def test_an_exploration_is_saved_up_to_its_last_step(many_rows: Path) -> None:
 def test_an_exploration_stopped_in_its_first_step_keeps_its_settings(many_rows: Path) -> None:
     words = ("explore", "rows.csv", "--session", "s.imapce", "--min-cluster-size", "77")
     with started(many_rows.parent, *words) as process:
-        said = stopped_after(process, "step 0")
+        said = stopped_after(process, "step 1")
     assert said == "imapce: stopped after 0 steps; it is in s.imapce; add --resume to go on.\n"
     assert Exploration.load(many_rows.parent / "s.imapce", read_table(many_rows)).min_cluster_size == 77
 

@@ -66,15 +66,15 @@ def test_embed_reads_from_disk_says_so_and_writes_the_view_beside_all_columns(hu
 
 def test_what_is_known_is_read_of_all_rows(huge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("imapce.cli.request.DRAWN_ROWS", 50)
-    out, _ = told("embed", huge, "--known", "kind=x", "--drop", "id", *QUICK)
+    out, _ = told("embed", huge, "--known-rows", "kind=x", "--drop", "id", *QUICK)
     assert "200 of 600 rows are known, with kind = x" in " ".join(out.split())
-    out, _ = told("embed", huge, "--known-label", "kind", "--attributes", "a", "--drop", "id", *QUICK)
+    out, _ = told("embed", huge, "--known", "kind", "--known", "a", "--drop", "id,kind", *QUICK)
     assert "the label kind is known" in " ".join(out.split())
 
 
 def test_known_labels_are_read_from_disk_for_every_row(huge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     view, model, new = (huge.parent / name for name in ("view.csv", "model.imapce", "new.csv"))
-    words = ("--known-label", "kind", "--drop", "id", *QUICK)
+    words = ("--known", "kind", "--drop", "id,kind", *QUICK)
     page, plot = huge.parent / "page.html", huge.parent / "view.png"
     told("embed", huge, "-o", view, "--save", model, "--report", page, "--plot", plot, *words)
     assert "The rows are shown given kind, whose effect was explained away." in page.read_text()
@@ -108,6 +108,7 @@ def test_explore_and_transform_read_from_disk(huge: Path) -> None:
     model, clusters, new = (huge.parent / name for name in ("model.imapce", "clusters.csv", "new.parquet"))
     _, notes = told("explore", huge, "--drop", "id,kind", "-o", clusters, *QUICK)
     assert "read from disk" in notes
+    assert "the table of -o has the result alone, since DATA is larger than half of the memory." in notes
     found = read_table(clusters)
     assert len(found) == 600
     assert len(set(found["cluster"].to_pylist())) == 3
@@ -116,6 +117,8 @@ def test_explore_and_transform_read_from_disk(huge: Path) -> None:
     assert "read from disk, 1 pass of" in notes
     assert "600" in out
     assert read_table(new).column_names == [*"abcd", "kind", "id", "row", "imapce0", "imapce1"]
+    told("transform", model, huge, "-o", new, "--only-result")
+    assert read_table(new).column_names == ["row", "imapce0", "imapce1"]
 
 
 def test_a_csv_and_a_pattern_are_read_from_disk_too(huge: Path) -> None:
@@ -132,7 +135,7 @@ def test_a_csv_and_a_pattern_are_read_from_disk_too(huge: Path) -> None:
         (["-o", "-"], "--output must be .parquet, .arrow, .csv or .tsv"),
         (["-o", "view.npy"], "--output must be .parquet, .arrow, .csv or .tsv"),
         (["--dates", "as-numbers"], "--dates as-numbers is for tables that are read whole"),
-        (["--known", "kind=w"], "must occur in column 'kind'"),
+        (["--known-rows", "kind=w"], "must occur in column 'kind'"),
         (["--labels", "colour"], "--labels must name a column of DATA, got 'colour'"),
     ],
 )

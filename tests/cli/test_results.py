@@ -37,12 +37,16 @@ def test_embed_and_transform_as_json(rows: Path, tmp_path: Path) -> None:
     assert embedded["written"] == {"table": str(out), "model": str(model)}
     assert embedded["model"]["fitted"]["objective"] == load_model(model).objective_
     moved = told("transform", model, rows, "-o", tmp_path / "again.csv")
-    assert (moved["rows"], moved["axes"], moved["carried"]) == (120, ["imapce0", "imapce1"], ["celltype"])
+    assert (moved["rows"], moved["axes"], moved["carried"]) == (
+        120,
+        ["imapce0", "imapce1"],
+        read_table(rows).column_names,
+    )
 
 
 def test_explore_and_info_of_its_session_as_json(plain: Path, tmp_path: Path) -> None:
     session = tmp_path / "s.imapce"
-    found = told("explore", plain, *QUICK, "--attributes", "d_0,d_1", "--session", session)
+    found = told("explore", plain, *QUICK, "--known", "d_0,d_1", "--session", session)
     kept = told("info", session)
     assert kept["kind"] == "session"
     assert kept["clusters"] == found["clusters"]
@@ -68,12 +72,14 @@ def test_info_tells_a_session_in_words(plain: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_named(plain: Path) -> None:
-    assert "is not a readable imapce model" in refusal("info", plain)
+    other = plain.with_name("plain.txt.imapce")
+    other.write_bytes(plain.read_bytes())
+    assert "is not a readable imapce model" in refusal("info", other)
     assert "FILE must name a saved imapce model" in refusal("info", plain.parent / "absent.imapce")
 
 
 def test_compare_as_json_begins_with_the_fast_methods(plain: Path) -> None:
-    found = told("compare", plain, "--attributes", "d_0")
+    found = told("compare", plain, "--known", "d_0")
     assert [one["method"] for one in found["methods"]] == ["IMAPCE", "PCA", "cPCA", "gcPCA", "LEACE", "SIDE"]
     (sentence,) = [one for one in found["reading"] if "--methods all" in one]
     assert sentence.startswith("The fast methods were compared: --methods all adds kurtosis pursuit, t-SNE")

@@ -16,7 +16,7 @@ from imapce import Attributes, Exploration, Labels, Samples, Subset
 from imapce.errors import InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.description import Profile
-from imapce.exploration.traits import LevelTrait, NumberTrait, Trait, aligned, distinctness_in_words, p_value_in_words
+from imapce.exploration.traits import LevelTrait, NumberTrait, Trait, aligned, overlap_in_words, p_value_in_words
 
 RNG = np.random.default_rng(0)
 GROUP = np.repeat([0, 1, 2], 60)
@@ -186,7 +186,7 @@ def test_what_was_known_is_told_in_words(prior: Any, words: list[str]) -> None:
 
 
 def test_scales_have_words() -> None:
-    words = [distinctness_in_words(value).partition(":")[0] for value in (9.0, 3.0, 1.0, 0.1)]
+    words = [overlap_in_words(value).partition(" (")[0] for value in (0.0, 0.05, 0.4, 1.0)]
     assert words == ["very distinct", "distinct", "touching", "overlapping"]
     assert p_value_in_words(0.004).startswith("hardly by chance: a single group would look as split in 4 of 1,000")
     assert p_value_in_words(0.5).startswith("by chance")

@@ -224,7 +224,7 @@ def test_figures_and_reports_tell_the_same_numbers(tmp_path: Path) -> None:
     exploration.accept(2)
     exploration.accept(1)
     texts = [text.get_text() for text in plot_overview(exploration).axes[0].get_yticklabels()]
-    assert texts[:2] == ["cluster 1 (step 1)", "cluster 2 (step 0)"]
+    assert texts[:2] == ["cluster 1 (step 2)", "cluster 2 (step 1)"]
     assert "cluster 2 (50)" in [text.get_text() for text in plot_step(exploration, 0).axes[1].get_legend().texts]
     shown = [text.get_text() for text in plot_proposal(exploration.propose()).axes[0].get_legend().texts]
     assert [text.partition(":")[0] for text in shown[:2]] == ["cluster 0", "cluster 3"]
@@ -293,15 +293,21 @@ FORGED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", FORGED)
-def test_forged_numbers_are_refused(case: str, tmp_path: Path) -> None:
-    change, words = FORGED[case]
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a session of two steps and a split, to be forged."""
     exploration = session()
     exploration.accept(3)
     exploration.accept(2)
     exploration.split(0, proposed=True, structure="ignore")
-    exploration.save(tmp_path / "good")
-    header, arrays = unpacked(tmp_path / "good")
+    exploration.save(path := tmp_path_factory.mktemp("good") / "s.imapce")
+    return path
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_forged_numbers_are_refused(case: str, good: Path, tmp_path: Path) -> None:
+    change, words = FORGED[case]
+    header, arrays = unpacked(good)
     change(header)
     repacked(tmp_path / "bad", header, arrays)
     with pytest.raises(FileFormatError, match=words):

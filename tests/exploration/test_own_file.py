@@ -11,10 +11,13 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from subprocess import PIPE
+from typing import TextIO
 
 import numpy as np
 import pytest
@@ -26,24 +29,36 @@ from imapce.exploration.own_file import FileLock
 X = np.random.default_rng(0).normal(size=(120, 6)) + 8 * np.eye(3, 6)[np.arange(120) % 3]
 ESTIMATOR = IMAPCE(mu=50.0, alpha=0.0, n_starts=2)
 
-# Another process: it opens the session named first, says so, and does what it is told line by line.
-OTHER = textwrap.dedent(
+# Importing takes seconds, so one process imports and forks another for every line: a path, and the pipes on which that
+# one is told and answers. It opens the session, says who it is, and does what it is told until it is killed.
+FORKING = textwrap.dedent(
     """
     import os, sys
     import numpy as np
     from imapce import IMAPCE, Exploration
 
-    X, path = np.load(sys.argv[1]), sys.argv[2]
-    estimator = IMAPCE(mu=50.0, alpha=0.0, n_starts=2)
-    if os.path.exists(path):
-        exploration = Exploration.load(path, X)
-    else:
-        exploration = Exploration(X, estimator=estimator, random_state=0, path=path)
-    print("open", flush=True)
+    X = np.load(sys.argv[1])
     for line in sys.stdin:
-        if line.strip() == "accept":
-            exploration.accept()
-            print(len(exploration.steps), flush=True)
+        path, orders, answers = line.rstrip("\\n").split("\\t")
+        pid = os.fork()
+        if pid:
+            os.waitpid(pid, 0)
+            print("ended", flush=True)
+            continue
+        try:
+            with open(orders) as told, open(answers, "w", buffering=1) as said:
+                if os.path.exists(path):
+                    exploration = Exploration.load(path, X)
+                else:
+                    estimator = IMAPCE(mu=50.0, alpha=0.0, n_starts=2)
+                    exploration = Exploration(X, estimator=estimator, random_state=0, path=path)
+                said.write(f"{os.getpid()}\\n")
+                for order in told:
+                    if order.strip() == "accept":
+                        exploration.accept()
+                        said.write(f"{len(exploration.steps)}\\n")
+        finally:
+            os._exit(1)
     """
 )
 
@@ -60,29 +75,58 @@ def path(tmp_path: Path) -> Path:
     return place
 
 
-@contextmanager
-def another_process(path: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    np.save(tmp_path / "X.npy", X)
-    command = [sys.executable, "-c", OTHER, str(tmp_path / "X.npy"), str(path)]
-    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "open\n"
-            yield process
-        finally:
-            process.kill()
+@dataclass
+class Other:
+    """A process that has a session open."""
+
+    pid: int
+    orders: TextIO
+    answers: TextIO
+
+    def told(self, word: str) -> str:
+        self.orders.write(f"{word}\n")
+        self.orders.flush()
+        return self.answers.readline().strip()
 
 
-def told(process: subprocess.Popen[str], word: str) -> str:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(f"{word}\n")
-    process.stdin.flush()
-    return process.stdout.readline().strip()
+Open = Callable[[Path], AbstractContextManager[Other]]
 
 
-def test_a_second_process_is_refused_by_name_and_the_first_goes_on(path: Path, tmp_path: Path) -> None:
-    with another_process(path, tmp_path) as other:
+@pytest.fixture(scope="module")
+def another_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
+    """Another process with a session open, killed at the end of the block: nobody holds anything after it."""
+    if not hasattr(os, "fork"):
+        pytest.skip("this system does not fork")
+    folder = tmp_path_factory.mktemp("pipes")
+    np.save(folder / "X.npy", X)
+    command = [sys.executable, "-c", FORKING, str(folder / "X.npy")]
+    numbers = count()
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as parent:
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        forks, ends = parent.stdin, parent.stdout
+
+        @contextmanager
+        def opened(path: Path) -> Iterator[Other]:
+            pipes = [folder / f"{word}{next(numbers)}" for word in ("orders", "answers")]
+            for pipe in pipes:
+                os.mkfifo(pipe)
+            forks.write("\t".join(map(str, (path, *pipes))) + "\n")
+            forks.flush()
+            with open(pipes[0], "w") as orders, open(pipes[1]) as answers:
+                other = Other(int(answers.readline()), orders, answers)
+                try:
+                    yield other
+                finally:
+                    os.kill(other.pid, signal.SIGKILL)
+                    assert ends.readline() == "ended\n"
+
+        yield opened
+        forks.close()
+
+
+def test_a_second_process_is_refused_by_name_and_the_first_goes_on(path: Path, another_process: Open) -> None:
+    with another_process(path) as other:
         before = path.read_bytes()
         for attempt in (lambda: Exploration.load(path, X), lambda: new().save(path)):
             with pytest.raises(InvalidValueError) as caught:
@@ -92,32 +136,31 @@ def test_a_second_process_is_refused_by_name_and_the_first_goes_on(path: Path, t
             assert "\n" not in sentence
         assert path.read_bytes() == before
         assert len(Exploration.load(path, X, autosave=False).steps) == 1
-        assert told(other, "accept") == "2"
+        assert other.told("accept") == "2"
     assert len(Exploration.load(path, X).steps) == 2
 
 
-def test_a_new_file_is_held_before_anything_is_written_to_it(tmp_path: Path) -> None:
+def test_a_new_file_is_held_before_anything_is_written_to_it(tmp_path: Path, another_process: Open) -> None:
     path = tmp_path / "new.imapce"
-    with another_process(path, tmp_path) as other:
+    with another_process(path) as other:
         assert not path.exists()
         with pytest.raises(InvalidValueError, match=rf"process {other.pid} on "):
             new(path)
     assert new(path).accept().clusters
 
 
-def test_a_link_is_the_file_it_leads_to(path: Path, tmp_path: Path) -> None:
+def test_a_link_is_the_file_it_leads_to(path: Path, tmp_path: Path, another_process: Open) -> None:
     link = tmp_path / "link.imapce"
     link.symlink_to(path)
-    with another_process(link, tmp_path), pytest.raises(InvalidValueError, match="is being written by process"):
+    with another_process(link), pytest.raises(InvalidValueError, match="is being written by process"):
         Exploration.load(path, X)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
-def test_a_killed_process_leaves_a_session_to_go_on_with_and_no_lock(path: Path, tmp_path: Path) -> None:
-    with another_process(path, tmp_path) as other:
-        assert told(other, "accept") == "2"
-        other.send_signal(signal.SIGKILL)
-        other.wait()
+def test_a_killed_process_leaves_a_session_to_go_on_with_and_no_lock(path: Path, another_process: Open) -> None:
+    # It is killed at the end of the block, with the session open.
+    with another_process(path) as other:
+        assert other.told("accept") == "2"
     exploration = Exploration.load(path, X)
     assert len(exploration.steps) == 2
     exploration.undo()
@@ -231,12 +274,14 @@ def test_data_that_cannot_be_read_is_not_the_fault_of_the_file(path: Path) -> No
     assert "whole imapce session" not in str(caught.value)
 
 
-def test_the_command_line_refuses_a_session_that_another_process_writes(path: Path, tmp_path: Path) -> None:
+def test_the_command_line_refuses_a_session_that_another_process_writes(
+    path: Path, tmp_path: Path, another_process: Open
+) -> None:
     from commands import refusal
     from imapce.tables.files import write_table
 
     write_table({f"x{place}": column for place, column in enumerate(X.T)}, tmp_path / "rows.csv")
-    with another_process(path, tmp_path) as other:
+    with another_process(path) as other:
         before = path.read_bytes()
         sentence = refusal("explore", tmp_path / "rows.csv", "--session", path, "--resume")
         assert sentence.startswith("imapce: --session must be a session that no other process writes, and ")

@@ -52,7 +52,7 @@ def test_an_accepted_cluster_is_split_where_it_falls_apart() -> None:
     # One piece keeps the number, the other gets the next free one, and no other cluster has another number.
     assert set(exploration.labels_[GROUP < 2]) == {0, 2}
     assert set(exploration.labels_[GROUP >= 2]) == {1}
-    assert exploration.origins_ == [None, 1, None]
+    assert exploration.origins_ == [None, 2, None]
     assert split.clusters[0].features[0].name in {"x0", "x1"}
     consistent(exploration)
 
@@ -212,7 +212,7 @@ def test_regrouping_writes_the_file_of_the_session_and_figures_still_fit(tmp_pat
     exploration.accept(mask=GROUP == 2)
     plot_step(exploration, 1).draw_without_rendering()
     names = [text.get_text() for text in plot_overview(exploration).axes[0].get_yticklabels()]
-    assert names[:3] == ["cluster 0 (regrouped)", "cluster 1 (regrouped)", "cluster 2 (step 1)"]
+    assert names[:3] == ["cluster 0 (regrouped)", "cluster 1 (regrouped)", "cluster 2 (step 2)"]
     exploration.report(tmp_path / "page.html")
     assert "Split cluster 0 in pieces" in (tmp_path / "page.html").read_text()
 

@@ -134,14 +134,14 @@ def test_what_is_told_names_every_phase(clusterer: str, phases: tuple[str, ...])
 
 def test_any_rows_can_be_described() -> None:
     exploration = session()
-    first = exploration.describe(GROUP == 1)
-    assert (first[0].name, first[0].loading) == ("x1", 0.0)
+    first = exploration.describe(GROUP == 1).features
+    assert first[0].name == "x1"
     difference = (X[GROUP == 1, 1].mean() - X[GROUP != 1, 1].mean()) / X[:, 1].std()
     assert first[0].difference == pytest.approx(difference)
     against = exploration.describe(np.flatnonzero(GROUP == 1), against=GROUP == 2)
-    assert {feature.name for feature in against[:2]} == {"x1", "x2"}
+    assert {feature.name for feature in against.features[:2]} == {"x1", "x2"}
+    assert (against.size, against.others) == ((GROUP == 1).sum(), (GROUP == 2).sum())
     exploration.propose()
-    assert exploration.describe(GROUP == 1)[0].loading > 0
     assert exploration.feature_names == [f"x{i}" for i in range(5)]
     for wrong, words in ((np.zeros(240, dtype=bool), "rows is empty"), ([999], "rows as positions must lie within")):
         with pytest.raises(ImapceError, match=words):

@@ -30,10 +30,10 @@ def test_the_callback_sees_every_step_and_may_stop_the_run_with_all_kept() -> No
     seen: list[tuple[Step, AcceptedStep]] = []
     exploration = session().run(callback=lambda step, accepted: seen.append((step, accepted)))
     assert [accepted for _, accepted in seen] == exploration.steps
-    assert [step.number for step, _ in seen] == list(range(len(exploration.steps)))
+    assert [step.number for step, _ in seen] == list(range(1, len(exploration.steps) + 1))
 
     def second_is_enough(step: Step, accepted: AcceptedStep) -> None:
-        if step.number == 1:
+        if step.number == 2:
             raise KeyboardInterrupt
 
     stopped = session()
@@ -54,7 +54,7 @@ def test_progress_tells_the_share_of_rows_explored_and_changes_nothing(capfd: py
     assert shares[0] == 0.0
     assert shares == sorted(shares)
     assert 0.4 < shares[-1] < 1.0
-    assert {words.split(":")[0] for words, _ in told} >= {"step 0", "step 1", "looking for clusters in all directions"}
+    assert {words.split(":")[0] for words, _ in told} >= {"step 1", "step 2", "looking for clusters in all directions"}
     with pytest.raises(InvalidTypeError, match="progress must be None, True or a function"):
         session().run(progress="loud")
 

@@ -288,7 +288,7 @@ def test_the_command_stops_by_it_and_prints_it(tmp_path: Path) -> None:
     X[:100, :2] += 8
     write_table({f"c{j}": column for j, column in enumerate(X.T)}, tmp_path / "two.csv")
     words = ("explore", tmp_path / "two.csv", "--starts", 3, "--max-steps", 1)
-    assert re.search(r"distinctness\s+stability\s+p\s", succeed(*words, "--significance", 0.05))
-    assert not re.search(r"distinctness\s+stability\s+p\s", succeed(*words))
+    assert re.search(r"overlap\s+stability\s+p\s", succeed(*words, "--significance", 0.05))
+    assert not re.search(r"overlap\s+stability\s+p\s", succeed(*words))
     assert "significance must lie between 0 and 1" in refusal("explore", tmp_path / "blob.csv", "--significance", 2)
     assert "significance must be at least 0.01" in refusal("explore", tmp_path / "blob.csv", "--significance", 0.001)

@@ -9,6 +9,7 @@ from imapce import IMAPCE, Attributes, Labels
 from imapce.clusters.structure import Evidence, Split, Structure
 from imapce.errors import InvalidValueError
 from imapce.exploration.accept import name_of_cluster
+from imapce.exploration.counted import say_the_same, shared_edges, trait_of
 from imapce.exploration.knowledge import known_by_name, known_names, one_class_in_words
 from imapce.exploration.record import (
     AcceptedStep,
@@ -23,14 +24,11 @@ from imapce.exploration.traits import (
     LevelTrait,
     Numbers,
     NumberTrait,
-    distinctness_in_words,
     name_of_traits,
+    overlap_in_words,
     p_value_in_words,
     percent,
-    say_the_same,
-    shared_edges,
     trait_in_words,
-    trait_of,
 )
 from imapce.exploration.verdict import (
     best_split_in_words,
@@ -66,7 +64,8 @@ def test_columns_that_say_the_same_are_told_once() -> None:
 def test_shares_and_scales_in_words() -> None:
     assert [percent(share) for share in (0.001, 0.999, 0.0)] == ["under 1\xa0%", "over 99\xa0%", "0\xa0%"]
     assert shared_edges(np.array([1.0, 2.0, 3.0])).tolist() == [0.5, 1.5, 2.5, 3.5]
-    assert distinctness_in_words(0.5) == "overlapping: 61\xa0% overlap with its nearest neighbour"
+    assert overlap_in_words(0.61) == "overlapping (61\xa0% overlap)"
+    assert overlap_in_words(float("nan")) == overlap_in_words(None) == ""
     assert p_value_in_words(0.01).endswith("a single group would look as split in 1 of 100 tables (p = 0.01)")
 
 
@@ -103,7 +102,7 @@ def test_moves_come_to_clusters_labels_and_origins() -> None:
     both = TakenCluster(np.array([0, 1]), None, number=3, chosen="hand")
     moves = Moves(3, (step,))
     merged = moves.then(Regrouping("merge", (3, 4), (both,), words="", pieces=(np.array([2]),), numbers=(7,)))
-    assert (moves.labels.tolist(), moves.origins, moves.next_number) == ([3, 4, -1], (0, 0), 5)
+    assert (moves.labels.tolist(), moves.origins, moves.next_number) == ([3, 4, -1], (1, 1), 5)
     assert (merged.labels.tolist(), merged.origins, merged.next_number) == ([3, 3, -1], (None,), 8)
     assert merged.first(1) == moves != merged
     # A regrouping in which nothing came and nothing went.

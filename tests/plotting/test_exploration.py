@@ -21,6 +21,7 @@ from imapce import IMAPCE, Subset
 from imapce.errors import InvalidValueError
 from imapce.exploration.record import Moves
 from imapce.exploration.session import Exploration
+from imapce.exploration.traits import overlap_in_words
 from imapce.plotting import plot_overview, plot_proposal, plot_step, write_exploration_report
 from imapce.plotting.cloud import Cloud
 from imapce.plotting.key import read_labels
@@ -135,7 +136,7 @@ def test_a_proposal_shows_all_clusters_and_encircles_the_most_distinct() -> None
     numbers = [str(number) for number in step.most_distinct]
     assert [text.get_text() for text in figure.axes[0].texts] == [*numbers, "known: 10 rows"]
     key = " ".join(text.get_text() for text in figure.axes[0].get_legend().get_texts())
-    assert all(f"{distinctness:.3g}" in key for distinctness in step.distinctness)
+    assert all(overlap_in_words(overlap) in key for overlap in step.overlap)
     with pytest.raises(InvalidValueError, match="view must be from 0"):
         plot_proposal(step, view=99)
 
@@ -150,7 +151,7 @@ def test_the_overview_has_a_bar_for_every_row_in_the_colors_of_the_steps(session
     assert hues == [cluster_hue(cluster.number) for cluster in session.clusters_]
     for index, cluster in zip(session.origins_, session.clusters_, strict=True):
         assert index is not None
-        assert drawn(plot_step(session, index), 1)[cluster_hue(cluster.number)] == cluster.size
+        assert drawn(plot_step(session, index - 1), 1)[cluster_hue(cluster.number)] == cluster.size
 
 
 def test_the_heat_map_counts_labels_and_leaves_out_a_scale(session: Exploration) -> None:
@@ -194,8 +195,8 @@ def test_rows_taken_by_hand_are_drawn_even_when_they_have_no_spread(tmp_path: Pa
     exploration.accept(mask=[5])
     assert ellipses(plot_step(exploration, 0), 1)
     page = page_of(exploration, tmp_path / "report.html")
-    assert "Cluster 0 has 1 row (under 1\xa0%), taken in step 0 and chosen by hand." in page
-    assert "distinctness" not in page
+    assert "Cluster 0 has 1 row (under 1\xa0%), taken in step 1 and chosen by hand." in page
+    assert "overlap)" not in page
 
 
 def many_steps(exploration: Exploration, n_steps: int) -> Exploration:

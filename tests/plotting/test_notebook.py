@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,8 @@ def test_figures_appear_without_pyplot_and_every_result_is_a_line_or_a_picture(t
     assert "sk-top-container" in model[0]["data"]["text/html"]
     assert line(optima).count("Optimum(") == line(path).count("Optimum(") == 1
     assert line(session) == "Exploration of 150 rows × 5 columns: 0 steps, 150 unexplored"
-    assert line(step).startswith("Step 0: 3 clusters (50, 50, 50); most distinct ")
-    assert line(step).endswith(" sd")
+    assert line(step).startswith("Step 1: 3 clusters (50, 50, 50); most distinct ")
+    assert re.search(r": x\d (high|low) \(\S+ against \S+\)", line(step))
     assert line(view).startswith("View(3 clusters (50, 50, 50); Optimum(")
     assert line(accepted).startswith("AcceptedStep(50 rows: ")
     assert all_steps[0]["data"]["text/plain"].count("AcceptedStep(") == 2

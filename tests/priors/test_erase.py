@@ -145,15 +145,16 @@ def test_every_engine_gives_the_same_subspace(mu: float) -> None:
 def test_second_moments_that_are_not_formed_give_the_same_subspace(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = datasets.load_digits()
+    # A third of the rows: most of a fit of all is the search for clusters, which is the same in both.
+    rows = datasets.load_digits().X[:600]
     prior = Attributes([10, 20, 21], erase=True)
     options: dict[str, Any] = {"mu": 100.0, "n_starts": 4, "random_state": 0, "engine": engine}
-    formed = IMAPCE(**options).fit(data.X, prior=prior)
+    formed = IMAPCE(**options).fit(rows, prior=prior)
     monkeypatch.setattr(dense, "scatter_is_affordable", lambda n_features, n_bytes: False)
     monkeypatch.setattr(sparse_engine, "SCATTER_LIMIT", 0)
-    model = IMAPCE(**options).fit(data.X, prior=prior)
+    model = IMAPCE(**options).fit(rows, prior=prior)
     assert angle_between(model.components_, formed.components_) < 1e-6
-    assert share_read_back(model.transform(data.X), data.X[:, [10, 20, 21]]) <= 1e-10
+    assert share_read_back(model.transform(rows), rows[:, [10, 20, 21]]) <= 1e-10
 
 
 def test_sparse_rows_of_many_columns_need_no_square_matrix() -> None:
@@ -296,7 +297,7 @@ def axes(path: Path) -> NDArray[np.float64]:
 
 def test_embed_erases_beside_known_columns(rows: Path, tmp_path: Path) -> None:
     told = succeed(
-        *("embed", rows, "--erase", "a,b", "--attributes", "h", "--labels", "kind", "--mu", "50", "--starts", "4"),
+        *("embed", rows, "--erase", "a,b", "--known", "h", "--labels", "kind", "--mu", "50", "--starts", "4"),
         *("-o", tmp_path / "view.csv"),
     )
     assert "2 columns are erased: a, b" in told
@@ -320,7 +321,6 @@ def test_arrays_are_erased_by_position(tmp_path: Path) -> None:
 
 def test_bad_columns_to_erase_are_refused_by_the_name_of_the_option(rows: Path) -> None:
     assert "--erase must name a column of DATA, got 'nobody'" in refusal("embed", rows, "--erase", "nobody")
-    assert "--erase must name columns that are features" in refusal("embed", rows, "--erase", "a", "--drop", "a")
-    both = refusal("embed", rows, "--erase", "a,b", "--attributes", "b")
-    assert "--erase and --attributes must name different columns, and 'b' is in both" in both
+    both = refusal("embed", rows, "--erase", "a,b", "--known", "b")
+    assert "--erase and --known must name different columns, and 'b' is in both" in both
     assert "leaves 1 of" in refusal("embed", rows, "--drop", "kind", "--erase", "a,b,c,d,e,f,g")

@@ -233,7 +233,7 @@ def test_a_comparison_scores_labels_on_the_rows_that_have_them() -> None:
 
 REFUSED = {
     "too few": (lambda: Labels([0, 1]), ("Labels(y)", "300", "got 2", "Attributes")),
-    "column names": (lambda: ["a", "b"], ("Labels(y)", "got 2", "Attributes")),
+    "no names": (lambda: ["a", "b"], ("prior must name a column of X", "got 'a'")),
     "one class": (lambda: Labels(["a"] * N), ("'a'", "prior=None")),
     "nothing": (lambda: Labels([None] * N), ("missing", "prior=None")),
     "ids": (lambda: Labels([f"id{i}" for i in range(N)]), ("300 classes in 300 rows", "id")),

@@ -305,7 +305,7 @@ def test_an_exploration_leaves_them_unexplored() -> None:
 def test_the_command_prints_the_number_and_can_keep_them(tmp_path: Path) -> None:
     X, _ = with_outliers(DATA.X, "100 sd everywhere")
     write_table({f"c{i}": column for i, column in enumerate(X.T)}, tmp_path / "rows.csv")
-    words = ("embed", tmp_path / "rows.csv", "--attributes", "c0,c1", "--starts", "3")
+    words = ("embed", tmp_path / "rows.csv", "--known", "c0,c1", "--starts", "3")
     assert "6 rows set aside" in succeed(*words, "--plot", tmp_path / "view.png")
     assert "none set aside" in succeed(*words, "--outliers", "keep")
     assert "6 rows set aside" in succeed(*words, "--outliers", "trim", "--alpha", "1", "--mu", "paper")

@@ -49,11 +49,11 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "embed": ("--labels", "kind", "--attributes", "batch", "--starts", "3", "-o", "view.csv", "--report", "view.html"),
-    "embed, labels": ("--known-label", "kind", "--starts", "3", "--plot", "view.png", "--save", "view.imapce"),
-    "embed, gaps": ("--missing", "mean", "--known", "kind=kind 1", "--starts", "3", "--report", "view.html"),
+    "embed": ("--labels", "kind", "--known", "batch", "--starts", "3", "-o", "view.csv", "--report", "view.html"),
+    "embed, labels": ("--known", "kind", "--starts", "3", "--plot", "view.png", "--save", "view.imapce"),
+    "embed, gaps": ("--missing", "mean", "--known-rows", "kind=kind 1", "--starts", "3", "--report", "view.html"),
     "explore": ("--labels", "kind", "--max-steps", "1", "--starts", "3", "-o", "c.csv", "--report", "report.html"),
-    "compare": ("--labels", "kind", "--attributes", "batch", "--methods", "IMAPCE,PCA,cPCA", "-o", "comparison"),
+    "compare": ("--labels", "kind", "--known", "batch", "--methods", "IMAPCE,PCA,cPCA", "-o", "comparison"),
 }
 
 

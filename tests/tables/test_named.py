@@ -64,7 +64,7 @@ def test_an_exploration_describes_by_name() -> None:
     X = COUNTS.copy()
     X[:60, 4] += 12.0
     exploration = Exploration(NamedMatrix(sparse.csr_array(X), NAMES), random_state=0)
-    assert exploration.describe(np.arange(60))[0].name == "gene4"
+    assert exploration.describe(np.arange(60)).features[0].name == "gene4"
 
 
 def test_gaps_are_filled_as_those_of_an_array() -> None:
@@ -105,8 +105,10 @@ def test_sparse_is_never_written_out() -> None:
             r"Samples\(background\) must have the columns asked for, and it lacks 'gene3'",
         ),
         (
-            lambda: model().fit(NamedMatrix(COUNTS, NAMES)).transform(NamedMatrix(COUNTS[:, ::-1], NAMES[::-1])),
-            "in the same order",
+            lambda: (
+                model().fit(NamedMatrix(COUNTS, NAMES)).transform(NamedMatrix(COUNTS[:, ::-1], [*NAMES[1:], "new"]))
+            ),
+            f"must have the columns .* lacks '{NAMES[0]}' and has the extra 'new'",
         ),
     ],
 )

@@ -200,13 +200,8 @@ def test_a_table_on_disk_is_read_on_a_learned_scale_and_none_is_learned_of_it(tm
     table = a_table().drop(columns="kind")
     write_table(pa.Table.from_pandas(table), tmp_path / "rows.parquet")
     reader, matrix = Reader.learn(table, transform="log")
-    there = np.concatenate(
-        [
-            block.copy()
-            for portion in reader.read(scan(tmp_path / "rows.parquet")).portions()
-            for block in portion.blocks(None)
-        ]
-    )
+    portions = reader.read(scan(tmp_path / "rows.parquet")).portions()
+    there = np.concatenate([block.copy() for portion in portions for block in portion.blocks(None)])
     assert there == pytest.approx(matrix)
     with pytest.raises(InvalidValueError, match="transform needs all rows in memory"):
         Reader.learn(scan(tmp_path / "rows.parquet"), transform="log")

@@ -4,7 +4,6 @@ each of them is.
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any
 
@@ -19,7 +18,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.given import Given
 from imapce.exploration.knowledge import WEIGHED
 from imapce.exploration.session import Exploration
-from imapce.exploration.traits import distinctness_in_a_word
+from imapce.exploration.traits import overlap_in_a_word
 from imapce.plotting.steps import OTHER_GREY, cluster_hue
 from imapce.tables.named import NamedMatrix, column_means, features, require_in_memory
 
@@ -176,18 +175,15 @@ def _facts(exploration: Exploration) -> dict[str, Any]:
     import pandas
 
     clusters, structure = exploration.clusters_, exploration.structure
-    profiles = exploration.description().clusters if clusters else ()
-    names = [cluster.name or profile.name for cluster, profile in zip(clusters, profiles, strict=True)]
-    distinct = [np.nan if cluster.distinctness is None else cluster.distinctness for cluster in clusters]
-    origins = [0 if step is None else step + 1 for step in exploration.origins_]
+    overlaps = [cluster.overlap for cluster in clusters]
     table = pandas.DataFrame(
         {
-            "name": np.array(names, dtype=object),
+            "name": np.array([cluster.name or cluster.words for cluster in clusters], dtype=object),
             "cells": np.array([cluster.size for cluster in clusters], dtype=np.int64),
             # 0 where clusters were regrouped after they were taken.
-            "step": np.array(origins, dtype=np.int64),
-            "distinctness": np.array(["" if math.isnan(b) else distinctness_in_a_word(b) for b in distinct], object),
-            "overlap": np.exp(-np.array(distinct, dtype=np.float64)),
+            "step": np.array([step or 0 for step in exploration.origins_], dtype=np.int64),
+            "distinctness": np.array(["" if one is None else overlap_in_a_word(one) for one in overlaps], dtype=object),
+            "overlap": np.array([np.nan if one is None else one for one in overlaps], dtype=np.float64),
             "stability": exploration.stability_,
         },
         index=[str(cluster.number) for cluster in clusters],

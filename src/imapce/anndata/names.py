@@ -10,15 +10,16 @@ from imapce.common.words import close_matches
 from imapce.errors import Argument, ImapceError, InvalidTypeError, InvalidValueError, Reference
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Labels, Samples, as_list
+from imapce.priors.names import NamedColumns
 from imapce.tables.named import features
 
 
 def known(adata: Any, prior: Any, *, layer: str | None = None, use_rep: str | None = None) -> list[Prior]:
     """The priors of `IMAPCE.fit` that names in an AnnData stand for.
 
-    A text is a column of `obs`, as `Labels` of it; another AnnData is a background, as `Samples` of its rows (the same
-    `layer` or `use_rep`, variables matched by name). Inside the priors themselves names work too: Labels("batch",
-    erase=True), Subset("is_control") for a true/false column, Samples(other, weight=2.0). Attributes name variables.
+    A text is a column of `obs`, as `Labels` of it, or a variable, as `Attributes`; another AnnData is a background, as
+    `Samples` of its rows (the same `layer` or `use_rep`, variables matched by name). Inside the priors themselves names
+    work too: Labels("batch", erase=True), Subset("is_control") for a true/false column, Samples(other, weight=2.0).
     Several go in a list.
 
     >>> from anndata import AnnData
@@ -33,9 +34,17 @@ def known(adata: Any, prior: Any, *, layer: str | None = None, use_rep: str | No
     def background(other: Any, name: str = "Samples") -> Any:
         return features(other, layer=layer, use_rep=use_rep, name=name) if is_anndata(other) else other
 
+    # Where both have the name, the column of obs is meant, which somebody wrote there.
+    named = NamedColumns(
+        adata.var_names,
+        [str(name) for name in adata.obs.columns],
+        lambda name: _labels(adata, name),
+        called="a column of obs or a variable",
+    )
+
     def read(known: Any) -> Prior:
         if isinstance(known, str):
-            return Labels(_labels(adata, known))
+            return named.prior(known)
         if is_anndata(known):
             return Samples(background(known, "the background"))
         return as_list(known)[0].look_up(

@@ -1,13 +1,16 @@
 """What a page and one `Exploration` say to each other; nothing here knows how the words travel.
 
 `handle(message, buffers)` answers at once. Work that takes a while runs beside it and tells of itself through `send`:
-first the view, then its clusters, then the test. Only one piece of work changes the exploration at a time.
+first the view, then its clusters. Only one piece of work changes the exploration at a time, and each has a number: the
+answer that begins it names it as `work`, and the state after its end says that so many are `done`.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +20,13 @@ from imapce.app.stage import Stage, answer
 from imapce.app.study import Study
 from imapce.app.summary import describe_rows, describe_state, read_known_back
 from imapce.common.checks import is_whole
-from imapce.common.work import Tell
+from imapce.common.work import Tell, Throttled
 from imapce.errors import CancelledError, ImapceError, InvalidValueError, Sentence
 from imapce.exploration.verdict import SPLITS_IT, without_way_out
+from imapce.priors.problem import FlatRowsError
 
-SIGNIFICANT = 0.05
+# Seconds between two views of a run: the turn to one takes a second.
+SHOW_EVERY = 1.5
 LONGEST_NAME = 60
 # Answered from a thread of their own: a second of describing must not hold up a lasso.
 SLOW = frozenset(("describe", "left", "export"))
@@ -29,12 +34,14 @@ SLOW = frozenset(("describe", "left", "export"))
 
 @dataclass(eq=False)
 class Job:
-    """One piece of work: its words, whether it gives way, and the event that ends it."""
+    """One piece of work: its number, its words, whether it gives way, and the event that ends it."""
 
+    number: int
     words: str
     gives_way: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
+    tell: Throttled | None = None
 
     def cancelled(self) -> bool:
         """Whether it was asked to end."""
@@ -51,18 +58,20 @@ class Jobs:
     def __init__(self, ended: Callable[[Job, Exception | None], None]):
         self._ended = ended
         self._lock = threading.Lock()
+        self._begun = 0
         self.current: Job | None = None
 
-    def start(self, words: str, work: Callable[[Job], None], *, gives_way: bool = False) -> None:
-        """Do `work(job)` in a thread; refused while other work runs that does not give way."""
-        job = Job(words, gives_way)
+    def start(self, words: str, work: Callable[[Job], None], *, gives_way: bool = False) -> int:
+        """Do `work(job)` in a thread, and tell its number; refused while other work runs that does not give way."""
         with self._lock:
             self.require_way()
             before = self.current
             if before is not None:
                 before.stop.set()
-            self.current = job
+            self._begun += 1
+            self.current = job = Job(self._begun, words, gives_way)
         threading.Thread(target=self._run, args=(job, before, work), name=f"imapce {words}", daemon=True).start()
+        return job.number
 
     def require_way(self) -> None:
         """Refuse to begin while other work runs that does not give way."""
@@ -121,6 +130,7 @@ class Conversation(Stage):
         self._telling = threading.RLock()
         self._jobs = Jobs(self._ended)
         self._later = threading.Lock()
+        self._done = 0
         self._last: dict[str, Content] = {}
         self._asked_to_split: Content = {}
 
@@ -164,16 +174,26 @@ class Conversation(Stage):
         """Send where the exploration stands."""
         # One at a time, or what was seen before the work ended could be told after it.
         with self._telling:
-            job = self._jobs.current
+            done, job = self._done, self._jobs.current
             busy = None if job is None else {"words": job.words, "gives_way": job.gives_way}
-            self.send({"type": "state", **describe_state(self.study, self.scene), "busy": busy}, [])
+            self.send({"type": "state", **describe_state(self.study, self.scene), "busy": busy, "done": done}, [])
 
     def on_hello(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+        comes_back = self.scene.kind == "plain" and bool(self.exploration.clusters_) and self._jobs.current is None
         content = self.hello()
         self.show(self.scene, turning=False)
-        self.tell_state()
         self.tell_selection()
+        if comes_back:
+            return {**content, **self._start("looking where you were", self._look_again, gives_way=True)[0]}, []
+        self.tell_state()
         return content, []
+
+    def _look_again(self, job: Job) -> None:
+        """All that was taken before this page came, and whether anything is left."""
+        self._show_all(job)
+        if not self.exploration.done:
+            with suppress(FlatRowsError):
+                self.exploration.propose(progress=self._progress_of(job), cancel=job.cancelled)
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
@@ -181,12 +201,20 @@ class Conversation(Stage):
         return self._start("looking for the next view", self._propose)
 
     def _propose(self, job: Job) -> None:
-        """The next view, shown before its clusters are there; then these, then the test."""
-        step = self.exploration.propose(clusters=False, progress=self._progress_of(job), cancel=job.cancelled)
-        self.show(self.study.proposal_scene(step, 0))
-        job.gives_way = True
-        self.tell_state()
-        self._find_clusters(job)
+        """The next view, shown before its clusters are there; then these, and at the end all that were taken."""
+        try:
+            step = self.exploration.propose(clusters=False, progress=self._progress_of(job), cancel=job.cancelled)
+        except FlatRowsError:
+            # The state says so, in words for those who cannot set an estimator.
+            pass
+        else:
+            self.scene, job.gives_way = self.study.proposal_scene(step, 0), True
+            # Before the view, which makes a page ask for the others of this step.
+            self.tell_state()
+            self.show(self.scene)
+            self._find_clusters(job)
+        if self.exploration.done and self.exploration.clusters_:
+            self._show_all(job)
 
     def _find_clusters(self, job: Job) -> None:
         number = self._view_in_sight
@@ -194,9 +222,26 @@ class Conversation(Stage):
         step = self.exploration.proposal
         if step is not None and self.scene.kind == "proposal" and self.scene.number == number:
             self.recolour(self.study.proposal_scene(step, number))
-        self.tell_state()
-        if step is not None and step.p_value is None and not self.exploration.done:
+        if step is not None and not self.exploration.is_joint and not self.exploration.done:
+            # Clusters of all directions are judged when they are found; those of a view by what is left to see.
+            self.tell_state()
             self.exploration.test(progress=self._progress_of(job), cancel=job.cancelled)
+
+    def on_overview(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+        """All clusters that were taken, in one view."""
+        if not self.exploration.clusters_:
+            raise InvalidValueError("no cluster is taken yet; take one first.")
+        return self._start("looking at all clusters together", self._show_all, gives_way=True)
+
+    def _show_all(self, job: Job) -> None:
+        """All clusters in the view that shows them best, then what each of them is."""
+        view = self.exploration.overview(progress=self._progress_of(job), cancel=job.cancelled)
+        self.show(self.study.overview_scene(view))
+        self.tell_state()
+        told = self.exploration.description()
+        words = {number: one.name for number, one in zip(told.numbers, told.clusters, strict=True)}
+        if self.scene.kind == "overview":
+            self.recolour(self.study.overview_scene(view, words))
 
     @property
     def _view_in_sight(self) -> int:
@@ -240,7 +285,7 @@ class Conversation(Stage):
     def on_take(self, message: Content, buffers: Sequence[bytes]) -> Reply:
         """Take the most distinct cluster, named ones or the selection, and look again."""
         what, name = str(message.get("what", "most")), str(message.get("name") or "").strip()[:LONGEST_NAME] or None
-        if self.scene.kind == "step":
+        if self.scene.kind == "step" or (self.scene.kind == "overview" and what != "selection"):
             raise InvalidValueError("this is a view you looked back at; press Back to now, then take.")
         chosen: dict[str, Any] = {"name": name, "view": self._view_in_sight}
         if what == "selection":
@@ -298,7 +343,8 @@ class Conversation(Stage):
             if not isinstance(given.get(name, "auto"), int | float) and given.get(name, "auto") != "auto":
                 raise InvalidValueError(f'{name} must be a number or "auto"; got {given[name]!r}.')
         if "columns" in message:
-            given["prior"] = self.study.know_columns([str(name) for name in message["columns"]])
+            columns = dict[Any, Any](message["columns"])
+            given["prior"] = self.study.know_columns({str(name): erase is True for name, erase in columns.items()})
         if "rows" in message:
             rows = self.selected & (self.exploration.labels_ < 0) & (message["rows"] == "selection")
             given["prior"] = self.study.know_rows(given.get("prior", self.exploration.priors), rows)
@@ -310,18 +356,23 @@ class Conversation(Stage):
         return self._move("changing the settings", work, fresh=False)
 
     def on_run(self, message: Content, buffers: Sequence[bytes]) -> Reply:
+        shown = [-SHOW_EVERY]
+
         def show_step(step: Any, accepted: Any) -> None:
             self.study.note_move()
-            self.show(self.study.step_scene(len(self.exploration.steps) - 1))
+            if time.monotonic() - shown[0] >= SHOW_EVERY:
+                shown[0] = time.monotonic()
+                self.show(self.study.step_scene(len(self.exploration.steps) - 1))
             self.tell_state()
 
         def work(job: Job) -> None:
             self.selected[:] = False
             self.tell_selection()
-            significance = SIGNIFICANT if message.get("test") else None
-            self.exploration.run(
-                callback=show_step, significance=significance, progress=self._progress_of(job), cancel=job.cancelled
-            )
+            self.exploration.run(callback=show_step, progress=self._progress_of(job), cancel=job.cancelled)
+            if self.exploration.clusters_:
+                self._show_all(job)
+            elif self.exploration.proposal is not None:
+                self.show(self.study.proposal_scene(self.exploration.proposal, 0))
 
         return self._start("running to the end", work)
 
@@ -332,7 +383,6 @@ class Conversation(Stage):
         """Change the exploration, then look again; `fresh` moves are made with the settings of now."""
 
         def work(job: Job) -> None:
-            before = len(self.exploration.steps)
             change(job)
             if fresh:
                 self.study.note_move()
@@ -341,8 +391,8 @@ class Conversation(Stage):
             self.tell_state()
             if not self.exploration.done:
                 self._propose(job)
-            elif len(self.exploration.steps) > before:
-                self.show(self.study.step_scene(before))
+            elif self.exploration.clusters_:
+                self._show_all(job)
             else:
                 self.recolour(self.scene)
 
@@ -365,17 +415,18 @@ class Conversation(Stage):
         return {"name": name, "media": media}, [data]
 
     def _start(self, words: str, work: Callable[[Job], None], *, gives_way: bool = False) -> Reply:
-        self._jobs.start(words, work, gives_way=gives_way)
+        number = self._jobs.start(words, work, gives_way=gives_way)
         self.tell_state()
-        return {}, []
+        return {"work": number}, []
 
     def _progress_of(self, job: Job) -> Tell:
-        """What is called as work goes on, and tells the page."""
+        """What is called as work goes on, and tells the page; of one piece of work ten times a second at most."""
 
         def tell(words: str, share: float | None) -> None:
             self.send({"type": "progress", "words": words, "share": share, "gives_way": job.gives_way}, [])
 
-        return tell
+        job.tell = job.tell or Throttled(tell)
+        return job.tell
 
     def _ended(self, job: Job, error: Exception | None) -> None:
         if isinstance(error, CancelledError):
@@ -387,6 +438,9 @@ class Conversation(Stage):
             if SPLITS_IT in sentence.parts:
                 content["anyway"] = {**self._asked_to_split, "structure": "ignore"}
             self.send(content, [])
+        # It holds this conversation, which holds it: together they would stay in memory.
+        job.tell = None
+        self._done = job.number
         self.tell_state()
 
 

@@ -98,7 +98,7 @@ def as_python(study: Study) -> str:
     'exploration = Exploration(X, random_state=0)'
     """
     exploration = study.exploration
-    arguments = ["X"]
+    arguments, known = ["X"], list[str]()
     if exploration.priors:
         background = "..." if study.background is None else f"imapce.tables.read_table({study.background!r})"
         known = [
@@ -112,12 +112,12 @@ def as_python(study: Study) -> str:
         arguments.append(f"estimator=IMAPCE({settings})")
     if exploration.granularity != "auto":
         arguments.append(f"granularity={exploration.granularity!r}")
+    if transform := exploration.found.data.reader.transform:
+        arguments.append(f"transform={transform!r}")
     if exploration.n_clusters is not None:
         arguments.append(f"n_clusters={exploration.n_clusters}")
     arguments.append(f"random_state={exploration.random_state}")
-    names = sorted(
-        {"Exploration", *(type(prior).__name__ for prior in exploration.priors), *(["IMAPCE"] if changed else [])}
-    )
+    names = sorted({"Exploration", *(words.partition("(")[0] for words in known), *(["IMAPCE"] if changed else [])})
     lines = [HEAD, "import numpy as np", "import imapce", f"from imapce import {', '.join(names)}", "", *study.script]
     lines.append(f"exploration = Exploration({', '.join(arguments)})")
     if exploration.ignores_structure:

@@ -30,10 +30,10 @@ MOST_CORNERS = 100_000
 class Scene:
     """Rows at `coordinates` (n, k) along `components` (k, d) in standardised space; `title` says what view this is.
 
-    `kind` is "overview", "proposal", "step" or "three"; `number` the optimum or the step it shows. `clusters` holds
-    the numbers of clusters, which are those in `numbers`, ascending; `names` and `codes` are what they are called and
-    the colours they have, where that is not by their numbers. `named` (d,) are the columns that its axes and arrows are
-    named by, all where it is None, and `given` says what these are given.
+    `kind` is "plain", "proposal", "step", "overview" or "three"; `number` the optimum or the step it shows. `clusters`
+    holds the numbers of clusters, which are those in `numbers`, ascending; `names` and `codes` are what they are called
+    and the colours they have, where that is not by their numbers, and `words` what they are. `named` (d,) are the
+    columns that its axes and arrows are named by, all where it is None, and `given` says what these are given.
     """
 
     coordinates: Array
@@ -47,6 +47,7 @@ class Scene:
     numbers: tuple[int, ...] = ()
     names: tuple[str | None, ...] = ()
     codes: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
     most_distinct: tuple[int, ...] = ()
     named: Mask | None = None
     given: str = ""

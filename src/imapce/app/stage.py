@@ -18,11 +18,14 @@ from imapce.app.messages import Content, Reply, Send
 from imapce.app.scene import Scene, Turn, read_polygon
 from imapce.app.study import Study
 from imapce.errors import ImapceError, InvalidValueError
+from imapce.exploration.traits import filled_in_words
 from imapce.search.race import Optimum
 
 THUMBNAIL_ROWS = 3000
 MOST_TABLE_ROWS = 200
 MOST_HOVERED = 12
+# Scenes whose clusters were taken already.
+LOOKED_BACK = ("step", "overview")
 # Sorting a million rows takes 150 ms, which the first lasso should not wait for, nor the turn that leads to the view.
 SORTED_AHEAD, TURN_SECONDS = 100_000, 1.5
 
@@ -35,7 +38,7 @@ class Stage:
         self.exploration = study.exploration
         self.order = study.order
         self.selected = np.zeros(study.n_rows, dtype=bool)
-        self.scene: Scene = study.overview
+        self.scene: Scene = study.plain
         self.by = "cluster" if study.color is None else f"column:{study.color}"
         self._shown: Scene | None = None
         self._thumbnailed: Optimum | None = None
@@ -46,12 +49,8 @@ class Stage:
         """What a page needs to know once; the view in sight follows."""
         self._shown = self._thumbnailed = None
         study = self.study
-        if self.scene.kind == "overview":
-            step = self.exploration.proposal
-            if step is not None:
-                self.scene = study.proposal_scene(step, 0)
-            elif self.exploration.steps:
-                self.scene = study.step_scene(len(self.exploration.steps) - 1)
+        if self.scene.kind == "plain":
+            self.scene = study.first_scene()
         return {
             "name": study.name,
             "palettes": colours.palettes(),
@@ -60,7 +59,7 @@ class Stage:
             "labels": list(study.labels),
             "hovered": study.shown_columns[:4],
             "rows": study.n_rows,
-            "notes": study.notes,
+            "notes": [*study.notes, *self._filled()],
         }
 
     def show(self, scene: Scene, *, turning: bool = True) -> None:
@@ -100,16 +99,23 @@ class Stage:
             return colours.by_column(self.study.columns.column(self.by.removeprefix("column:")))
         names = scene.names or [None for _ in scene.numbers]
         codes = scene.codes or [colours.cluster_code(number) for number in scene.numbers]
+        words = scene.words or ["" for _ in scene.numbers]
         details = [
             {
                 "name": name or f"Cluster {number}",
                 "code": code,
                 "cluster": number,
                 "most": number in scene.most_distinct and scene.kind != "step",
+                "words": what,
             }
-            for number, name, code in zip(scene.numbers, names, codes, strict=True)
+            for number, name, code, what in zip(scene.numbers, names, codes, words, strict=True)
         ]
         return colours.by_cluster(scene.clusters, scene.known, details, title=scene.legend)
+
+    def _filled(self) -> list[str]:
+        """That missing cells were filled, where some were."""
+        told = filled_in_words(self.exploration.filled, self.study.n_rows)
+        return [f"Missing cells: {told}."] if told else []
 
     def _steps(self) -> NDArray[np.intp]:
         """(n,): the step that took each row, -1 for none."""
@@ -211,7 +217,7 @@ class Stage:
         labels, clusters = self.exploration.labels_, self.scene.clusters
         taken = _whole_groups(labels, self.selected)
         shown: list[int] = []
-        if clusters is not None and self.scene.kind != "step":
+        if clusters is not None and self.scene.kind not in LOOKED_BACK:
             shown = _whole_groups(clusters, self.selected)
         content = {
             "count": int(self.selected.sum()),

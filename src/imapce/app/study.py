@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from imapce.app.colours import NONE, cluster_code, short_value
 from imapce.app.scene import Scene
+from imapce.common.work import UNWATCHED
 from imapce.errors import InvalidValueError
 from imapce.exploration.record import TakenCluster
 from imapce.exploration.session import Exploration
@@ -46,8 +47,8 @@ class Study:
     settings were changed last.
 
     >>> study = Study("noise", Exploration(np.random.default_rng(0).normal(size=(30, 4))))
-    >>> study.n_rows, study.overview.kind
-    (30, 'overview')
+    >>> study.n_rows, study.plain.kind
+    (30, 'plain')
     """
 
     name: str
@@ -101,25 +102,30 @@ class Study:
     # --- what is known ------------------------------------------------------------------------------------------------
 
     @property
-    def columns_to_see_past(self) -> list[str]:
-        """The columns that are known and given up by views, but not erased."""
-        names = [*self.feature_columns, *self.columns.names]
-        known = self.exploration.known_names
-        return [name for name in known if name in names and self.exploration.came_of(name) != "erased"]
+    def known_by_column(self) -> dict[str, str]:
+        """What came of the columns that are known, by their names: "explained away", "erased" or "weighed"."""
+        names = {*self.feature_columns, *self.columns.names}
+        came = {name: self.exploration.came_of(name) for name in self.exploration.known_names if name in names}
+        return {name: what for name, what in came.items() if what is not None}
 
-    def know_columns(self, columns: Sequence[str]) -> list[Prior]:
-        """What is known with these columns in place of those before: features as attributes, others as labels."""
-        features = [name for name in columns if name in self.feature_columns]
+    def know_columns(self, columns: Mapping[str, bool]) -> list[Prior]:
+        """What is known with these columns in place of those before, each erased or not: features as attributes, others
+        as labels.
+        """
         labels = [name for name in columns if name not in self.feature_columns]
         if labels and (self.table is None or any(name not in self.table.column_names for name in labels)):
             raise InvalidValueError(f"what is known must be columns of the data; got {labels[0]!r}.")
-        kept = [prior for prior in self.exploration.priors if prior.erase or not self.by_column(prior).listed]
-        # An array has no names for its columns, only places.
-        listed: list[Any] = (
-            features if is_table(self.features) else [self.feature_columns.index(name) for name in features]
-        )
-        attributes: list[Prior] = [Attributes(listed)] if listed else []
-        return [*kept, *attributes, *(Labels(self.table.select([name])) for name in labels if self.table is not None)]
+        known = [prior for prior in self.exploration.priors if not self.by_column(prior).listed]
+        for erase in (False, True):
+            features = [name for name in self.feature_columns if columns.get(name) is erase]
+            # An array has no names for its columns, only places.
+            listed: list[Any] = (
+                features if is_table(self.features) else [self.feature_columns.index(name) for name in features]
+            )
+            known += [Attributes(listed, erase=erase)] if listed else []
+        if self.table is not None:
+            known += [Labels(self.table.select([name]), erase=columns[name]) for name in labels]
+        return known
 
     def know_rows(self, priors: Sequence[Prior], rows: NDArray[np.bool_]) -> list[Prior]:
         """The same knowledge with these rows in place of those before; none where no row is meant."""
@@ -141,13 +147,14 @@ class Study:
 
     def prepare(self) -> None:
         """Make what all copies share, which takes a second at a million rows: before a page waits for it."""
-        self.overview.index(), self.columns, self.order
+        self.plain.index(), self.columns, self.order
 
     def own_copy(self) -> Self:
-        """The same rows for another person: data, columns and overview are shared, the exploration is not."""
+        """The same rows for another person: data, columns and the plain view are shared, the exploration is not."""
         self.prepare()
         other = copy.copy(self)
         other.exploration = copy.copy(self.exploration)
+        other.exploration.found = self.exploration.found.copied()
         return other
 
     def note_move(self) -> None:
@@ -185,16 +192,35 @@ class Study:
     # --- scenes -------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def overview(self) -> Scene:
+    def plain(self) -> Scene:
         """All rows along the two directions of most variance, whatever is known: what is in sight at the start."""
-        seen = self.exploration.look(alpha=0.0, mu=0.0)
-        title = "Overview: the two directions of most variance"
-        return Scene(seen.embedding, seen.components, kind="overview", title=title, known=self.exploration.known)
+        start = self.exploration.found.at_start()
+        seen = start.look_with(UNWATCHED, alpha=0.0, mu=0.0)
+        title = "All rows, along the two directions of most variance"
+        return Scene(seen.embedding, seen.components, kind="plain", title=title, known=start.record.known)
+
+    def first_scene(self) -> Scene:
+        """What is in sight when a page comes: the proposal, else the last step, else all rows as they are."""
+        step, steps = self.exploration.proposal, self.exploration.steps
+        if step is not None:
+            return self.proposal_scene(step, 0)
+        return self.step_scene(len(steps) - 1) if steps else self.plain
+
+    def overview_scene(self, view: View, words: Mapping[int, str] | None = None) -> Scene:
+        """All clusters that were taken, in one view; `words` says by number what they are."""
+        clusters = self.exploration.clusters_
+        title = f"All {len(clusters)} clusters together" if len(clusters) > 1 else "The cluster taken, and the rest"
+        return replace(
+            _with_clusters(self._scene_of(view, kind="overview", title=title), view),
+            names=tuple(cluster.name for cluster in clusters),
+            words=() if words is None else tuple(words[cluster.number] for cluster in clusters),
+            legend="Clusters taken",
+        )
 
     def proposal_scene(self, step: Step, number: int) -> Scene:
         """A view of the current step."""
         view = step.views[number]
-        title = f"Step {step.number + 1}" + (f", view {number + 1} of {len(step.views)}" if number else "")
+        title = f"Step {step.number}" + (f", view {number + 1} of {len(step.views)}" if number else "")
         scene = replace(self._scene_of(view, kind="proposal", title=title), number=number)
         return _with_clusters(scene, view) if view.looked_at else scene
 
@@ -248,7 +274,7 @@ class Study:
         """A step that was just undone: the same view, and its rows no longer taken."""
         known = self.exploration.known
         axes: dict[str, Any] = {"named": seen.named, "given": seen.given}
-        return Scene(seen.coordinates, seen.components, kind="overview", title="…", known=known, **axes)
+        return Scene(seen.coordinates, seen.components, kind="plain", title="…", known=known, **axes)
 
 
 def _with_clusters(scene: Scene, view: View) -> Scene:

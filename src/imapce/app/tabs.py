@@ -386,8 +386,6 @@ def open_file(name: str, data: Any, roles: Mapping[str, str], *, color: str | No
         column, reason = next(iter(reasons.items()))
         raise InvalidValueError(f"{column!r} cannot be a feature: it {reason}. Make it a label, or ignore it.")
     priors: list[Prior] = [Attributes(known)] if known else []
-    missing = sum(features.summary.gaps.values())
-    notes = [f"{missing:,} missing values were filled with the mean of their column."] if missing else []
     script = [f"data = {read}", f"X = data.select({used!r})"]
     return Study(
         name,
@@ -397,7 +395,6 @@ def open_file(name: str, data: Any, roles: Mapping[str, str], *, color: str | No
         labels=tuple(column for column in names if chosen[column] == "label"),
         color=color,
         script=tuple(script),
-        notes=notes,
     )
 
 

@@ -27,7 +27,7 @@ STATIC = Path(__file__).parent / "static"
 MODULES = (
     *SHARED,
     *("icons", "link", "turn", "raster", "camera", "overlay", "plot", "tooltip", "tools", "legend", "actions", "why"),
-    *("settings", "timeline", "exporting", "keys", "app"),
+    *("known", "settings", "timeline", "exporting", "keys", "app"),
 )
 
 
@@ -45,7 +45,7 @@ class Explorer(anywidget.AnyWidget):
 
     >>> explorer = Explorer(Exploration(np.random.default_rng(0).normal(size=(30, 4))))
     >>> explorer.conversation.scene.kind
-    'overview'
+    'plain'
     """
 
     _esm = one_module()
@@ -74,9 +74,8 @@ class Explorer(anywidget.AnyWidget):
         bundle = super()._repr_mimebundle_(**given)
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         if data is not None:
-            _, _, picture = export(
-                "png", self.conversation.study, self.conversation.scene, self.conversation.colouring()
-            )
+            talk = self.conversation
+            _, _, picture = export("png", talk.study, talk.scene, talk.colouring())
             data["image/png"] = base64.b64encode(picture).decode()
         return bundle
 

@@ -1,6 +1,6 @@
 """The command line: each command reads files, calls the library and writes files; it computes nothing itself.
 
-imapce embed penguins.csv --known species=Adelie --labels island -o view.parquet --plot view.png
+imapce embed penguins.csv --known-rows species=Adelie --labels island -o view.parquet --plot view.png
 imapce transform view.imapce new.csv -o new_view.parquet
 
 One file per command, each light to import: what a command needs is imported when it runs, or `imapce --help` would

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from imapce.cli.messages import note
 from imapce.cli.options import DataOptions
 from imapce.errors import InvalidValueError
 
@@ -60,10 +61,12 @@ def app(
 
 def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Study:
     from imapce.app.study import Study
+    from imapce.cli.messages import in_own_words
     from imapce.cli.request import Request, prepare
     from imapce.common.whole_files import writable_target
     from imapce.estimators.imapce import IMAPCE
     from imapce.exploration.session import Exploration
+    from imapce.exploration.traits import filled_in_words
     from imapce.tables.encode import is_table
 
     if session is not None:
@@ -79,6 +82,8 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
         estimator=IMAPCE(outliers="keep", missing="mean"),
         random_state=0,
     )
+    if filled := filled_in_words(exploration.filled, len(exploration.row_ids)):
+        note(f"missing cells: {filled}.")
     if session is not None and Path(session).exists():
         # Other data is refused here, before a page is opened that could not show it.
         Exploration.load(session, prepared.features, autosave=False)
@@ -94,6 +99,7 @@ def _study(asked: AppOptions, *, color: str | None, session: str | None) -> Stud
         labels=request.labels,
         color=color,
         script=(f"data = imapce.tables.read_table({asked.data!r}{reading})", f"X = data{select}"),
+        notes=[in_own_words(sentence) for sentence in exploration.notes_],
     )
 
 

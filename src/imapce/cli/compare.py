@@ -56,11 +56,7 @@ def compare(
     *,
     known_labels: Annotated[
         str | None,
-        typer.Option(
-            "--known-labels",
-            metavar="COLUMN",
-            help="Classes that the known stands for, where its columns do not say them. It is no feature.",
-        ),
+        typer.Option("--known-labels", hidden=True),
     ] = None,
     methods: Annotated[
         str,
@@ -82,15 +78,16 @@ def compare(
 ) -> None:
     """Compare IMAPCE with other methods on DATA: is the known gone, is something else there.
 
-    The first column of --labels scores the structure, all of them colour the figure.
+    Whether the known is gone is scored by --known, --erase and --known-rows; the first column of --labels scores the
+    structure, all of them colour the figure.
     Every method gets the same rows and the same knowledge; one that cannot use it, or fails, is named with the reason.
     --methods fast leaves out those that take minutes and says what --methods all would take. --alpha and --mu are those
     of IMAPCE, the other methods have their own defaults. IMAPCE, cPCA and gcPCA obey --erase; to the others these
-    columns are known like those of --attributes.
+    columns are known like those of --known.
 
     Example:
 
-        imapce compare adult.csv --attributes sex --labels income --methods IMAPCE,PCA,CTSNE -o comparison
+        imapce compare adult.csv --known sex --labels income --methods IMAPCE,PCA,CTSNE -o comparison
     """
     from imapce.cli.request import Request, prepare
     from imapce.cli.results import facts_table, print_written
@@ -187,7 +184,7 @@ def _write(
         )
         with whole_file(folder / "scores.json") as stream:
             stream.write(f"{text}\n".encode())
-        write_table(_embeddings(comparison, prepared.carried), folder / "embeddings.parquet")
+        write_table(_embeddings(comparison, prepared.everything), folder / "embeddings.parquet")
         write_comparison_report(folder / "report.html", comparison, figure, title=title, facts=facts)
     return {"report": str(Path(output) / "report.html"), f"{len(COMPARISON_FILES) - 1} more files": output}
 

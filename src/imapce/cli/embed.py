@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imapce.cli.messages import named, warnings_in_one_line
-from imapce.cli.options import DataOptions, Output, Plot, Report, ShowOptions, ViewOptions
+from imapce.cli.options import DataOptions, Details, OnlyResult, Output, Plot, Report, ShowOptions, ViewOptions
 
 if TYPE_CHECKING:
     from imapce.cli.request import Prepared
@@ -27,6 +27,7 @@ def embed(
     asked: DataOptions,
     *,
     output: Output = None,
+    only_result: OnlyResult = False,
     plot: Plot = None,
     report: Report = None,
     save: Annotated[str | None, typer.Option(metavar="FILE", help="Model to write, for `imapce transform`.")] = None,
@@ -37,20 +38,20 @@ def embed(
             "--outliers", help="Use gross outliers, or set them aside; auto does where alpha or mu is automatic."
         ),
     ] = Outliers.auto,
+    details: Details = False,
     show: ShowOptions,
 ) -> None:
     """Find a view of DATA that drops what is known and shows what else is there.
 
-    The kinds of knowledge (--attributes, --erase, --known-label, --background, --known) may be combined. Columns that
-    can be no features (ids, free text, dates, more than 50 levels, constants) are left out and named. The table of -o
-    has the columns of DATA, the row number and the axes.
+    The kinds of knowledge (--known, --erase, --known-rows, --background) may be combined. Columns that
+    can be no features (ids, free text, dates, more than 50 levels, constants) are left out and named.
 
     Example:
 
-        imapce embed penguins.csv --known species=Adelie -o view.parquet --plot view.png
+        imapce embed penguins.csv --known-rows species=Adelie -o view.parquet --plot view.png
     """
     from imapce.cli.on_disk import require_table_file, tell_of_passes, write_view_of_scan
-    from imapce.cli.request import Request, prepare
+    from imapce.cli.request import Request, no_columns, prepare
     from imapce.cli.results import (
         check_targets,
         facts_table,
@@ -59,9 +60,11 @@ def embed(
         plot_words,
         print_model,
         print_written,
+        told_facts,
         write_annotated_view,
         write_view,
     )
+    from imapce.cli.summary import print_sentences, view_in_sentences
     from imapce.common.progress import showing
     from imapce.tables.named import is_h5ad
 
@@ -74,6 +77,7 @@ def embed(
         inputs=(asked.data, asked.background),
         stream=True,
         source=asked.data,
+        only_result=only_result,
     )
     prepared = prepare(Request.of_options(asked), from_disk=True)
     model = fit.estimator(outliers=outliers.value, random_state=fit.seed)
@@ -81,10 +85,10 @@ def embed(
     if table is None or drawn is None:
         with warnings_in_one_line(), showing(quiet=show.quiet) as tell:
             model.set_params(verbose=tell)
-            view = model.fit_transform(prepared.features, prior=prepared.priors)
+            view = model.fit_transform(prepared.features, prior=prepared.priors or None)
         written = write_view(
             view,
-            prepared.everything,
+            no_columns() if only_result else prepared.everything,
             output=None if is_h5ad(output) else output,
             plot=plot,
             color=prepared.colours,
@@ -106,6 +110,7 @@ def embed(
                 table.watched(tell),
                 drawn,
                 output=output,
+                columns=[] if only_result else None,
                 plot=plot,
                 color=prepared.colours,
                 label_names=prepared.label_names if model.effect_ is not None else (),
@@ -136,11 +141,14 @@ def embed(
         written["report"] = report
     # Where the table goes to standard output, the words must not.
     console = show.console(stderr=output == "-")
-    console.print(facts_table(facts))
-    print_model(console, model)
+    sentences = view_in_sentences(model, prepared.words)
+    print_sentences(console, sentences)
+    console.print(facts_table(told_facts(facts, details=details)))
+    print_model(console, model, details=details)
     print_written(console, written)
     rows, columns = prepared.features.shape
-    result = {"rows": rows, "features": columns, "known": prepared.words, "model": model_facts(model)}
+    result = {"summary": sentences, "rows": rows, "features": columns, "known": prepared.words}
+    result["model"] = model_facts(model)
     show.result(command="embed", **result, written=written)
 
 

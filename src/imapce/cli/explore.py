@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from imapce.cli.messages import in_own_words, named, note, warnings_in_one_line
-from imapce.cli.options import DataOptions, Output, Report, ShowOptions, ViewOptions
+from imapce.cli.options import DataOptions, Details, OnlyResult, Output, Report, ShowOptions, ViewOptions
 from imapce.errors import InvalidValueError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def explore(
     asked: DataOptions,
     *,
     output: Output = None,
+    only_result: OnlyResult = False,
     report: Report = None,
     session: Annotated[
         str | None, typer.Option("--session", metavar="FILE", help="Session, saved after every step.")
@@ -64,6 +65,7 @@ def explore(
         bool, typer.Option("--anyway", help="Take the best split also where it is no more than chance.")
     ] = False,
     fit: ViewOptions,
+    details: Details = False,
     show: ShowOptions,
 ) -> None:
     """Explore DATA step by step: take the most distinct cluster into the known, look again, until nothing is left.
@@ -91,6 +93,7 @@ def explore(
         others={"--session": session},
         inputs=(asked.data, asked.background),
         source=asked.data,
+        only_result=only_result,
     )
     if resume and session is None:
         raise InvalidValueError("--resume goes on with a session; name its file with --session FILE.")
@@ -101,6 +104,8 @@ def explore(
     prepared = prepare(Request.of_options(asked), from_disk=True)
     if prepared.on_disk is not None:
         require_table_file(output, report=report)
+        if output is not None and not only_result:
+            note("the table of -o has the result alone, since DATA is larger than half of the memory.")
         tell_of_passes(prepared.features, fit.estimator())
     with named("--session"):
         if resume and session is not None:
@@ -134,7 +139,7 @@ def explore(
         _save_what_there_is(exploration, session)
     written: dict[str, str] = {}
     if output is not None:
-        _write_clusters(exploration, prepared, output, source=asked.data)
+        _write_clusters(exploration, prepared, output, source=asked.data, only_result=only_result)
         written["table"] = output
     if report is not None:
         with named("--report"), showing(quiet=show.quiet, of="of the page") as tell:
@@ -145,7 +150,7 @@ def explore(
         written["session"] = session
     console = show.console()
     facts = _facts(exploration, prepared.words)
-    _print(console, exploration, facts)
+    _print(console, exploration, facts, details=details)
     print_written(console, written)
     show.result(command="explore", **facts, written=written)
 
@@ -157,13 +162,16 @@ def _save_what_there_is(exploration: Exploration, session: str) -> None:
             exploration.save(session)
 
 
-def _write_clusters(exploration: Exploration, prepared: Prepared, output: str, *, source: str) -> None:
-    """Write the columns that go along and those of `Exploration.to_frame`: row, cluster, step, distinctness, axes.
+def _write_clusters(
+    exploration: Exploration, prepared: Prepared, output: str, *, source: str, only_result: bool
+) -> None:
+    """Write the columns of DATA and those of `Exploration.to_frame`, or the latter alone.
 
     An .h5ad file is a copy of `source` with all that was found where scanpy looks for it.
     """
     import numpy as np
 
+    from imapce.cli.request import no_columns
     from imapce.estimators.view_file import beside
     from imapce.tables.encode import column_names
     from imapce.tables.files import write_table
@@ -180,22 +188,26 @@ def _write_clusters(exploration: Exploration, prepared: Prepared, output: str, *
         return
     frame = exploration.to_frame()
     names = column_names(frame, "the result")
+    along = no_columns() if only_result else prepared.everything
     with named("--output"):
-        write_table(beside(prepared.carried, {name: np.asarray(frame[name]) for name in names}), output)
+        write_table(beside(along, {name: np.asarray(frame[name]) for name in names}), output)
 
 
 def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
     """What was known, what was taken and why it ended, as plain values that JSON can hold."""
     from imapce.cli.results import cluster_facts, structure_facts
+    from imapce.cli.summary import session_in_sentences
 
     n_rows, taken = len(exploration.labels_), int((exploration.labels_ >= 0).sum())
     start = int(exploration.known.sum()) - taken
     return {
+        "summary": session_in_sentences(exploration.record(), exploration.structure, words),
         "rows": n_rows,
         "known": words,
         "known_rows": start,
         "taken_rows": taken,
         "rows_left": n_rows - taken - start,
+        "filled": exploration.filled,
         "structure": structure_facts(exploration.structure),
         "stop_reason": None if exploration.stop_reason is None else in_own_words(exploration.stop_reason),
         "steps": len(exploration.steps),
@@ -203,11 +215,14 @@ def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
     }
 
 
-def _print(console: Console, exploration: Exploration, facts: dict[str, Any]) -> None:
+def _print(console: Console, exploration: Exploration, facts: dict[str, Any], *, details: bool) -> None:
     """The same in words: the clusters, what sets each apart, and why it stopped."""
     from imapce.cli.results import facts_table, print_clusters
+    from imapce.cli.summary import print_sentences
     from imapce.common.words import counted
-    from imapce.exploration.verdict import verdict_in_words
+    from imapce.exploration.knowledge import read_back_in_words
+    from imapce.exploration.traits import filled_in_words
+    from imapce.exploration.verdict import evidence_in_words, verdict_in_words
 
     start, clusters = facts["known_rows"], counted(len(facts["clusters"]), "cluster")
     lines = {
@@ -215,11 +230,18 @@ def _print(console: Console, exploration: Exploration, facts: dict[str, Any]) ->
         "known at the start": "; ".join(facts["known"]) or (counted(start, "row") if start else "nothing"),
         "taken": f"{counted(facts['taken_rows'], 'row')} in {clusters}, {counted(facts['steps'], 'step')}",
         "not taken": counted(facts["rows_left"], "row"),
+        **({"missing cells": filled} if (filled := filled_in_words(facts["filled"], facts["rows"])) else {}),
     }
     found = exploration.structure
     if verdict := exploration.caveat or (verdict_in_words(found) if found is not None and found.is_taken else ""):
         lines["structure"] = verdict
     lines["end"] = facts["stop_reason"] or "not finished; go on with more steps"
+    if details:
+        read = [step.read_back for step in exploration.steps if step.read_back is not None]
+        lines |= {"tested": told} if (told := evidence_in_words(found)) else {}
+        lines |= {"known read back": read_back_in_words(read[0], exploration.known_names)} if read else {}
+        lines["weights"] = ", ".join(f"{name} {exploration.parameters[name]!r}" for name in ("alpha", "mu"))
+    print_sentences(console, facts["summary"])
     console.print(facts_table(lines))
     if facts["clusters"]:
-        print_clusters(console, facts["clusters"])
+        print_clusters(console, facts["clusters"], n_features=len(exploration.feature_names))

@@ -41,11 +41,12 @@ STOPPED = "stopped; no file is left half written."
 # What the arguments of the library are called here.
 OPTIONS = {
     "X": "DATA",
-    "Attributes(columns)": "--attributes",
+    "Attributes(columns)": "--known",
     "Attributes(columns, erase=True)": "--erase",
-    "Labels(y)": "--known-label",
-    "Labels(y, erase=True)": "--known-label",
+    "Labels(y)": "--known",
+    "Labels(y, erase=True)": "--erase",
     "Samples(background)": "--background",
+    "Subset(rows)": "--known-rows",
     "alpha": "--alpha",
     "clusterer": "--clusterer",
     "decimal": "--decimal",
@@ -58,8 +59,10 @@ OPTIONS = {
     "missing": "--missing",
     "mu": "--mu",
     "n_clusters": "--clusters",
+    "n_components": "--components",
     "n_starts": "--starts",
     "sep": "--sep",
+    "sheet": "--sheet",
     "significance": "--significance",
     "transform": "--log or --rank",
     "unknown": "--unknown",
@@ -81,6 +84,7 @@ PHRASES = {
     "keep dates": "--dates as-numbers the dates",
     "leave out": "leave the option out",
     "leave out or": "leave the option out or ",
+    "name a sheet": "--sheet names another",
     "no feature": "add one, or name the right separator with --sep",
     "no label": "Leave it empty",
     "number of a date": "take it with --dates as-numbers",
@@ -91,7 +95,7 @@ PHRASES = {
     "take the split": ": --anyway takes it",
     "log scale": "--log skewed",
     "drop repeats": "--drop",
-    "add known": "to --attributes or --known-label?",
+    "add known": "to --known?",
 }
 # The same for a command that takes the columns and the filling of a model, and has no options for them.
 OPTIONS_WITH_MODEL = {**OPTIONS, "labels": "the known labels of DATA"}

@@ -5,7 +5,7 @@ new_rows(load_model("view.imapce"), "new.csv").features     # the columns that t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,22 +24,20 @@ from imapce.tables.named import NamedMatrix
 
 @dataclass(frozen=True, eq=False)
 class NewRows:
-    """Rows to place: the features in the model's order, every other column, which goes along, and the columns that hold
-    the labels the model was fitted given, with these labels as `IMAPCE.transform` takes them.
+    """Rows to place: the features in the model's order, all columns as they were read, and the columns that hold the
+    labels the model was fitted given, with these labels as `IMAPCE.transform` takes them.
     """
 
     features: Any
-    carried: pa.Table
+    everything: pa.Table
     label_names: tuple[str, ...] = ()
     labels: Any = None
 
 
-def new_rows(
-    model: IMAPCE, path: str, reading: Mapping[str, Any] | None = None, known_label: Sequence[str] = ()
-) -> NewRows:
+def new_rows(model: IMAPCE, path: str, reading: Mapping[str, Any] | None = None, known: Sequence[str] = ()) -> NewRows:
     """Read the rows of a file for a model; a table larger than half of the memory stays on disk, labels and all.
 
-    >>> new_rows(load_model("view.imapce"), "new.csv").carried   # doctest: +SKIP
+    >>> new_rows(load_model("view.imapce"), "new.csv").everything   # doctest: +SKIP
     """
     columns = model.input_columns
     if (table := scanned(path, reading or {})) is not None:
@@ -48,11 +46,11 @@ def new_rows(
                 f"DATA must be .npy where the model was fitted on an array, got {Path(path).name!r}, which is larger "
                 "than half of the memory."
             )
-        return NewRows(table, no_columns(), label_columns(model, known_label, table.columns))
+        return NewRows(table, no_columns(), label_columns(model, known, table.columns))
     data = read_rows(path, reading or {})
     if isinstance(data, NamedMatrix):
         about = plain_columns(data.about_rows, data.about_rows.column_names)
-        names = label_columns(model, known_label, about.column_names)
+        names = label_columns(model, known, about.column_names)
         features = data.matrix if columns is None else data.select(columns, "DATA")
         return NewRows(features, about, names, labels_to_place(about, names))
     if not is_table(data):
@@ -61,21 +59,21 @@ def new_rows(
                 f"DATA must be a table, since the model reads columns by name; {Path(path).name!r} has no names: "
                 f"write it as .csv or .parquet with the columns {listing(map(repr, columns), 10)}."
             )
-        return NewRows(data, no_columns(), label_columns(model, known_label, ()))
+        return NewRows(data, no_columns(), label_columns(model, known, ()))
     present = column_names(data, "DATA")
-    names = label_columns(model, known_label, present)
+    names = label_columns(model, known, present)
     labels = labels_to_place(data, names)
     if columns is None:
-        beside = plain_columns(data, list(names))
-        return NewRows(data.select([name for name in present if name not in names]), beside, names, labels)
+        features = data.select([name for name in present if name not in names])
+        return NewRows(features, plain_columns(data, present), names, labels)
     if absent := [column for column in columns if column not in present]:
         raise InvalidValueError(
             f"DATA must have the {len(columns)} columns that the model reads, and it lacks "
-            f"{listing(map(repr, absent), 10)}: {close_matches(absent[0], present)}"
+            f"{listing(map(repr, absent), 10)}: {_way_out(absent[0], present, columns)}"
         )
     # A model reads numbers where its own rows had dates, as it was told with --dates as-numbers.
     features = dates_as_days(data.select(list(columns)))[0]
-    return NewRows(features, plain_columns(data, [name for name in present if name not in columns]), names, labels)
+    return NewRows(features, plain_columns(data, present), names, labels)
 
 
 def label_columns(model: IMAPCE, asked: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
@@ -91,22 +89,28 @@ def label_columns(model: IMAPCE, asked: Sequence[str], names: Sequence[str]) -> 
     told = f"{counted(len(known), 'label')} ({listing(title or 'without a name' for title in known)})"
     if asked and len(asked) != len(known):
         raise InvalidValueError(
-            "--known-label must name a column for every label that the model was fitted given, and these are "
+            "--known must name a column for every label that the model was fitted given, and these are "
             f"{told if known else 'none'}; got {listing(asked)}."
         )
     for column in asked:
-        require_column("--known-label", column, names)
+        require_column("--known", column, names)
     if asked:
         return tuple(asked)
     if None in known:
         raise InvalidValueError(
-            f"--known-label must name the columns of the {told} that the model was fitted given: their effect is taken "
+            f"--known must name the columns of the {told} that the model was fitted given: their effect is taken "
             "from every row, and not all have a name to be found by."
         )
     for title in known:
         if title not in names:
             raise InvalidValueError(
                 f"DATA must have the column {title!r}, a label that the model was fitted given, whose effect is taken "
-                f"from every row: add it, or name it with --known-label; {close_matches(str(title), names)}"
+                f"from every row: add it, or name it with --known; "
+                f"{_way_out(str(title), names, [*(model.input_columns or ()), *map(str, known)])}"
             )
     return tuple(str(title) for title in known)
+
+
+def _way_out(absent: str, names: Sequence[str], read: Collection[str]) -> str:
+    """The names that a column which is not there may have got, none of them another that is read."""
+    return close_matches(absent, [name for name in names if name not in read])

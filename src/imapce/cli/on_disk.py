@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Rows that stand for all of them in pictures, and that tell which columns are features.
 DRAWN_ROWS = 20_000
 # Formats that are read whole and unpack to more than they are.
-WHOLE_ONLY = (".xlsx", ".jsonl", ".ndjson", ".gz", ".bz2", ".zst")
+WHOLE_ONLY = (".xlsx", ".json", ".jsonl", ".ndjson", ".gz", ".bz2", ".zst", ".zip")
 # A fit at one given alpha and mu takes about so many rounds; those of few columns need one pass for all.
 ROUNDS, FEW_COLUMNS = 100, 32
 # Where Linux tells the limit of a container, in its second and its first way.
@@ -132,11 +132,13 @@ def write_view_of_scan(
     output: str | None,
     plot: str | None,
     color: Mapping[str, Any],
+    columns: Sequence[str] | None = None,
     label_names: Sequence[str] = (),
 ) -> dict[str, str]:
     """Write the table and the plot that were asked for and tell where; the plot shows the drawn rows.
 
-    `label_names` are the columns with the labels that the model was fitted given.
+    `label_names` are the columns with the labels that the model was fitted given, `columns` those that go along, all of
+    them by default.
     """
     # That module reads what this one scans.
     from imapce.cli.request import labels_to_place
@@ -145,18 +147,21 @@ def write_view_of_scan(
     if output is not None:
         with named("--output"):
             labels = labels_to_place(whole_columns(table, list(label_names)), label_names)
-            model.transform_to(output, table, labels=labels)
+            model.transform_to(output, table, columns=columns, labels=labels)
         written["table"] = output
     if plot is not None:
         from imapce.plotting import plot_embedding, save_figure
-        from imapce.plotting.scatter import words_of_view
+        from imapce.plotting.scatter import first_axes, words_of_view
 
         features = drawn.select(list(model.input_columns or drawn.column_names))
         view = model.transform(features, labels_to_place(drawn, label_names))
+        if view.shape[1] > first_axes(view).shape[1]:
+            note(f"the plot shows the first two of the {view.shape[1]} axes.")
         if len(drawn) < len(table):
             note(f"the plot shows {len(drawn):,} of the {len(table):,} rows.")
         with named("--plot"):
             title = f"{len(drawn):,} of {len(table):,} rows" if len(drawn) < len(table) else None
-            save_figure(plot_embedding(view, color=dict(color) or None, **words_of_view(model, title)), plot)
+            words = words_of_view(model, title)
+            save_figure(plot_embedding(first_axes(view), color=dict(color) or None, **words), plot)
         written["plot"] = plot
     return written

@@ -2,7 +2,7 @@
 
 def embed(asked: DataOptions, fit: ViewOptions, output: Output = None) -> None: ...
 
-app.command()(with_option_groups(embed))      # imapce embed DATA --attributes ... --alpha ... --output ...
+app.command()(with_option_groups(embed))      # imapce embed DATA --known ... --alpha ... --output ...
 """
 
 from __future__ import annotations
@@ -33,9 +33,18 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Table to write: .parquet, .csv, .tsv, .arrow, .npy (the axes alone), or .h5ad (a copy of DATA with the "
-        "result); - is standard output.",
+        help="Table to write, with the columns of DATA, the row number and the result: .parquet, .csv, .tsv, .arrow, "
+        ".npy (the axes alone), or .h5ad (a copy of DATA with the result); - is standard output.",
     ),
+]
+OnlyResult = Annotated[
+    bool,
+    typer.Option(
+        "--only-result", help="Leave the columns of DATA out of the table: the row number and the result alone."
+    ),
+]
+Details = Annotated[
+    bool, typer.Option("--details", help="Tell also how it was found: weights, objective, kurtosis, other optima.")
 ]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Scatter plot to write: .png, .pdf or .svg.")]
 Report = Annotated[str | None, typer.Option("--report", metavar="FILE", help="HTML page to write.")]
@@ -131,10 +140,21 @@ class FileOptions:
         typer.Option("--header/--no-header", help="Whether the first row holds the names.", rich_help_panel=TEXT_PANEL),
     ] = None
 
+    sheet: Annotated[
+        str | None,
+        typer.Option("--sheet", metavar="NAME", help="The sheet of an Excel file.", rich_help_panel=TEXT_PANEL),
+    ] = None
+
     @property
     def reading(self) -> dict[str, Any]:
         """What `read_table` is given beside the path."""
-        return {"sep": self.sep, "decimal": self.decimal, "encoding": self.encoding, "header": self.header}
+        return {
+            "sep": self.sep,
+            "decimal": self.decimal,
+            "encoding": self.encoding,
+            "header": self.header,
+            "sheet": self.sheet,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,54 +165,55 @@ class DataOptions(FileOptions):
         str,
         typer.Argument(
             metavar="DATA",
-            help="Rows: .csv, .tsv or other text (also .gz, .bz2, .zst), .jsonl, .xlsx, .parquet (also a folder or a "
-            "pattern), .arrow, .feather, .npy, .npz, .h5ad, or - for text on standard input.",
+            help="Rows: .csv, .tsv or other text (also .gz, .bz2, .zst), .json, .jsonl, .xlsx, .zip, .parquet (also a "
+            "folder or a pattern), .arrow, .feather, .npy, .npz, .h5ad, or - for text on standard input.",
         ),
     ]
-    attributes: Annotated[
-        str | None,
+    known: Annotated[
+        list[str] | None,
         typer.Option(
-            "--attributes", metavar="A,B", help="Columns that are known (positions from 0 for .npy and .npz)."
+            "--known",
+            metavar="COLUMNS",
+            help="Columns that are known: what they explain is not shown (positions from 0 for .npy and .npz). One "
+            "that can be a feature is one, numbers as numbers; any other, also one of --drop or of obs, is a label of "
+            "the rows, and its numbers are classes where they repeat.",
         ),
     ] = None
     erase: Annotated[
         str | None,
         typer.Option(
             "--erase",
-            metavar="A,B",
-            help="Columns that are known and of which nothing linear may be left in the view, whatever --alpha.",
+            metavar="COLUMNS",
+            help="The same, and nothing linear of them may be left in the view, whatever --alpha.",
+        ),
+    ] = None
+    known_rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known-rows",
+            metavar="COLUMN=VALUE",
+            help="Rows of DATA that are known; repeatable. COLUMN is no feature.",
         ),
     ] = None
     background: Annotated[
         str | None, typer.Option("--background", metavar="FILE", help="Rows that are known, with the columns of DATA.")
     ] = None
-    known: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--known", metavar="COLUMN=VALUE", help="Rows of DATA that are known; repeatable. COLUMN is no feature."
-        ),
-    ] = None
-    known_label: Annotated[
-        str | None,
-        typer.Option(
-            "--known-label",
-            metavar="A,B",
-            help="Columns of classes or numbers that are known and are no features: what they explain is not shown.",
-        ),
-    ] = None
     labels: Annotated[
         str | None,
         typer.Option(
             "--labels",
-            metavar="A,B",
-            help="Columns that colour the pictures, each its own. They are no features, but where they are known.",
+            metavar="COLUMNS",
+            help="Columns only to look at: each colours pictures of its own. They are no features, but where they are "
+            "known.",
         ),
     ] = None
     columns: Annotated[
         str | None,
-        typer.Option("--columns", metavar="A,B", help="The features; those of --attributes and --erase are added."),
+        typer.Option("--columns", metavar="COLUMNS", help="The features; those of --known and --erase are added."),
     ] = None
-    drop: Annotated[str | None, typer.Option("--drop", metavar="A,B", help="Columns that are no features.")] = None
+    attributes: Annotated[str | None, typer.Option("--attributes", hidden=True)] = None
+    known_label: Annotated[str | None, typer.Option("--known-label", hidden=True)] = None
+    drop: Annotated[str | None, typer.Option("--drop", metavar="COLUMNS", help="Columns that are no features.")] = None
     dates: Annotated[
         Dates, typer.Option("--dates", help="Leave dates out of the features, or take them as numbers of days.")
     ] = Dates.leave_out
@@ -246,7 +267,9 @@ class FitOptions:
 class ViewOptions(FitOptions):
     """What the one IMAPCE of a command is told, where no other method stands beside it."""
 
-    components: Annotated[int, typer.Option("--components", min=2, max=3, help="Axes of the view.")] = 2
+    components: Annotated[
+        int, typer.Option("--components", min=2, help="Axes of the view; of more than three the first two are drawn.")
+    ] = 2
     starts: Annotated[int, typer.Option("--starts", help="Starting points of the search.")] = 10
 
     def estimator(self, **parameters: Any) -> IMAPCE:

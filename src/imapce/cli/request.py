@@ -2,7 +2,7 @@
 
 Columns named as labels or as known are answers, so they leave the features; the rows keep them in the output.
 
-    request = Request("penguins.csv", known=("species=Adelie",), labels=("island",))
+    request = Request("penguins.csv", known_rows=("species=Adelie",), labels=("island",))
     prepare(request).priors          # [Subset(rows=...)]
 """
 
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +26,13 @@ from imapce.cli.options import DataOptions, Dates
 from imapce.common.words import close_matches, counted, listing
 from imapce.errors import InvalidValueError
 from imapce.priors.base import Prior
-from imapce.priors.kinds import Attributes, Labels, Samples, Subset
-from imapce.tables.cells import ReadCells, dates_as_days, read_cells
+from imapce.priors.kinds import Attributes, Samples, Subset
+from imapce.priors.names import priors_by_name
+from imapce.tables.cells import ReadCells, dates_as_days, keeping_dates, read_cells
 from imapce.tables.encode import Table, column_names, is_table
-from imapce.tables.files import STREAM, is_text_file, read_with_words
+from imapce.tables.files import Contents, is_text_file, read_contents
 from imapce.tables.named import NamedMatrix
-from imapce.tables.reading import choose_features
+from imapce.tables.reading import choose_features, file_notes
 from imapce.tables.remarks import known_notes, looked_over
 from imapce.tables.usable import select
 
@@ -38,20 +40,25 @@ if TYPE_CHECKING:
     from imapce.tables.scan import Scan
 
 # These name features; the other options name what is told of rows. In a table both are columns.
-OF_FEATURES = ("--attributes", "--erase", "--columns", "--drop")
+OF_FEATURES = ("--columns", "--drop")
+OF_BOTH = ("--known", "--erase")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asked of a data file; `known` holds COLUMN=VALUE texts, the lists are in the user's order."""
+    """What a user asked of a data file, the lists in the user's order; `known_rows` holds COLUMN=VALUE texts.
+
+    `known` holds lists of columns as they were written, since one with = may be the old way to name rows; `as_labels`
+    are those of them that are no features, whatever they hold.
+    """
 
     data: str
-    attributes: tuple[str, ...] = ()
-    background: str | None = None
     known: tuple[str, ...] = ()
+    background: str | None = None
+    known_rows: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    known_label: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    as_labels: tuple[str, ...] = ()
     known_labels: str | None = None
     erase: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -68,14 +75,23 @@ class Request:
     @classmethod
     def of_options(cls, options: DataOptions, known_labels: str | None = None) -> Request:
         """The request as the options of a command spell it, with names in comma-separated texts."""
+        known = list(options.known or ())
+        if options.attributes is not None:
+            tell_of_old("--attributes", "--known")
+            known.append(options.attributes)
+        if options.known_label is not None:
+            tell_of_old("--known-label", "--known")
+            known.append(options.known_label)
+        if known_labels is not None:
+            tell_of_old("--known-labels", "--known")
         return cls(
             options.data,
-            attributes=listed_names(options.attributes),
+            known=tuple(known),
             background=options.background,
-            known=tuple(options.known or ()),
+            known_rows=tuple(options.known_rows or ()),
             labels=listed_names(options.labels),
-            known_label=listed_names(options.known_label),
             drop=listed_names(options.drop),
+            as_labels=listed_names(options.known_label),
             known_labels=known_labels,
             erase=listed_names(options.erase),
             columns=listed_names(options.columns),
@@ -85,24 +101,50 @@ class Request:
             rank=listed_names(options.rank),
         )
 
+    def with_names(self, names: Collection[str]) -> Request:
+        """The same with one name in each entry of `known`, and rows that were named there among the `known_rows`.
+
+        >>> request = Request("rows.csv", known=("age, sex", "town")).with_names(["age", "sex", "town"])
+        >>> request.known
+        ('age', 'sex', 'town')
+        """
+        columns: list[str] = []
+        rows = list(self.known_rows)
+        for text in self.known:
+            listed = listed_names(text)
+            if "=" in text and not set(listed) <= set(names):
+                tell_of_old(f"--known {text}", f"--known-rows {text}")
+                rows.append(text)
+            else:
+                columns += listed
+        return replace(self, known=tuple(dict.fromkeys(columns)), known_rows=tuple(rows))
+
     @property
     def columns_by_option(self) -> dict[str, tuple[str, ...]]:
         """The columns that are known, by the option that named them."""
-        return {"--attributes": self.attributes, "--erase": self.erase}
+        return {"--known": self.known, "--erase": self.erase}
+
+    @property
+    def columns_known(self) -> tuple[str, ...]:
+        """The columns that are known or erased."""
+        return (*self.known, *self.erase)
+
+
+def tell_of_old(old: str, new: str) -> None:
+    """Say what an option is called by now."""
+    note(f"{old} is now {new}; the old spelling goes with the next release.")
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """Features and priors for `IMAPCE.fit`, the priors in words, and what the output and the plot need besides.
 
-    `carried` are the columns that are no features and were not dropped, `everything` all of DATA, `colours` the columns
-    that colour the pictures, by name, `told` what is said of those columns that are known ("erased", "known"), and
-    `row_labels` the known labels of the rows that are drawn, as `IMAPCE.transform` takes them, from the columns
-    `label_names`.
+    `everything` are all columns of DATA, `colours` those that colour the pictures, by name, `told` what is said of
+    those columns that are known ("erased", "known"), and `row_labels` the known labels of the rows that are drawn, as
+    `IMAPCE.transform` takes them, from the columns `label_names`.
     """
 
     features: Any
-    carried: pa.Table
     priors: list[Prior]
     words: list[str]
     known: NDArray[np.bool_] | None
@@ -142,12 +184,13 @@ def prepare(request: Request, *, from_disk: bool = False) -> Prepared:
 
     `from_disk` says that the command can do without the rows in memory, where they are too many.
 
-    >>> prepare(Request("penguins.csv", labels=("species",))).carried.column_names   # doctest: +SKIP
+    >>> list(prepare(Request("penguins.csv", labels=("species",))).colours)   # doctest: +SKIP
     ['species']
     """
     table = scanned(request.data, request.reading)
     if table is None:
-        return of_table(request, read_rows(request.data, request.reading))
+        contents = file_contents(request.data, request.reading)
+        return of_table(request, contents.table, decimal=contents.decimal)
     if not from_disk:
         raise InvalidValueError(
             f"DATA must fit in memory for this command, and {Path(request.data).name!r} is larger than half of it: "
@@ -156,8 +199,15 @@ def prepare(request: Request, *, from_disk: bool = False) -> Prepared:
     return on_disk(request, table)
 
 
-def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> Prepared:
-    """What was asked of a table that was read; `about` holds columns that are known, of all rows where `data` has some.
+def of_table(
+    request: Request,
+    data: Any,
+    *,
+    about: Callable[[list[str]], pa.Table] | None = None,
+    decimal: str | None = None,
+) -> Prepared:
+    """What was asked of a table that was read; `about` reads columns of all rows where `data` has some of the rows,
+    which then lies on disk and is taken as it is typed. `decimal` is the decimal sign of the file.
 
     >>> of_table(Request("rows.csv", drop=("y",)), pa.table({"x": [1.0, 2.0], "y": [1, 2]})).features.column_names
     ['x']
@@ -169,70 +219,78 @@ def of_table(request: Request, data: Any, *, about: pa.Table | None = None) -> P
         return _prepared_array(data, request)
     names = column_names(data, "DATA")
     variables = names if matrix is None else list(matrix.names)
-    about = data if about is None else about
-    known = [_column_and_value(text, names) for text in request.known]
+    every = list(dict.fromkeys([*names, *variables]))
+    request = request.with_names(every)
+    cells = ReadCells(data) if about is not None else read_cells(data, decimal=decimal)
+    # Dates that are no features are carried as they were written.
+    data = keeping_dates(cells, data)
+    known = [_column_and_value(text, names) for text in request.known_rows]
     known_columns = list(dict.fromkeys(column for column, _ in known))
     classes = () if request.known_labels is None else (request.known_labels,)
     for option, asked in {
-        "--known": known_columns,
+        "--known-rows": known_columns,
         "--labels": request.labels,
-        "--known-label": request.known_label,
         "--known-labels": classes,
         "--drop": request.drop,
         "--columns": request.columns,
         **request.columns_by_option,
     }.items():
+        among = variables if option in OF_FEATURES else every if option in OF_BOTH else names
         for column in asked:
-            require_column(option, column, variables if option in OF_FEATURES else names)
-    # A column that is known and a feature may colour the pictures as well.
-    colours = [name for name in request.labels if name not in (*request.attributes, *request.erase)]
-    carried = list(dict.fromkeys([*colours, *classes, *request.known_label, *known_columns]))
-    removed = {*(carried if matrix is None else ()), *request.drop}
-    for option, asked in {**request.columns_by_option, "--columns": request.columns}.items():
-        if lost := [column for column in asked if column in removed]:
-            raise InvalidValueError(
-                f"{option} must name columns that are features, and {listing(map(repr, lost))} is a label, known or "
-                "dropped: name it in one option only."
-            )
+            require_column(option, column, among, beside=every)
+    _require_once(request)
+    # A column that is known may colour the pictures as well, and stays a feature where it is one.
+    colours = [name for name in request.labels if name not in request.columns_known]
+    answers = (*colours, *classes, *known_columns, *request.as_labels)
+    removed = {*(answers if matrix is None else ()), *request.drop}
+    if lost := [column for column in request.columns if column in removed]:
+        raise InvalidValueError(
+            f"--columns must name columns that are features, and {listing(map(repr, lost))} is a label, known or "
+            "dropped: name it in one option only."
+        )
     features: Any
     if matrix is None:
-        features, left_out = _features(read_cells(data), [name for name in names if name not in removed], request)
+        features = _features(cells, [name for name in names if name not in removed], request)
+        of_features = set(features.column_names)
     else:
-        features, left_out = _variables(matrix, request), [name for name in names if name not in carried]
-    carried += [name for name in names if name in left_out]
-    priors, words = _column_and_sample_priors(request.columns_by_option, request)
-    for column in request.known_label:
-        labels = plain_columns(about, [column])
-        priors.append(Labels(labels))
-        missing = labels.column(0).null_count
-        without = f", which {missing:,} rows lack" if missing else ""
-        words.append(f"the label {column} is known{without}")
-    _tell_stand_ins(features, {*request.attributes, *request.erase}, priors)
+        # Where a variable has the name of a column of obs, that column is meant.
+        of_features = {name for name in request.columns_known if name not in names}
+        if lost := [column for column in request.drop if column in of_features]:
+            raise InvalidValueError(
+                f"--drop must name no variable that is known, and {listing(map(repr, lost))} is: name it in one "
+                "option only."
+            )
+        features = _variables(matrix, request)
+    labels = [name for name in request.columns_known if name not in of_features]
+    # At once, since a table on disk is read for it.
+    whole = (about or data.select)(list(dict.fromkeys([*labels, *known_columns])))
+    priors, words = _priors_of_columns(request, of_features, whole)
+    _tell_stand_ins(features, request.columns_known, priors)
+    if request.background is not None:
+        priors.append(_background(request, request.background))
+        words.append(f"{priors[-1].phrase}: {Path(request.background).name}")
     mask: NDArray[np.bool_] | None = None
     for column in known_columns:
-        values = [value for name, value in known if name == column]
-        rows = np.logical_or.reduce([select(about, column, value) for value in values])
+        wanted = [value for name, value in known if name == column]
+        rows = np.logical_or.reduce([select(whole, column, value) for value in wanted])
         priors.append(Subset(rows))
         verb = "is" if rows.sum() == 1 else "are"
         told = f"{rows.sum():,} of {counted(len(rows), 'row')} {verb} known"
-        words.append(f"{told}, with {column} = {' or '.join(values)}")
+        words.append(f"{told}, with {column} = {' or '.join(wanted)}")
         mask = rows if mask is None else mask | rows
-    answers = {
-        name: plain_columns(data, [name]).column(0).to_numpy() for name in dict.fromkeys((*request.labels, *classes))
-    }
+    values = {name: plain_columns(data, [name]).column(0).to_numpy() for name in (*request.labels, *classes)}
+    explained = tuple(name for name in labels if name in request.known)
     return Prepared(
         features=features,
-        carried=plain_columns(data, carried),
         everything=plain_columns(data, names),
         priors=priors,
         words=words,
         known=mask,
-        colours={name: answers[name] for name in request.labels},
-        told=dict.fromkeys((*request.attributes, *request.known_label, *known_columns), "known")
-        | dict.fromkeys(request.erase, "erased"),
-        row_labels=labels_to_place(data, request.known_label),
-        label_names=request.known_label,
-        known_labels=None if request.known_labels is None else answers[request.known_labels],
+        colours={name: values[name] for name in request.labels},
+        told=dict.fromkeys((*request.known, *known_columns), "known") | dict.fromkeys(request.erase, "erased"),
+        row_labels=labels_to_place(data, explained),
+        label_names=explained,
+        known_labels=None if request.known_labels is None else values[request.known_labels],
     )
 
 
@@ -248,21 +306,23 @@ def on_disk(request: Request, table: Scan) -> Prepared:
             f"--log and --rank are for tables that are read whole, and {Path(request.data).name!r} is larger than half "
             "of the memory: write the logarithm as a column of its own first."
         )
-    drawn, names = table.sample(DRAWN_ROWS), list(table.columns)
-    told = [*(_column_and_value(text, names)[0] for text in request.known), *request.known_label]
-    prepared = of_table(request, drawn, about=whole_columns(table, [name for name in names if name in told]))
+    drawn = table.sample(DRAWN_ROWS)
+    prepared = of_table(request, drawn, about=partial(whole_columns, table))
+    for sentence in read_cells(drawn).notes.values():
+        note(f"{sentence.removesuffix('.')}; a table that stays on disk is taken as it is typed: write it as numbers.")
     features = table.selected(prepared.features.column_names)
-    return replace(prepared, features=features, on_disk=table, drawn=drawn, carried=no_columns(), known=None)
+    return replace(prepared, features=features, on_disk=table, drawn=drawn, everything=no_columns(), known=None)
 
 
-def _features(cells: ReadCells, names: list[str], request: Request) -> tuple[Table, list[str]]:
-    """The columns that are features, dates as numbers if asked for, and the names of those left out, which are told."""
-    asked = {*request.columns, *request.attributes, *request.erase}
+def _features(cells: ReadCells, names: list[str], request: Request) -> Table:
+    """The columns that are features, dates as numbers if asked for; those left out are told."""
+    asked = {*request.columns, *request.columns_known}
     chosen = [name for name in names if name in asked] if request.columns else names
-    features = looked_over(choose_features(cells, chosen, keep=asked, dates=request.dates), request.transform)
+    features = choose_features(cells, chosen, keep=request.columns, labels=request.columns_known, dates=request.dates)
+    features = looked_over(features, request.transform)
     for sentence in features.notes:
         note(in_own_words(sentence))
-    return features, [name for name in names if name not in features.column_names]
+    return features
 
 
 def _tell_stand_ins(features: Any, names: Collection[str], priors: Sequence[Prior]) -> None:
@@ -277,7 +337,7 @@ def _tell_stand_ins(features: Any, names: Collection[str], priors: Sequence[Prio
 
 def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
     """The variables of an AnnData that are features: all of them, or those asked for."""
-    asked = {*request.columns, *request.attributes, *request.erase}
+    asked = {*request.columns, *request.columns_known}
     chosen = [name for name in matrix.names if name not in request.drop and (not request.columns or name in asked)]
     if not chosen:
         raise InvalidValueError("DATA must keep at least one feature, and every variable is dropped: drop fewer.")
@@ -285,13 +345,17 @@ def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
 
 
 def read_rows(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Any:
-    """The table of a file, and a note on how it was read where that is not the usual way."""
+    """The table of a file, and notes on how it was read where that is not the usual way."""
+    return file_contents(path, reading, argument).table
+
+
+def file_contents(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Contents:
+    """What a file holds, and notes on how it was read where that is not the usual way."""
     with warnings_in_one_line(), named(argument):
-        table, words = read_with_words(path, given=reading)
-    if words:
-        name = "standard input" if path == STREAM else repr(Path(path).name)
-        note(f"{name} was read with {words}; --sep, --decimal, --encoding and --header overrule it.")
-    return table
+        contents = read_contents(path, given=reading, keep_words=True)
+    for sentence in file_notes(contents, path):
+        note(in_own_words(sentence))
+    return contents
 
 
 def labels_to_place(data: pa.Table, names: Sequence[str]) -> Any:
@@ -305,10 +369,10 @@ def labels_to_place(data: pa.Table, names: Sequence[str]) -> Any:
 
 
 def _prepared_array(data: Any, request: Request) -> Prepared:
+    request = request.with_names(())
     for option, asked in (
-        ("--known", request.known),
+        ("--known-rows", request.known_rows),
         ("--labels", request.labels),
-        ("--known-label", request.known_label),
         ("--known-labels", request.known_labels),
         ("--drop", request.drop),
         ("--columns", request.columns),
@@ -319,42 +383,55 @@ def _prepared_array(data: Any, request: Request) -> Prepared:
             raise InvalidValueError(
                 f"{option} needs column names, and {Path(request.data).name!r} has none: write it as .csv or .parquet."
             )
-    positions: dict[str, list[int]] = {}
+    _require_once(request)
+    priors: list[Prior] = []
     for option, texts in request.columns_by_option.items():
         if strangers := [text for text in texts if not text.isdecimal()]:
             raise InvalidValueError(
                 f"{option} must be positions from 0, since {Path(request.data).name!r} has no column names; "
                 f"got {strangers[0]!r}."
             )
-        positions[option] = [int(text) for text in texts]
-    priors, words = _column_and_sample_priors(positions, request)
-    return Prepared(data, no_columns(), priors, words, None)
+        if texts:
+            priors.append(Attributes([int(text) for text in texts], erase=option == "--erase"))
+    words = [prior.phrase for prior in priors]
+    if request.background is not None:
+        priors.append(_background(request, request.background))
+        words.append(f"{priors[-1].phrase}: {Path(request.background).name}")
+    return Prepared(data, priors, words, None)
 
 
-def _column_and_sample_priors(
-    columns: Mapping[str, Sequence[str | int]], request: Request
-) -> tuple[list[Prior], list[str]]:
+def _require_once(request: Request) -> None:
+    if twice := set(request.known) & set(request.erase):
+        raise InvalidValueError(
+            f"--erase and --known must name different columns, and {listing(map(repr, sorted(twice)))} is in both: "
+            "name it in one option only."
+        )
+
+
+def _priors_of_columns(request: Request, features: Collection[str], labels: pa.Table) -> tuple[list[Prior], list[str]]:
+    """What is known by --known and --erase, and in words; `labels` holds those of the columns that are no features."""
     priors: list[Prior] = []
     words: list[str] = []
-    if twice := set(columns["--attributes"]) & set(columns["--erase"]):
-        raise InvalidValueError(
-            f"--erase and --attributes must name different columns, and {listing(map(repr, sorted(twice)))} is in "
-            "both: name it in one option only."
-        )
-    for option, state in (("--attributes", "known"), ("--erase", "erased")):
-        if names := columns[option]:
-            priors.append(Attributes(list(names), erase=option == "--erase"))
-            words.append(f"{counted(len(names), 'column is', 'columns are')} {state}: {listing(map(str, names), 10)}")
-    if (background := request.background) is not None:
-        rows = scanned(background, {}, "--background")
-        if rows is None:
-            rows = read_rows(background, request.reading if is_text_file(background) else {}, "--background")
-        if is_table(rows) and request.dates == Dates.as_numbers:
-            rows = dates_as_days(rows)[0]
-        priors.append(Samples(rows))
-        told = counted(rows.shape[0], "background row is", "background rows are")
-        words.append(f"{told} known: {Path(background).name}")
+    for option, names in request.columns_by_option.items():
+        if not names:
+            continue
+        erase, state = option == "--erase", "erased" if option == "--erase" else "known"
+        priors += priors_by_name(names, features, lambda name: plain_columns(labels, [name]), erase=erase)
+        if columns := [name for name in names if name in features]:
+            words.append(f"{counted(len(columns), 'column is', 'columns are')} {state}: {listing(columns, 10)}")
+        for name in [name for name in names if name not in features]:
+            missing = labels.column(name).null_count
+            words.append(f"the label {name} is {state}{f', which {missing:,} rows lack' if missing else ''}")
     return priors, words
+
+
+def _background(request: Request, path: str) -> Samples:
+    rows = scanned(path, {}, "--background")
+    if rows is None:
+        rows = read_rows(path, request.reading if is_text_file(path) else {}, "--background")
+    if is_table(rows) and request.dates == Dates.as_numbers:
+        rows = dates_as_days(rows)[0]
+    return Samples(rows)
 
 
 def _column_and_value(text: str, names: list[str]) -> tuple[str, str]:
@@ -362,16 +439,19 @@ def _column_and_value(text: str, names: list[str]) -> tuple[str, str]:
     splits = [(text[:place], text[place + 1 :]) for place, letter in enumerate(text) if letter == "="]
     if not splits:
         raise InvalidValueError(
-            f"--known must be COLUMN=VALUE, got {text!r}: write for example --known species=Adelie."
+            f"--known-rows must be COLUMN=VALUE, got {text!r}: write for example --known-rows species=Adelie."
         )
     return next((split for split in splits if split[0] in names), splits[0])
 
 
-def require_column(option: str, column: str, names: Sequence[str]) -> None:
-    """Refuse a name that is none of the columns.
+def require_column(option: str, column: str, names: Sequence[str], *, beside: Collection[str] = ()) -> None:
+    """Refuse a name that is none of the columns that an option may name; `beside` are all that there are.
 
     >>> require_column("--labels", "kind", ["kind", "size"])
     """
+    if column in beside and column not in names:
+        kind, other = ("variables", "a column of obs") if option in OF_FEATURES else ("columns of obs", "a variable")
+        raise InvalidValueError(f"{option} must name {kind}, and {column!r} is {other}: leave it out.")
     if column not in names:
         raise InvalidValueError(f"{option} must name a column of DATA, got {column!r}: {close_matches(column, names)}")
 

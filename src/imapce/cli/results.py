@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from imapce.choice.read_back import how_it_ended, told_by
-from imapce.cli.messages import named
+from imapce.cli.messages import named, note
 from imapce.clusters.structure import Structure
 from imapce.common.whole_files import writable_target
 from imapce.common.words import axis_names, counted, given, listing
@@ -30,6 +30,8 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import MODEL_VERSION
 from imapce.estimators.view_file import beside
 from imapce.exploration.record import Moves
+from imapce.exploration.session_file import told_feature
+from imapce.exploration.traits import how_features_were_chosen, overlap_in_a_word, overlap_in_percent
 from imapce.exploration.verdict import told_structure
 from imapce.priors.effect import explained_away, strongest
 from imapce.tables.files import STREAM, table_target, write_table
@@ -37,6 +39,7 @@ from imapce.tables.named import h5ad_target, is_h5ad
 
 STRONGEST = 8
 MOST_OPTIMA = 6
+OF_THE_SEARCH = ("known read back", "alpha", "mu", "objective", "kurtosis", "search")
 # What optima are compared by, and what it is called here.
 COMPARED = {"seen": "clusters seen", "kept": "neighbourhoods kept", "score": "score"}
 
@@ -50,12 +53,16 @@ def check_targets(
     others: Mapping[str, str | None] | None = None,
     stream: bool = False,
     source: str | None = None,
+    only_result: bool = False,
 ) -> None:
     """Refuse, before any work, outputs that cannot be written, that collide, or that would replace an input.
 
     `stream` says that the command can write its table to standard output, `source` is the file of which an .h5ad table
-    would be a copy.
+    would be a copy, `only_result` that the table is to have no columns of it.
     """
+    if only_result and (table is None or is_h5ad(table)):
+        way = "name one with -o" if table is None else "an .h5ad file is a copy of DATA, so leave the option out"
+        raise InvalidValueError(f"--only-result is about the table of -o: {way}.")
     inputs = list(inputs)
     targets: dict[str, Path] = {}
     if table == STREAM and not stream:
@@ -108,12 +115,16 @@ def write_view(
     figure = None
     if plot is not None:
         from imapce.plotting import plot_embedding
+        from imapce.plotting.scatter import first_axes
 
         shown = np.ones(len(view), dtype=bool)
         shown[aside if aside is not None else []] = False
         colors = {name: np.asarray(labels)[shown] for name, labels in (color or {}).items()}
         known = None if known is None else np.asarray(known)[shown]
-        figure = plot_embedding(view[shown], color=colors or None, known=known, **(told or {}))
+        drawn = first_axes(view)
+        if drawn.shape[1] < view.shape[1]:
+            note(f"the plot shows the first two of the {view.shape[1]} axes.")
+        figure = plot_embedding(drawn[shown], color=colors or None, known=known, **(told or {}))
     if output is not None:
         # An .npy file holds one kind of number and no names, so the axes alone.
         table = view if output.lower().endswith(".npy") else output_table(carried, view)
@@ -255,10 +266,21 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
     }
 
 
-def print_model(console: Console, model: IMAPCE) -> None:
-    """The strongest features with their weights, and the other optima that the search found."""
+def told_facts(facts: Mapping[str, str], *, details: bool) -> dict[str, str]:
+    """The facts that are told: all of them, or those that are not about the search.
+
+    >>> told_facts({"rows": "9", "mu": "3"}, details=False)
+    {'rows': '9'}
+    """
+    return {name: value for name, value in facts.items() if details or name not in OF_THE_SEARCH}
+
+
+def print_model(console: Console, model: IMAPCE, *, details: bool = True) -> None:
+    """The strongest features with their weights and, among the `details`, the other optima that the search found."""
     # A line of its own: the title of a table breaks where the table is narrower.
-    heading = Text(given("strongest features", explained_away(model)), style="bold")
+    every = len(model.encoded_feature_names_)
+    some = f", {STRONGEST} of {every:,} by their share of the view" if every > STRONGEST else ""
+    heading = Text(f"{given('strongest features', explained_away(model))}{some}", style="bold")
     weights = Table(box=None, pad_edge=False)
     weights.add_column("feature", overflow="fold")
     for axis in axis_names(len(model.components_)):
@@ -270,6 +292,8 @@ def print_model(console: Console, model: IMAPCE) -> None:
     console.print()
     console.print(heading)
     console.print(weights)
+    if not details:
+        return
     rest = model.optima_[1:]
     console.print()
     if not rest:
@@ -302,47 +326,57 @@ def structure_facts(structure: Structure | None) -> dict[str, Any] | None:
 
 
 def cluster_facts(moves: Moves) -> list[dict[str, Any]]:
-    """Every cluster as it is after some moves: its step (None: regrouped), size, how distinct and stable it is."""
+    """Every cluster as it is after some moves: its step from 1 (None: regrouped), size, how distinct and stable it is,
+    and what sets it apart from all other rows, in words and in the units of the table.
+    """
     return [
         {
             "cluster": cluster.number,
-            "step": place,
+            "name": cluster.name,
+            "step": step,
             "rows": cluster.size,
-            "distinctness": cluster.distinctness,
+            "distinctness": None if cluster.overlap is None else overlap_in_a_word(cluster.overlap),
+            "overlap": cluster.overlap,
             "stability": cluster.stability,
-            "p_value": None if place is None else moves.steps[place].p_value,
+            "p_value": None if step is None else moves.steps[step - 1].p_value,
             "chosen": cluster.chosen,
-            "features": [{"feature": one.name, "difference": one.difference} for one in cluster.features],
+            "words": cluster.words,
+            "features": [told_feature(feature) for feature in cluster.features],
         }
-        for cluster, place in zip(moves.clusters, moves.origins, strict=True)
+        for cluster, step in zip(moves.clusters, moves.origins, strict=True)
     ]
 
 
-def print_clusters(console: Console, clusters: list[dict[str, Any]]) -> None:
-    """The clusters that were taken, as `cluster_facts` tells them, one line each."""
+def print_clusters(console: Console, clusters: list[dict[str, Any]], *, n_features: int) -> None:
+    """The clusters that were taken, as `cluster_facts` tells them: how distinct they are, then what sets each apart.
+
+    `n_features` is how many were looked at.
+    """
     table = Table(title="clusters", title_justify="left", title_style="bold", box=None, pad_edge=False)
     tested = any(cluster["p_value"] is not None for cluster in clusters)
     drawn = any(cluster["stability"] is not None for cluster in clusters)
-    headings = (
-        "cluster",
-        "step",
-        "rows",
-        "distinctness",
-        *(("stability",) if drawn else ()),
-        *(("p",) if tested else ()),
-    )
-    for heading in headings:
+    optional = [name for name, is_told in {"stability": drawn, "p": tested}.items() if is_told]
+    for heading in ("cluster", "step", "rows", "distinctness", "overlap", *optional):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("set apart by (difference in standard deviations)", overflow="fold")
+    words = Table.grid(padding=(0, 2))
+    words.add_column(justify="right", no_wrap=True)
+    words.add_column(overflow="fold")
     for cluster in clusters:
-        apart = ", ".join(f"{one['feature']} {one['difference']:+.1f}" for one in cluster["features"][:4])
-        hand = "by hand" if cluster["chosen"] == "hand" else ""
-        distinct = hand if cluster["distinctness"] is None else f"{cluster['distinctness']:.1f}"
+        number, overlap = str(cluster["cluster"]), cluster["overlap"]
+        alone = "by hand" if cluster["chosen"] == "hand" else ""
+        apart = [alone, ""] if overlap is None else [cluster["distinctness"], overlap_in_percent(overlap)]
         p_value = ["" if cluster["p_value"] is None else f"{cluster['p_value']:.2g}"] if tested else []
         stable = ["" if cluster["stability"] is None else f"{round(10 * cluster['stability'])} of 10"] if drawn else []
         step = "regrouped" if cluster["step"] is None else str(cluster["step"])
-        table.add_row(str(cluster["cluster"]), step, f"{cluster['rows']:,}", distinct, *stable, *p_value, Text(apart))
+        table.add_row(number, step, f"{cluster['rows']:,}", *apart, *stable, *p_value)
+        called = f"{cluster['name']}: " if cluster["name"] else ""
+        words.add_row(number, Text(f"{called}{cluster['words'] or 'not told by this file'}"))
     console.print()
     console.print(table)
+    console.print(Text("overlap: how much of it the nearest cluster in its view shares"))
     if drawn:
         console.print(Text("stability: in how many of ten draws of 80 % of the rows the cluster was found again"))
+    console.print()
+    console.print(Text("what sets each apart from all other rows", style="bold"))
+    console.print(words)
+    console.print(Text(how_features_were_chosen(n_features)))

@@ -54,7 +54,7 @@ def close_matches(wanted: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(wanted, names, n=3)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
-    return f"the columns are {listing(map(repr, names), 10)}."
+    return f"the columns are {listing(map(repr, names), 10)}." if names else "there is no other column."
 
 
 def listed(names: list[str], chosen: NDArray[np.bool_], most: int = 5) -> str:

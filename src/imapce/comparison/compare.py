@@ -36,6 +36,7 @@ from imapce.metrics.readback import is_measurement
 from imapce.priors.base import Prior
 from imapce.priors.effect import explained_away
 from imapce.priors.kinds import as_list
+from imapce.priors.names import with_names_read
 from imapce.rows.standardized import column_scales
 from imapce.tables.encode import is_table, native_table
 from imapce.tables.named import NamedMatrix
@@ -146,7 +147,7 @@ def compare(
     >>> [one.method.title for one in compare(X, Attributes([0]), "PCA,LEACE").worked]
     ['PCA', 'LEACE']
     """
-    chosen, priors = chosen_methods(methods), as_list(prior)
+    chosen, priors = chosen_methods(methods), as_list(with_names_read(prior, X))
     if max_rows is not None and (not is_whole(max_rows) or max_rows < 2):
         raise InvalidValueError(f"max_rows must be a whole number of at least 2, got {max_rows!r}: 10,000 is usual.")
     generator = random_generator(random_state)

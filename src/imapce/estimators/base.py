@@ -8,12 +8,9 @@ have all of them (`given.py`).
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -27,9 +24,11 @@ from imapce.common.checks import random_generator, require_count, require_truth
 from imapce.common.words import axis_names, counted
 from imapce.common.work import one_thread, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
+from imapce.estimators.lazily import PlacedPart, left_lazy
 from imapce.priors.base import Prior, stand_in_notes
 from imapce.priors.kinds import as_list
 from imapce.priors.labels import ReadLabels
+from imapce.priors.names import with_names_read
 from imapce.priors.problem import Problem, pose, require_shape, standardized_data
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows, project_matrix
@@ -38,24 +37,11 @@ from imapce.search.objective import shares_of_kurtosis, stacked_product
 from imapce.tables.columns import Unknown
 from imapce.tables.encode import Table, column_names, frame, is_table, native_table
 from imapce.tables.named import NamedMatrix
-from imapce.tables.reader import Missing, Reader, require_numbers_in_rows
-from imapce.tables.reading import as_read
+from imapce.tables.reader import Reader, require_numbers_in_rows
+from imapce.tables.reading import as_read, column_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-def _left_lazy(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose result scikit-learn puts into the container of `set_output`, but for Dask collections: pandas
-    would compute them and bring them here.
-    """
-    plain = inspect.unwrap(method)
-
-    @functools.wraps(method)
-    def chosen(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        return (plain if is_dask(X) else method)(self, X, *args, **kwargs)
-
-    return chosen
 
 
 class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -73,10 +59,10 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def fit(self, X: Any, y: Any = None, *, prior: Any = None) -> Self:
         """Fit to `X` given what is known.
 
-        `prior` is None, Attributes(columns), Labels(y), Samples(background), Subset(rows) or a list of them; an array
-        or Series of one label per row means Labels. X may be an array, a SciPy sparse matrix, a pandas, polars or Arrow
-        table, or a dask.array or dask.dataframe, whose rows stay where they are; it is never changed. A fit that is
-        refused or cancelled leaves the estimator as it was.
+        `prior` is None, the name of a column ("batch"), Attributes(columns), Labels(y), Samples(background),
+        Subset(rows) or a list of these; an array or Series of one label per row means Labels. X may be an array, a
+        SciPy sparse matrix, a pandas, polars or Arrow table, or a dask.array or dask.dataframe, whose rows stay where
+        they are; it is never changed. A fit that is refused or cancelled leaves the estimator as it was.
         """
         self._fit_whole(X, prior)
         return self
@@ -85,7 +71,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """What `_fit` returns; where it raises, the estimator is as it was before."""
         before = dict(self.__dict__)
         try:
-            return self._fit(X, prior)
+            return self._fit(X, None if prior is None else with_names_read(prior, X))
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -107,7 +93,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in {"transform", "fit_transform"} & set(cls.__dict__):
-            setattr(cls, name, _left_lazy(cls.__dict__[name]))
+            setattr(cls, name, left_lazy(cls.__dict__[name]))
 
     @property
     def _wants_frame(self) -> bool:
@@ -156,36 +142,12 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise kind("X", Sentence("cannot be used: ", one_line(error))) from error
 
     def _check_names(self, names: list[str], *, learning: bool) -> None:
-        """Column names of a table scikit-learn does not know, held to its rules."""
+        """Column names of a table scikit-learn does not know, held to those of fit, in any order."""
         if learning:
             self.feature_names_in_ = np.asarray(names, dtype=object)
             self.n_features_in_ = len(names)
-        elif hasattr(self, "feature_names_in_") and list(self.feature_names_in_) != names:
-            raise InvalidValueError(
-                "The feature names should match those that were passed during fit, in the same order; "
-                f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
-            )
-
-
-@dataclass(frozen=True)
-class PlacedPart:
-    """Where a view puts the rows of one part of a table, read as any table is: a function that can be sent.
-
-    >>> PlacedPart(Reader(2), np.array([[1.0], [0.0]]), np.ones(2))(np.array([[3.0, 5.0]]))
-    array([[2.]])
-    """
-
-    reader: Reader
-    weights: Array
-    mean: Array
-    missing: Missing = "error"
-    unknown: Unknown | None = None
-
-    def __call__(self, part: Any) -> Array:
-        if not len(part):
-            return np.empty((0, self.weights.shape[1]))
-        matrix = self.reader.read(part, means=self.mean, missing=self.missing, unknown=self.unknown)
-        return project_matrix(matrix, self.weights, self.mean)
+        else:
+            self.reader_.require_names(names)
 
 
 class LinearRows(TableEstimator):
@@ -201,7 +163,7 @@ class LinearRows(TableEstimator):
 
     def _fit(self, X: Any, prior: Any) -> Any:
         self.check_parameters()
-        priors = as_list(prior)
+        priors = self._priors(prior, X)
         for one in priors:
             one.require_same_index(X)
         X = as_read(X)
@@ -228,9 +190,13 @@ class LinearRows(TableEstimator):
             view = self._shown_lazily(X, self._shown_axes, names=self.get_feature_names_out().tolist())
         else:
             view = in_kind_of(X, place(self, matrix, self._shown_axes))
-        return self._with_known_labels(view, prior)
+        return self._with_known_labels(view, self._priors(prior, X))
 
-    def _with_known_labels(self, view: Any, prior: Any) -> Any:
+    def _priors(self, prior: Any, X: Any) -> list[Prior]:
+        """What is known of the rows of X."""
+        return [] if prior is None else as_list(with_names_read(prior, X))
+
+    def _with_known_labels(self, view: Any, priors: list[Prior]) -> Any:
         """The view of the rows of `fit` where their labels take part in it."""
         return view
 
@@ -341,17 +307,20 @@ class LinearView(LinearRows):
 
     def plot(self, X: Any, *, color: Any = None, labels: Any = None, **settings: Any) -> Figure:
         """The picture of the rows in the view; `color` and `settings` are those of `plotting.plot_embedding`, `labels`
-        those of `IMAPCE.transform`.
+        those of `IMAPCE.transform`. `color` may be the name of a column of X; of more than three axes the first two
+        are drawn.
 
         >>> from imapce import IMAPCE
         >>> X = np.random.default_rng(0).normal(size=(60, 4))
         >>> IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(X).plot(X, color=np.arange(60) % 2)
         <Figure size 760x560 with 1 Axes>
         """
-        from imapce.plotting.scatter import plot_embedding, words_of_view
+        from imapce.plotting.scatter import first_axes, plot_embedding, words_of_view
 
-        view = self._view(X, labels)
+        view = first_axes(self._view(X, labels))
         told = words_of_view(self, f"{counted(len(view), 'row')} in the view of {type(self).__name__}")
+        if isinstance(color, str):
+            color = {color: column_of(X, color, "color")}
         return plot_embedding(view, color=color, **(told | settings))
 
     def influence(self, X: Any, *, labels: Any = None) -> Array:

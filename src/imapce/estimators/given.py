@@ -21,7 +21,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import LinearRows, pose_for, show, shown_axes
 from imapce.priors.base import Prior, labels_among
 from imapce.priors.effect import Effect
-from imapce.priors.kinds import as_list, labels_of_new_rows
+from imapce.priors.kinds import labels_of_new_rows
 from imapce.priors.labels import LabelCode, ReadLabels
 from imapce.rows.base import Rows
 from imapce.rows.open import ENGINES, open_rows
@@ -80,10 +80,10 @@ class ExplainedRows(LinearRows):
         """Whether what is known in `fit` is among what is taken from the rows."""
         return not prior.erase
 
-    def _with_known_labels(self, view: Any, prior: Any) -> Any:
+    def _with_known_labels(self, view: Any, priors: list[Prior]) -> Any:
         if not self._codes:
             return view
-        read = labels_among(one for one in as_list(prior) if self._takes_part(one))
+        read = labels_among(one for one in priors if self._takes_part(one))
         counted = np.ones(len(read[0]), dtype=bool)
         counted[self.outliers_] = False
         # Without the rows set aside a label may say nothing; a class that only they have says nothing of them.
@@ -136,8 +136,9 @@ class Given(ExplainedRows):
 
     Parameters
     ----------
-    prior : what is known of the rows of `fit`, as there: Attributes(columns), Labels(y), labels themselves, or a list
-        of them. With erase=True all that they explain linearly is taken, whatever the clusters are. None takes nothing.
+    prior : what is known of the rows of `fit`, as there: the name of a column, Attributes(columns), Labels(y), labels
+        themselves, or a list of them. With erase=True all that they explain linearly is taken, whatever the clusters
+        are. None takes nothing.
     standardize : scale every column to unit variance (a categorical column as a whole); False only centres.
     outliers : "trim" sets gross outliers aside: no mean, scale or effect counts them; `transform` still corrects them.
         "keep" uses every row.
@@ -187,12 +188,9 @@ class Given(ExplainedRows):
         with np.errstate(over="ignore", invalid="ignore"):
             return open_rows(matrix, engine=self.engine, n_components=self.n_components)
 
-    def _fit(self, X: Any, prior: Any) -> Any:
-        return super()._fit(X, self._known(prior))
-
-    def _known(self, prior: Any) -> list[Prior]:
+    def _priors(self, prior: Any, X: Any) -> list[Prior]:
         """What is known: what `fit` is told, else what the constructor was."""
-        priors = as_list(self.prior if prior is None else prior)
+        priors = super()._priors(self.prior if prior is None else prior, X)
         for one in priors:
             if not one.has_effect:
                 raise InvalidTypeError(
@@ -218,9 +216,6 @@ class Given(ExplainedRows):
 
     def _takes_part(self, prior: Prior) -> bool:
         return True
-
-    def _with_known_labels(self, view: Any, prior: Any) -> Any:
-        return super()._with_known_labels(view, self._known(prior))
 
     def transform(self, X: Any, labels: Any = None, *, unknown: Unknown | None = None) -> Array:
         """(n, d): the standardised rows less the effect of the known, row by row.

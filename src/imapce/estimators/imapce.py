@@ -393,12 +393,25 @@ class IMAPCE(HalvedFits, LinearView):
         return self.reader_.to_units((embedding @ self.components_) * self.scale_ + self.mean_)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `load_model` reads it."""
+        """Write the fitted model to `path` (JSON and .npy in one zip, no pickle); `IMAPCE.load` reads it."""
         # The file knows the model it restores, so the model looks it up when it is needed.
         from imapce.estimators.model_file import write_model
 
         check_is_fitted(self)
         write_model(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> IMAPCE:
+        """The model that `save` wrote, as `load_model` reads it.
+
+        >>> X = np.random.default_rng(0).normal(size=(50, 4))
+        >>> IMAPCE(mu=10.0, alpha=0.0, random_state=0).fit(X).save("view.imapce")
+        >>> IMAPCE.load("view.imapce").transform(X).shape
+        (50, 2)
+        """
+        from imapce.estimators.model_file import load_model
+
+        return load_model(path)
 
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""

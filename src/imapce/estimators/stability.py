@@ -29,6 +29,7 @@ from imapce.estimators.base import open_for, read_rows
 from imapce.estimators.given import ExplainedRows
 from imapce.priors.base import Prior, without_rows
 from imapce.priors.kinds import as_list
+from imapce.priors.names import with_names_read
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
@@ -128,7 +129,7 @@ class HalvedFits(ExplainedRows):
         """
         check_is_fitted(self)
         require_count("n_splits", n_splits)
-        matrix, priors = read_rows(self, X), as_list(prior)
+        matrix, priors = read_rows(self, X), as_list(with_names_read(prior, X))
         if (fewest := 2 * (self.n_components + 1)) > matrix.shape[0]:
             raise InvalidValueError(f"X must have at least {fewest} rows to be halved; got {matrix.shape[0]}.")
         rows = open_for(self, matrix)

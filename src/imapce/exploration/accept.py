@@ -75,28 +75,30 @@ def accept(
     if left <= found.record.estimator.n_components:
         few = counted(left, "row is", "rows are")
         raise InvalidValueError(f"nothing can be accepted: {few} unexplored. Use undo() to go back.")
-    chosen: list[tuple[int, Codes, float | None]]
+    chosen: list[tuple[int, Codes, float | None, float | None]]
     if mask is not None:
         seen = found.view(view, watch)
         rows = _unexplored_rows(mask, found)
-        chosen = [(_number_for(rows, seen, found) if number is None else number, rows, None)]
+        chosen = [(_number_for(rows, seen, found) if number is None else number, rows, None, None)]
     else:
         seen = found.cluster(view, watch)
-        distinctness = dict(zip(seen.numbers.tolist(), seen.distinctness.tolist(), strict=True))
-        chosen = [(c, np.flatnonzero(seen.clusters == c), distinctness[c]) for c in clusters_meant(clusters, seen)]
+        measured = zip(seen.numbers.tolist(), seen.distinctness.tolist(), seen.overlap.tolist(), strict=True)
+        apart_of = {c: (apart, None if np.isnan(overlap) else overlap) for c, apart, overlap in measured}
+        chosen = [(c, np.flatnonzero(seen.clusters == c), *apart_of[c]) for c in clusters_meant(clusters, seen)]
     watch.tell("describing what was taken")
     step = found.propose(watch, clusters=False)
     taken = tuple(
         TakenCluster(
             rows,
             apart,
-            found.features_of(rows, seen),
+            found.features_of(rows),
             number=c,
             chosen="automatic" if clusters is None and mask is None else "hand",
             name=name,
             stability=found.stability_of(c) if apart is not None else None,
+            overlap=overlap,
         )
-        for c, rows, apart in chosen
+        for c, rows, apart, overlap in chosen
     )
     return AcceptedStep(
         taken,

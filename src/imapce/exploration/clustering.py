@@ -92,10 +92,11 @@ class Clustering(Comparable):
     """Clusters of one view, those of an acceptable size; everything else is OUTLIER.
 
     `numbers` (c,) are what the clusters are called, ascending; `labels` (n,) and `most_distinct` hold such numbers. All
-    other arrays have an entry for each of them, in the same order: `distinctness[i]`, the row sum of D, is that of
-    cluster `numbers[i]`. In a view of its own they are 0, 1, ... by size, in a session those they have from their first
-    look on. `most_distinct` is c* of equation 5, both where exactly two clusters are acceptable, none where none is;
-    `sampled` says from how many rows the clusters were learned.
+    other arrays have an entry for each of them, in the same order: `distinctness[i]`, the row sum of D or the distance
+    to the nearest, is that of cluster `numbers[i]`, and `overlap[i]`, from 0 to 1, what it shares with the nearest:
+    exp(−B) of Bhattacharyya's distance B, NaN where there is no other. In a view of its own they are 0, 1, ... by size,
+    in a session those they have from their first look on. `most_distinct` is c* of equation 5, both where exactly two
+    clusters are acceptable, none where none is; `sampled` says from how many rows the clusters were learned.
     """
 
     labels: Codes
@@ -104,6 +105,7 @@ class Clustering(Comparable):
     covariances: Array
     sizes: Codes
     distinctness: Array
+    overlap: Array
     sampled: int
     most_distinct: tuple[int, ...]
 
@@ -126,6 +128,7 @@ class Clustering(Comparable):
             covariances=self.covariances[place],
             sizes=self.sizes[place],
             distinctness=self.distinctness[place],
+            overlap=self.overlap[place],
             most_distinct=tuple(sorted(names[number] for number in self.most_distinct)),
         )
 
@@ -183,6 +186,7 @@ def cluster_view(
         covariances=np.einsum("ai,cab,bj->cij", back, covariances, back),
         sizes=np.bincount(numbered[numbered >= 0], minlength=len(acceptable)).astype(np.intp),
         distinctness=distinctness,
+        overlap=overlap_of(nearest_distance(means, covariances)),
         sampled=len(chosen),
         most_distinct=most_distinct(distinctness),
     )
@@ -321,6 +325,7 @@ def number_clusters(
         covariances=scaled * unit**2,
         sizes=sizes,
         distinctness=distinctness,
+        overlap=overlap_of(distinctness),
         sampled=sampled,
         most_distinct=most,
     )
@@ -338,6 +343,15 @@ def nearest_distance(means: Array, covariances: Array) -> Array:
     distances = np.einsum("ijk,ijk->ij", difference, solved) / 8 + shape / 2
     np.fill_diagonal(distances, np.inf)
     return distances.min(axis=1)
+
+
+def overlap_of(nearest: Array) -> Array:
+    """exp(−B), what clusters share with their nearest; NaN where there is no other.
+
+    >>> overlap_of(np.array([0.0, np.log(2.0)])), overlap_of(np.zeros(1))
+    (array([1. , 0.5]), array([nan]))
+    """
+    return np.exp(-np.maximum(nearest, 0.0)) if len(nearest) > 1 else np.full(len(nearest), np.nan)
 
 
 def _covariance_of(points: Array) -> Array:

@@ -6,25 +6,28 @@ and a hash over all values in order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.common.arrays import Array, Mask, is_dask
+from imapce.common.arrays import Array, Mask, is_dask, is_scan
 from imapce.common.records import Comparable
 from imapce.common.words import close_matches, counted
 from imapce.common.work import threads_for
 from imapce.errors import Argument, ImapceError, InvalidTypeError, InvalidValueError, Reference
 from imapce.estimators.imapce import IMAPCE
+from imapce.exploration.counted import CountedColumn, GroupMoments
 from imapce.priors.kinds import AS_A_MASK, LEAVE_OUT_OR, Subset
 from imapce.priors.problem import require_shape
 from imapce.rows.base import Rows
 from imapce.rows.open import open_rows
 from imapce.tables.columns import Column
 from imapce.tables.encode import Table, is_table, native_table
+from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import OriginalColumns, Reader
 from imapce.tables.reading import as_read
 
@@ -93,6 +96,13 @@ class Data:
     table: Any
     row_ids: NDArray
     read_table: Table | None = None
+    # Of an array whose gaps were filled: which rows of a column were gaps; and whether rows lie on disk or a cluster.
+    holes: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
+    is_elsewhere: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was read of the columns is read again where it is needed.
+        return {name: value for name, value in self.__dict__.items() if name not in ("all_moments", "_counted")}
 
     @classmethod
     def read(cls, X: Any, estimator: IMAPCE, row_ids: Any = None, *, transform: Any = None) -> Data:
@@ -106,7 +116,8 @@ class Data:
         names = _names_of_rows(row_ids, native_table(X), rows.n_rows)
         # Without its matrix, which the rows have.
         table = replace(read, made={}) if of_table else None
-        return cls(rows, reader, None if table is None else table.native, names, table)
+        native, elsewhere = None if table is None else table.native, is_scan(X) or is_dask(X)
+        return cls(rows, reader, native, names, table, _holes(read, reader), elsewhere)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -128,9 +139,41 @@ class Data:
         """The columns as they were given, in their own units."""
 
         def values(places: NDArray[np.intp]) -> Array:
-            return np.vstack([block.copy() for block in self.rows.blocks(places)]) + self.rows.origin[places]
+            read = np.vstack([block.copy() for block in self.rows.blocks(places)]) + self.rows.origin[places]
+            for column, place in enumerate(places.tolist()):
+                read[self.holes.get(place, []), column] = np.nan
+            return read
 
         return OriginalColumns(self.reader, self.table, values)
+
+    @cached_property
+    def all_moments(self) -> GroupMoments:
+        """The observed cells of all rows as one group."""
+        return GroupMoments.of_all(self.rows, self.reader.gaps)
+
+    @cached_property
+    def _counted(self) -> dict[int, CountedColumn]:
+        return {}
+
+    def counted(self, place: int) -> CountedColumn:
+        """A column as it was given, by place, read once and counted as one group."""
+        if place not in self._counted:
+            column = self.source.column(place)
+            self._counted[place] = CountedColumn(column, np.zeros(self.n_rows, dtype=np.intp), 1)
+        return self._counted[place]
+
+    @cached_property
+    def filled(self) -> dict[str, int]:
+        """How many cells of which column were missing, and filled."""
+        gaps, names = self.reader.gaps, self.source.names
+        if gaps is None:
+            return {}
+        groups = np.arange(self.reader.n_features) if self.reader.groups is None else self.reader.groups
+        places = np.unique(groups[~np.isnan(gaps)]).tolist()
+        if self.is_elsewhere:
+            holes = self.all_moments.holes[0][np.searchsorted(groups, places)]
+            return {names[place]: int(count) for place, count in zip(places, holes, strict=True)}
+        return {names[place]: self.n_rows - self.counted(place).count([0]) for place in places}
 
     def column(self, name: str) -> Column:
         """One of these columns by its name."""
@@ -174,3 +217,12 @@ def _names_of_rows(row_ids: Any, X: Any, n_rows: int) -> NDArray:
     if ids.shape != (n_rows,):
         raise InvalidValueError(f"row_ids must have one entry per row of X ({n_rows}); got shape {ids.shape}.")
     return ids
+
+
+def _holes(X: Any, reader: Reader) -> dict[int, NDArray[np.intp]]:
+    """The rows in which the columns of an array, by place, had a gap that was filled."""
+    gaps = reader.gaps
+    if reader.filled_with is None or gaps is None:
+        return {}
+    matrix = np.asarray(X.matrix if isinstance(X, NamedMatrix) else X)
+    return {int(place): np.flatnonzero(np.isnan(matrix[:, place])) for place in np.flatnonzero(~np.isnan(gaps))}

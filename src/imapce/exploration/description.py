@@ -1,33 +1,33 @@
 """What a set of rows is: the columns that set it apart, in their own units, and the rows most typical of it.
 
-A number is told by its mean and median inside and outside, a category by the share of every level. How strongly a
-column sets rows apart is on one scale from 0 to 1 for both: the share of the rows that would have to move for inside
-to look like outside,
-
-    ½ Σ |p(level | inside) − p(level | outside)|,    for a number  2Φ(|d|/2) − 1,  d = (m − m′)/√((s² + s′²)/2),
-
-which is the same for two bell curves that are d standard deviations apart. Rows are reduced in one pass to the moments
-of groups; only the columns worth telling are read again, and from the table itself.
+A number is told by its mean and median inside and outside, a category by the share of every level, both of observed
+cells only, and both by how often they are missing. Rows are reduced in one pass to the moments of groups, which tell
+how strongly a column sets rows apart (`apart.py`); only the columns worth telling are read again, and from the table
+itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import html
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.special import erf
 
 from imapce.common.arrays import Array, Codes, Mask, on_host
+from imapce.common.words import counted as counted_in_words
+from imapce.exploration.apart import Strengths, features_of
+from imapce.exploration.counted import CountedColumn, GroupMoments
 from imapce.exploration.knowledge import one_class_in_words
-from imapce.exploration.traits import NOTHING_APART, Trait, name_of_traits, say_the_same, trait_of, traits_worth_telling
+from imapce.exploration.record import Feature, features_in_words
+from imapce.exploration.traits import NOTHING_APART, Trait
+from imapce.priors.effect import Explained
 from imapce.rows.base import Rows
 from imapce.tables.columns import Column
 from imapce.tables.reader import OriginalColumns
 
-MOST_TRAITS = 10
 MOST_TYPICAL = 5
 MOST_FEATURES = 24
 
@@ -45,10 +45,12 @@ class TypicalRow:
 class Profile:
     """What `size` rows are, compared with `others`; for a cluster of a session also with what was `left` at its step.
 
-    `traits` are the columns that set the rows apart, strongest first, and `name` tells the strongest in words: "petal
-    length low (1.5 against 4.9), 58 % Bachelors (12 % elsewhere)". `typical` are the rows nearest to the mean of all
+    `traits` are the columns that set the rows apart, strongest first, each with all its levels or its histogram;
+    `features` the same in brief, and `name` tells the strongest in words: "petal length low (1.5 against 4.9), 58 %
+    Bachelors (12 % elsewhere)". `typical` are the rows nearest to the mean of all
     columns, each in its standard deviation. `labels` compares labels that were given to be described and had no part
     in anything else. `known` has a sentence for every known label or column of which all of the rows are one class.
+    The traits are a choice, those that differ most, of `n_columns` columns.
     """
 
     size: int
@@ -57,8 +59,24 @@ class Profile:
     traits: tuple[Trait, ...] = ()
     typical: tuple[TypicalRow, ...] = ()
     labels: Trait | None = None
-    name: str = NOTHING_APART
+    features: tuple[Feature, ...] = ()
     known: tuple[str, ...] = ()
+    n_columns: int = 0
+
+    @property
+    def name(self) -> str:
+        """What sets the rows apart, in one line."""
+        return features_in_words(self.features) or NOTHING_APART
+
+    def __repr__(self) -> str:
+        weaker = [f"  {feature.words}" for feature in self.features if not feature.told]
+        lines = [f"{counted_in_words(self.size, 'row')} against {self.others:,}: {self.name}"]
+        lines += ["also:", *weaker] if weaker else []
+        return "\n".join([*lines, *self.known])
+
+    def _repr_html_(self) -> str:
+        first, *rest = map(html.escape, repr(self).splitlines())
+        return f"<p>{first}</p>" + "".join(f"<p>{line}</p>" for line in rest)
 
 
 @dataclass(frozen=True)
@@ -66,8 +84,10 @@ class Description:
     """All clusters side by side: a profile each, and the features that tell them apart as a table.
 
     `numbers` are those of the clusters, in the order of all that is told of them; where none are given 0, 1, ...
-    `values[c][f]` is the mean of feature f in cluster c in its own units, a share for a category's level;
-    `differences[c][f]` the difference to all other rows in standard deviations of all rows.
+    `values[c][f]` is the mean of feature f in cluster c in its own units, a share for a category's level, of observed
+    cells only, and NaN where none is; `differences[c][f]` the difference to all other rows in standard deviations of
+    all rows. The features are a choice of `n_columns` columns: the two that set each cluster apart most, then the
+    strongest.
     """
 
     clusters: tuple[Profile, ...]
@@ -78,44 +98,11 @@ class Description:
     differences: tuple[tuple[float, ...], ...]
     is_share: tuple[bool, ...] = ()
     numbers: tuple[int, ...] = ()
+    n_columns: int = 0
 
     def __post_init__(self) -> None:
         if not self.numbers:
             object.__setattr__(self, "numbers", tuple(range(len(self.clusters))))
-
-
-class GroupMoments:
-    """Counts, means and variances of the matrix columns in groups of rows, from one pass over them."""
-
-    def __init__(self, rows: Rows, groups: Codes, n_groups: int):
-        # About the mean of all rows, where the sums of squares do not cancel.
-        centre = rows.moments().mean
-        self._counts = np.bincount(groups, minlength=n_groups)
-        self._sums, self._squares = rows.unfolded.add_blocks(BlockSums(centre, n_groups), beside=groups)
-        self._centre = centre + rows.origin
-
-    def of(self, groups: Iterable[int]) -> tuple[int, Array, Array]:
-        """How many rows some groups have together, their means and their variances."""
-        chosen = list(groups)
-        count = int(self._counts[chosen].sum())
-        offset = self._sums[chosen].sum(axis=0) / max(count, 1)
-        variance = self._squares[chosen].sum(axis=0) / max(count, 1) - offset**2
-        return count, self._centre + offset, np.maximum(variance, 0.0)
-
-
-@dataclass(frozen=True)
-class BlockSums:
-    """Of the rows of a block in each of the groups the sum and the sum of squares, about a centre."""
-
-    centre: Array
-    n_groups: int
-
-    def __call__(self, block: Array, groups: Codes) -> tuple[Array, Array]:
-        places = (groups, np.arange(len(groups)))
-        members = sparse.csr_array((np.ones(len(groups)), places), shape=(self.n_groups, len(groups)))
-        deviation = block - self.centre
-        sums = members @ deviation
-        return sums, members @ np.square(deviation, out=deviation)
 
 
 @dataclass(frozen=True)
@@ -133,11 +120,13 @@ class Describer:
     """Profiles of rows that come in groups, of which some are inside, some outside and perhaps some beside.
 
     `known` are columns of classes that were known, of which it is said where all of the rows are one; columns of the
-    source that are `left_out`, by place, set nothing apart.
+    source that are `left_out`, by place, set nothing apart. Where something was `explained` away, a column sets rows
+    apart by what the known does not explain; what is told of it are the numbers of the table. Rows that are `set_aside`
+    are counted, and have no say in how strongly a column sets others apart.
 
     >>> from imapce.rows.dense import DenseRows
     >>> from imapce.tables.reader import Reader
-    >>> X = np.array([[0.0, 1.0], [0.1, 2.0], [8.0, 1.0], [8.2, 2.0]])
+    >>> X = np.array([[0.0, 1.0], [0.2, 2.0], [8.0, 1.0], [8.2, 2.0]])
     >>> source = OriginalColumns(Reader(2), None, lambda places: X[:, places])
     >>> describer = Describer(DenseRows(X), source, np.arange(4), groups=np.array([0, 0, 1, 1]), n_groups=2)
     >>> describer.profile([0], [1]).name
@@ -155,51 +144,39 @@ class Describer:
         labels: Column | None = None,
         known: Sequence[Column] = (),
         left_out: Sequence[int] = (),
+        explained: Explained | None = None,
+        set_aside: Mask | None = None,
     ):
-        self._known, self._left_out = known, list(left_out)
-        self._rows, self._source, self._ids = rows.unfolded, source, row_ids
-        self._groups, self._n_groups, self._labels = groups, n_groups, labels
-        self._moments = GroupMoments(rows, groups, n_groups)
-        encoding = source.reader.encoding
-        self._places = np.arange(rows.n_features) if encoding is None else encoding.groups
-        kinds = ("number",) * rows.n_features if encoding is None else encoding.kinds
-        self._is_number = np.array([kind == "number" for kind in kinds])[self._places]
-        self._read: dict[int, Column] = {}
+        self._known, self._rows, self._source, self._ids = known, rows.unfolded, source, row_ids
+        self._groups, self._n_groups = groups, n_groups
+        self._labels = None if labels is None else CountedColumn(labels, groups, n_groups)
+        # Gross outliers are a group of their own that no strength is told by: their spread would hide it.
+        ranked = groups if set_aside is None else np.where(set_aside, n_groups, groups)
+        self._moments = GroupMoments.of_groups(rows, ranked, n_groups + 1, source.reader.gaps)
+        self._strengths = Strengths(source.reader, self._moments, left_out, explained)
+        self._counted: dict[int, CountedColumn] = {}
 
     def profile(self, inside: Sequence[int], outside: Sequence[int], beside: Sequence[int] | None = None) -> Profile:
         """What the rows of the groups `inside` are, against those `outside` and, where given, those `beside`."""
         here, there = np.isin(self._groups, inside), np.isin(self._groups, outside)
-        left = None if beside is None else np.isin(self._groups, beside)
-        strength = self._of_columns(self.strength(inside, outside))
-        strength[self._left_out] = 0.0
-        strongest = np.argsort(-strength, kind="stable")[:MOST_TRAITS]
-        columns = [self.column(int(place)) for place in strongest if strength[place] > 0]
+        places, strength = self._strengths.strongest(self._strengths.of((inside, here), (outside, there)))
+        counted = [self.counted(place) for place in places]
         traits = [
-            trait_of(column, here, there, beside=left, strength=float(strength[place]))
-            for place, column in zip(strongest, columns, strict=False)
+            column.trait(inside, outside, beside, strength=float(strength[place]))
+            for place, column in zip(places, counted, strict=True)
         ]
-        labels = None if self._labels is None else trait_of(self._labels, here, there, beside=left, strength=0.0)
+        columns = [one.column for one in counted]
         return Profile(
             size=int(here.sum()),
             others=int(there.sum()),
-            left=None if left is None else int(left.sum()),
+            left=None if beside is None else int(np.isin(self._groups, beside).sum()),
             traits=tuple(traits),
             typical=self._typical(here, inside, columns),
-            labels=labels,
-            name=name_of_traits(self._saying_more(traits)),
+            labels=None if self._labels is None else self._labels.trait(inside, outside, beside),
+            features=features_of(traits, columns),
+            n_columns=len(self._source.names),
             known=tuple(words for column in self._known if (words := one_class_in_words(column, here)) is not None),
         )
-
-    def strength(self, inside: Sequence[int], outside: Sequence[int]) -> Array:
-        """(d,): how strongly every matrix column sets groups apart, of a level the difference of its shares."""
-        (_, here, spread), (n_others, there, other_spread) = self._moments.of(inside), self._moments.of(outside)
-        if not n_others:
-            return np.zeros(len(here))
-        gap = np.abs(here - there)
-        # A column without spread on either side and with a difference sets them apart fully.
-        pooled = np.sqrt((spread + other_spread) / 2)
-        ratio = np.divide(gap, pooled, out=np.where(gap > 0, np.inf, 0.0), where=pooled > 1e-12 * (1.0 + gap))
-        return np.where(self._is_number, erf(ratio / np.sqrt(8.0)), gap)
 
     def describe(self, taken: Sequence[Sequence[int]], numbers: Sequence[int]) -> Description:
         """All clusters side by side, each against all other rows and beside that against what was left at its step.
@@ -215,84 +192,65 @@ class Describer:
             for group in groups:
                 left_at_step[group] = [other for other in others[group] if other not in gone and other <= n_clusters]
             gone |= set(groups)
-        features = self._features(others[:-1])
-        _, overall, variance = self._moments.of(range(self._n_groups))
-        means = [self._moments.of([group])[1] for group in range(n_clusters)]
-        spread = np.sqrt(variance)
-        gaps = [
-            np.divide(here - self._moments.of(others[group])[1], spread, out=np.zeros_like(spread), where=spread > 0)
-            for group, here in enumerate(means)
-        ]
+        shown = self._features(others[:-1])
+        told = [self._compared(place, others[:-1]) for place in shown]
         return Description(
             clusters=tuple(self.profile([group], others[group], left_at_step[group]) for group in range(n_clusters)),
             left=self.profile([n_clusters], others[-1]) if np.any(self._groups == n_clusters) else None,
-            features=tuple(self._feature_name(place) for place in features),
-            overall=tuple(overall[features].tolist()),
-            values=tuple(tuple(here[features].tolist()) for here in means),
-            differences=tuple(tuple(gap[features].tolist()) for gap in gaps),
-            is_share=tuple(not bool(self._is_number[place]) for place in features),
+            features=tuple(self._strengths.name(place) for place in shown),
+            overall=tuple(overall for overall, _, _ in told),
+            values=tuple(tuple(values[group] for _, values, _ in told) for group in range(n_clusters)),
+            differences=tuple(tuple(gaps[group] for _, _, gaps in told) for group in range(n_clusters)),
+            is_share=tuple(self._strengths.is_share(place) for place in shown),
             numbers=tuple(numbers),
+            n_columns=self._rows.n_features,
         )
 
     def _features(self, others: Sequence[Sequence[int]]) -> list[int]:
-        """The matrix columns that tell the clusters apart best: the two best of each, then the strongest of all."""
+        """The features that tell the clusters apart best: the two best of each, then the strongest of all."""
         if not others:
             return []
-        strengths = np.array([self.strength([group], outside) for group, outside in enumerate(others)])
-        strengths[:, self._repeated()] = 0.0
-        strengths[:, np.isin(self._places, self._left_out)] = 0.0
+        sides = [(np.isin(self._groups, group), np.isin(self._groups, rest)) for group, rest in enumerate(others)]
+        strengths = np.array(
+            [
+                self._strengths.features(self._strengths.of(([group], here), (rest, there)))
+                for (group, rest), (here, there) in zip(enumerate(others), sides, strict=True)
+            ]
+        )
         ranked = np.argsort(-strengths, axis=1, kind="stable")
         strongest = np.argsort(-strengths.max(axis=0), kind="stable")
         chosen = list(dict.fromkeys([*ranked[:, :2].T.ravel().tolist(), *strongest.tolist()]))[:MOST_FEATURES]
         # In the order of the table, so that levels of one category stay together.
-        return sorted(place for place in chosen if strengths[:, place].max() > 0)
+        kept = [place for place in chosen if strengths[:, place].max() > 0]
+        return sorted(kept, key=lambda place: (self._strengths.source(place), place))
 
-    def column(self, place: int) -> Column:
-        """A column of the source, read once for all profiles."""
-        if place not in self._read:
-            self._read[place] = self._source.column(place)
-        return self._read[place]
+    def _compared(self, place: int, others: Sequence[Sequence[int]]) -> tuple[float, list[float], list[float]]:
+        """Of a feature its mean or share among all rows and in each cluster, and how each differs from the others."""
+        counted, level = self.counted(self._strengths.source(place)), self._strengths.level(place)
+        everyone = range(self._n_groups)
 
-    def _saying_more(self, traits: Sequence[Trait]) -> list[Trait]:
-        """The traits worth telling without those that repeat a stronger one, as education-num repeats education."""
-        kept: list[tuple[Trait, Column]] = []
-        columns = {column.name: column for column in self._read.values()}
-        for trait in traits_worth_telling(traits):
-            if not any(say_the_same(trait, columns[trait.column], other, column) for other, column in kept):
-                kept.append((trait, columns[trait.column]))
-        return [trait for trait, _ in kept]
+        def value(side: Sequence[int]) -> float:
+            if level is None:
+                return counted.missing(side)
+            if counted.column.is_number:
+                return counted.mean(side)
+            return counted.shares(side)[level] if counted.count(side) else float("nan")
 
-    def _of_columns(self, strength: Array) -> Array:
-        """The strength of the source's columns: of a category half the sum over its levels."""
-        encoding = self._source.reader.encoding
-        if encoding is None:
-            return strength
-        total = np.bincount(self._places, weights=strength, minlength=len(encoding.columns))
-        return np.where([kind == "category" for kind in encoding.kinds], total / 2, total)
+        overall, values = value(everyone), [value([group]) for group in range(len(others))]
+        spread = counted.spread if level is not None and counted.column.is_number else sqrt(overall * (1 - overall))
+        gaps = [here - value(rest) for here, rest in zip(values, others, strict=True)]
+        return overall, values, [gap / spread if spread > 0 else 0.0 * gap for gap in gaps]
 
-    def _repeated(self) -> NDArray[np.intp]:
-        """The first level of every category of two, which says what the second says."""
-        encoding = self._source.reader.encoding
-        if encoding is None:
-            return np.zeros(0, dtype=np.intp)
-        two = [place for place, levels in enumerate(encoding.categories) if len(levels) == 2]
-        return np.searchsorted(self._places, two)
-
-    def _feature_name(self, place: int) -> str:
-        encoding = self._source.reader.encoding
-        name = self._source.reader.names[place]
-        if encoding is None:
-            return name
-        source = int(self._places[place])
-        column, kind = encoding.columns[source], encoding.kinds[source]
-        if kind == "category":
-            return f"{column}: {name[len(column) + 1 :]}"
-        return f"{column}: yes" if kind == "boolean" else name
+    def counted(self, place: int) -> CountedColumn:
+        """A column of the source, read and counted once for all profiles."""
+        if place not in self._counted:
+            self._counted[place] = CountedColumn(self._source.column(place), self._groups, self._n_groups)
+        return self._counted[place]
 
     def _typical(self, inside: Mask, groups: Sequence[int], columns: Sequence[Column]) -> tuple[TypicalRow, ...]:
         """The rows nearest to the mean of theirs, every column in its standard deviation among all rows."""
-        mean = self._moments.of(groups)[1] - self._rows.origin
-        spread = np.sqrt(self._moments.of(range(self._n_groups))[2])
+        mean = self._moments.of(groups).mean - self._rows.origin
+        spread = np.sqrt(self._moments.of(range(self._n_groups)).variance)
         weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
         chosen = self._rows.unfolded.subset(inside)
         distance = np.concatenate(list(chosen.reduce_blocks(BlockDistances(mean, weight))))

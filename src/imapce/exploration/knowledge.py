@@ -15,6 +15,7 @@ from imapce.exploration.data import Data
 from imapce.priors.base import UNTITLED, Prior, column_sources, given_names
 from imapce.priors.effect import Explained
 from imapce.priors.kinds import as_list
+from imapce.priors.names import with_names_read
 from imapce.tables.columns import Column
 from imapce.tables.reader import Reader
 
@@ -27,7 +28,7 @@ def known_from(prior: Any, data: Data) -> dict[str, Any]:
 
     Labels are read here, so that those which cannot be used are refused before the first look.
     """
-    priors, n = as_list(prior), data.n_rows
+    priors, n = as_list(with_names_read(prior, data.table)), data.n_rows
     for known in priors:
         known.require_same_index(data.table)
     return {
@@ -66,10 +67,8 @@ def known_by_name(priors: Sequence[Prior], reader: Reader, *, explains: bool) ->
 
 
 def knowledge_beside(columns: Sequence[str], priors: Sequence[Prior], reader: Reader) -> list[Prior]:
-    """The priors that are more than these columns and labels explained away."""
-    return [
-        prior for prior in priors if prior.is_background or prior.erase or not set(prior.names(reader)) <= set(columns)
-    ]
+    """The priors that are more than these columns and labels."""
+    return [prior for prior in priors if prior.is_background or not set(prior.names(reader)) <= set(columns)]
 
 
 def known_features(priors: Sequence[Prior], reader: Reader) -> NDArray[np.bool_]:

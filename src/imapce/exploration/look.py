@@ -24,11 +24,12 @@ from imapce.common.words import counted
 from imapce.common.work import Watch, quiet_about_convergence, threads_for
 from imapce.errors import Argument, InvalidValueError, Sentence
 from imapce.estimators.imapce import IMAPCE
+from imapce.exploration.apart import features_apart
 from imapce.exploration.data import Data
-from imapce.exploration.knowledge import axes_in_words, known_in_a_line
+from imapce.exploration.knowledge import axes_in_words, known_in_a_line, known_places
 from imapce.exploration.overview import overview_of
 from imapce.exploration.record import Feature, Moves, Record
-from imapce.exploration.steps import Look, Step, View, features_apart
+from imapce.exploration.steps import Look, Step, View
 from imapce.exploration.stopping import StructureTest
 from imapce.exploration.verdict import TAKES_IT, best_split_in_words, verdict_in_words
 from imapce.priors.base import Prior, labels_among
@@ -86,6 +87,14 @@ class Findings:
         return {**self.__dict__, "look": None}
 
     # --- from one record to the next ----------------------------------------------------------------------------------
+
+    def copied(self) -> Findings:
+        """The same for another session: what either finds from now on is its own."""
+        return replace(self, start=replace(self.start))
+
+    def at_start(self) -> Findings:
+        """Nothing found yet of the record before its first move."""
+        return Findings(replace(self.record, moves=Moves(self.data.n_rows)), self.data, self.set_aside)
 
     def anew(self, record: Record) -> Findings:
         """Nothing found yet of a record with other settings."""
@@ -173,7 +182,7 @@ class Findings:
             self.step = step = replace(step.with_view(place, seen), structure=structure)
         if place == 0 and seen.most_distinct and not step.features:
             rows = np.flatnonzero(seen.clusters == seen.most_distinct[0])
-            self.step = replace(step, features=self.features_of(rows, seen))
+            self.step = replace(step, features=self.features_of(rows))
         return seen
 
     def see_all(self, watch: Watch) -> View:
@@ -197,8 +206,7 @@ class Findings:
     def _first_look(self, watch: Watch) -> Step:
         """The step of the first look, at all rows that were not known at the start."""
         if self.start.first is None:
-            record = replace(self.record, moves=Moves(self.data.n_rows))
-            self.start.first = Findings(record, self.data, self.set_aside).propose(watch, clusters=False)
+            self.start.first = self.at_start().propose(watch, clusters=False)
         return self.start.first
 
     def test(self, watch: Watch) -> float:
@@ -213,22 +221,12 @@ class Findings:
         self.step = replace(step, p_value=p_value)
         return p_value
 
-    def features_of(self, rows: Codes, view: View) -> tuple[Feature, ...]:
-        """What sets rows apart from the other unexplored ones of a view."""
-        described = self.step.features if self.step is not None and view is self.step.views[0] else ()
-        if described and np.array_equal(rows, np.flatnonzero(view.clusters == view.most_distinct[0])):
-            return described
-        inside = np.isin(np.arange(self.record.moves.n_rows), rows)
-        return features_apart(
-            self.data.rows,
-            inside,
-            view.clustered & ~inside,
-            names=self.data.reader.names,
-            set_aside=view.set_aside,
-            components=view.components,
-            mean=view.mean,
-            explained=view.explained,
-        )
+    def features_of(self, rows: Codes) -> tuple[Feature, ...]:
+        """What sets rows apart from all others; known columns do not."""
+        inside = np.zeros(self.record.moves.n_rows, dtype=bool)
+        inside[rows] = True
+        left_out = known_places(self.record.priors, self.data.reader)
+        return features_apart(self.data, inside, set_aside=self.set_aside, left_out=left_out, explained=self.explained)
 
     def stability_of(self, number: int) -> float | None:
         """How stable a cluster of the proposal is; None for pieces that were split off, and view by view."""
@@ -314,7 +312,7 @@ class Findings:
         """Fit the model to the rows given what is known."""
         record, rows = self.record, self.data.rows
         steps, known = record.moves.steps, record.known
-        number = len(steps)
+        number = len(steps) + 1
 
         # After a move the clusters of the first look go on to be those of the rows left, and so does the effect of the
         # known; beside a background of which nothing was explained away each look finds its own.
@@ -366,7 +364,7 @@ class Findings:
         view = View(seen, last.mean, last.scale, **rows, explained=last.explained, **told)
         axes = self.record.estimator.n_components
         words = f"The rows left do not vary in {axes} directions; this is the view of the step before."
-        return Look(self.data.rows, problem, seen, seed), Step(len(steps), (view,), words)
+        return Look(self.data.rows, problem, seen, seed), Step(len(steps) + 1, (view,), words)
 
     def _tell_of(self, optimum: Optimum, explained: Explained | None) -> dict[str, Any]:
         """What the picture of a view says of its axes and of what was known."""

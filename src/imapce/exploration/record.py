@@ -25,6 +25,7 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.estimators.model_file import plain_parameters
 from imapce.exploration.clustering import settings_of
 from imapce.exploration.data import DataPrint
+from imapce.exploration.traits import NOTHING_APART, overlap_in_words
 from imapce.priors.base import Prior
 from imapce.priors.effect import Explained
 
@@ -38,22 +39,40 @@ RULES = ("heed", "ignore")
 
 @dataclass(frozen=True)
 class Feature:
-    """Why rows stand apart: a feature, its standardised mean difference to other rows, its loading in the view.
+    """A column that sets rows apart from all others, in the units of the table and of observed cells only.
 
-    >>> Feature("petal length", -1.3, 0.7).name
-    'petal length'
+    `inside` and `outside` are the means of a number, or the shares of a category's `level`; where `is_missing`, the
+    shares of the rows in which the column is missing. `difference` is theirs, of a number in standard deviations of all
+    rows. `strength` is the share of the rows that would have to move for both sides to look alike. Features that are
+    `told` make the sentence of a cluster.
+
+    >>> Feature("petal length", "petal length low (1.5 against 4.9)", inside=1.5, outside=4.9)
+    petal length low (1.5 against 4.9)
     """
 
     name: str
-    difference: float
-    loading: float
+    words: str
+    _: KW_ONLY
+    inside: float
+    outside: float
+    level: str | None = None
+    is_missing: bool = False
+    difference: float = 0.0
+    strength: float = 0.0
+    told: bool = False
+
+    def __repr__(self) -> str:
+        return self.words
 
 
 @dataclass(frozen=True, eq=False)
 class TakenCluster(Comparable):
-    """A cluster that was accepted: which rows, how distinct, what sets it apart, who chose it and, perhaps, its name.
+    """A cluster that was accepted: which rows, what sets it apart, who chose it and, perhaps, its name.
 
     `number` is what it is called in `labels_`, figures, reports and the app, and was called before it was taken.
+    `overlap` is how much of it its nearest neighbour in the view shares, from 0 to 1; None for rows chosen by hand, and
+    where it was alone there. `distinctness` is what the most distinct cluster has most of. `features` set it apart from
+    all other rows, those first that its sentence tells.
     `stability` is the share of ten draws of 80 % of the rows in which it was found again; None where nobody knows, as
     for rows chosen by hand.
 
@@ -70,9 +89,15 @@ class TakenCluster(Comparable):
     chosen: str
     name: str | None = None
     stability: float | None = None
+    overlap: float | None = None
 
     def __repr__(self) -> str:
         return f"TakenCluster({taken_in_words(self)})"
+
+    @property
+    def words(self) -> str:
+        """What sets it apart from all other rows, as in every table and on every page; empty where nobody knows."""
+        return features_in_words(self.features)
 
     @property
     def size(self) -> int:
@@ -135,19 +160,18 @@ KINDS_OF_REGROUPING = ("split", "merge", "consolidate")
 Move = AcceptedStep | Regrouping
 
 
-def feature_in_words(features: Sequence[Feature]) -> str:
-    """The feature that sets rows apart most, as "petal length −1.3 sd"; nothing where there is none."""
+def features_in_words(features: Sequence[Feature]) -> str:
+    """What sets rows apart, as "petal length low (1.5 against 4.9), 58 % Bachelors (12 % elsewhere)"."""
     if not features:
         return ""
-    first = features[0]
-    return f"{first.name[:60]} {'−' if first.difference < 0 else '+'}{abs(first.difference):.1f} sd"
+    return ", ".join(feature.words for feature in features if feature.told) or NOTHING_APART
 
 
 def taken_in_words(cluster: TakenCluster) -> str:
-    """An accepted cluster on one line, as "50 rows: petal length −1.3 sd"."""
-    why = feature_in_words(cluster.features)
+    """An accepted cluster on one line, as "50 rows: petal length low (1.5 against 4.9); very distinct"."""
     called = f"{cluster.name}, " if cluster.name else ""
-    return f"{called}{counted(cluster.size, 'row')}" + (f": {why}" if why else "")
+    why, apart = (f": {cluster.words}" if cluster.words else ""), overlap_in_words(cluster.overlap)
+    return f"{called}{counted(cluster.size, 'row')}{why}" + (f"; {apart}" if apart else "")
 
 
 def clusters_after(moves: Iterable[Move]) -> list[TakenCluster]:
@@ -217,8 +241,10 @@ class Moves(Comparable):
 
     @cached_property
     def origins(self) -> tuple[int | None, ...]:
-        """For each of the clusters the number of the step that took it as it is; None where it was regrouped since."""
-        took = {id(cluster): number for number, step in enumerate(self.steps) for cluster in step.clusters}
+        """For each of the clusters the number of the step that took it as it is, from 1; None where it was regrouped
+        since.
+        """
+        took = {id(cluster): number for number, step in enumerate(self.steps, 1) for cluster in step.clusters}
         return tuple(took.get(id(cluster)) for cluster in self.clusters)
 
     @cached_property
@@ -249,9 +275,12 @@ def checked_settings(
     random_state: int | None,
     granularity: str,
     n_clusters: int | None,
+    missing: str | None = None,
 ) -> dict[str, Any]:
     """The settings of a session as a `Record` has them; what is none is refused by its name."""
     model, clusterer, refines = settings_of(method, estimator, clusterer, refine)
+    if missing is not None:
+        model.set_params(missing=missing)
     model.check_parameters()
     seed = require_seed(random_state)
     return {

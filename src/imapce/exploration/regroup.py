@@ -32,7 +32,6 @@ from imapce.exploration.accept import clusters_meant
 from imapce.exploration.clustering import OUTLIER
 from imapce.exploration.look import Findings
 from imapce.exploration.record import Regrouping, TakenCluster
-from imapce.exploration.steps import features_apart
 from imapce.exploration.verdict import SPLITS_IT, best_split_in_words, verdict_in_words
 from imapce.rows.base import Rows
 
@@ -218,17 +217,8 @@ def _new_cluster(
     Where these have two names, neither is right for all its rows.
     """
     names = {found.record.moves.by_number[other].name for other in of} - {None}
-    inside = np.isin(np.arange(found.data.n_rows), rows)
-    features = features_apart(
-        found.data.rows,
-        inside,
-        ~inside & ~found.set_aside,
-        names=found.data.reader.names,
-        set_aside=found.set_aside,
-        explained=found.explained,
-    )
     name = names.pop() if len(names) == 1 else None
-    return TakenCluster(rows, None, features, number=number, chosen=chosen, name=name)
+    return TakenCluster(rows, None, found.features_of(rows), number=number, chosen=chosen, name=name)
 
 
 def _consolidation_in_words(n_before: int, changed: list[list[int]], n_given: int, n_left: int) -> str:

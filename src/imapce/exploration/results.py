@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array, Mask
 from imapce.common.axes import LETTERS
 from imapce.common.progress import Progress
 from imapce.common.words import axis_names, counted
-from imapce.common.work import threads_for
+from imapce.common.work import UNWATCHED, threads_for
 from imapce.errors import InvalidTypeError
 from imapce.exploration.description import (
     Describer,
@@ -37,8 +38,8 @@ from imapce.exploration.knowledge import (
     known_places,
 )
 from imapce.exploration.look import Findings
-from imapce.exploration.record import AcceptedStep, Feature, Move, Regrouping, TakenCluster
-from imapce.exploration.steps import Step, View, features_apart, place_rows, sizes_in_words, with_picture
+from imapce.exploration.record import AcceptedStep, Move, Regrouping, TakenCluster
+from imapce.exploration.steps import Step, View, place_rows, sizes_in_words, with_picture
 from imapce.exploration.verdict import caveat
 from imapce.priors.base import Prior, stand_in_notes
 from imapce.priors.kinds import Subset
@@ -107,6 +108,17 @@ class Results:
     def feature_names(self) -> list[str]:
         """The names of the columns as the views use them, a category as one name for each of its values."""
         return self.found.data.reader.names
+
+    @property
+    def filled(self) -> dict[str, int]:
+        """How many cells of which column were missing: they are filled to look for groups, and counted nowhere else.
+
+        >>> from imapce import IMAPCE, Exploration
+        >>> X = np.array([[1.0, 4.0], [np.nan, 5.0], [3.0, 6.0], [4.0, 9.0]])
+        >>> Exploration(X, estimator=IMAPCE(missing="mean")).filled
+        {'x0': 1}
+        """
+        return dict(self.found.data.filled)
 
     @property
     def proposal(self) -> Step | None:
@@ -210,7 +222,9 @@ class Results:
 
     @property
     def origins_(self) -> list[int | None]:
-        """For each of the clusters the number of the step that took it as it is; None where it was regrouped since."""
+        """For each of the clusters the number of the step that took it as it is, from 1; None where it was regrouped
+        since.
+        """
         return list(self.found.record.moves.origins)
 
     @property
@@ -255,32 +269,35 @@ class Results:
         return caveat(verdict) if verdict is not None and (record.shows(verdict) or automatic) else ""
 
     def to_frame(self) -> Any:
-        """A table: row id, cluster, step, distinctness, stability, reason, and the row's place in every view taken.
+        """A table: row id, cluster, its name, step, overlap, stability, reason, and the row's place in one view.
 
-        The axes of step 0 are step0_imapce0, step0_imapce1, and so on. `step` is the one that took the row, -1 for
-        none; `reason` tells why a row is in no cluster.
+        `name` is what somebody called the cluster; `step` the one that took the row, from 1, and -1 for none; `overlap`
+        how much of the row's cluster its nearest neighbour shares, from 0 to 1; `reason` tells why a row is in no
+        cluster. The axes imapce0, imapce1 are those of `overview()`; before a look there are none.
         """
         moves, data = self.found.record.moves, self.found.data
         step_of = np.full(moves.n_rows, -1)
-        distinctness, stability = np.full((2, moves.n_rows), np.nan)
-        for number, step in enumerate(moves.steps):
+        overlap, stability = np.full((2, moves.n_rows), np.nan)
+        names = np.full(moves.n_rows, "", dtype=object)
+        for number, step in enumerate(moves.steps, 1):
             for cluster in step.clusters:
                 step_of[cluster.rows] = number
         for cluster, share in zip(moves.clusters, self.stability_, strict=True):
-            distinctness[cluster.rows] = np.nan if cluster.distinctness is None else cluster.distinctness
+            overlap[cluster.rows] = np.nan if cluster.overlap is None else cluster.overlap
             stability[cluster.rows] = share
+            names[cluster.rows] = cluster.name or ""
         columns: dict[str, NDArray] = {
             "row": data.row_ids,
             "cluster": self.labels_,
+            "name": names.astype(str),
             "step": step_of,
-            "distinctness": distinctness,
+            "overlap": overlap,
             "stability": stability,
             "reason": self.reasons_,
         }
-        for number, step in enumerate(moves.steps):
-            places = self.coordinates(step)
-            for axis, values in zip(axis_names(places.shape[1]), places.T, strict=True):
-                columns[f"step{number}_{axis}"] = values
+        if moves.clusters or self.has_looked:
+            places = self.coordinates(self.found.see_all(UNWATCHED))
+            columns |= dict(zip(axis_names(places.shape[1]), places.T, strict=True))
         return frame(columns, like=data.table)
 
     def coordinates(self, step: AcceptedStep | View, *, rows: Any = None) -> Array:
@@ -320,7 +337,8 @@ class Results:
         """What the axes of a view are made of, in about so many letters each.
 
         >>> from imapce import Attributes, Exploration
-        >>> exploration = Exploration(np.random.default_rng(0).normal(size=(60, 3)), prior=Attributes([0]))
+        >>> X = np.random.default_rng(0).normal(size=(60, 3))
+        >>> exploration = Exploration(X, prior=Attributes([0]), random_state=0)
         >>> exploration.axes_in_words(exploration.propose(clusters=False).views[0])[0]
         '+ x1 − x2, given x0'
         """
@@ -334,42 +352,27 @@ class Results:
         told = record.priors, record.known_at_start, self.found.data.reader
         return known_in_a_line(*told, explains=record.estimator.explains)
 
-    def describe(self, rows: Any, *, against: Any = None) -> tuple[Feature, ...]:
-        """The features that set rows apart, strongest first: the difference of their means to those of the others.
-
-        Both are masks or positions; `against` is all other rows unless it is given. Loadings are those of the current
-        view, zero where there is none; what it, or the last step, explained away is left out.
-
-        >>> from imapce import Exploration
-        >>> rng = np.random.default_rng(0)
-        >>> exploration = Exploration(rng.normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3))
-        >>> exploration.describe(np.arange(20))[0].name
-        'x0'
-        """
-        inside, outside = self._sides(rows, against)
-        seen = None if self.found.step is None else self.found.step.views[0]
-        return features_apart(
-            self.found.data.rows,
-            inside,
-            outside,
-            names=self.feature_names,
-            set_aside=None if seen is None else seen.set_aside,
-            components=None if seen is None else seen.components,
-            explained=self.found.explained,
-        )
-
-    def profile(self, rows: Any, *, against: Any = None) -> Profile:
+    def describe(self, rows: Any, *, against: Any = None) -> Profile:
         """What any rows are, in the units of the table: the columns that set them apart and the most typical of them.
 
-        Both are masks or positions; `against` is all other rows unless it is given.
+        Both are masks or positions; `against` is all other rows unless it is given. Known columns set nothing apart,
+        and of others only what is not explained by what was known.
 
         >>> from imapce import Exploration
         >>> X = np.random.default_rng(0).normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3)
-        >>> Exploration(X).profile(np.arange(20)).name
+        >>> Exploration(X).describe(np.arange(20)).name
         'x0 high (9.0 against −0.3)'
         """
-        inside, outside = self._sides(rows, against)
-        return self._describer(inside.astype(np.intp) + 2 * outside, 4).profile([1, 3], [2, 3])
+        inside = self.found.data.mask_of(rows, "rows")
+        outside = ~inside if against is None else self.found.data.mask_of(against, "against")
+        aside = self.found.set_aside & ~inside
+        profile = self._describer(inside.astype(np.intp) + 2 * outside, 4, set_aside=aside).profile([1, 3], [2, 3])
+        places = np.flatnonzero(inside)
+        taken = (one for one in self.found.record.moves.clusters if np.array_equal(np.sort(one.rows), places))
+        return profile if against is not None else _as_taken(profile, next(taken, None))
+
+    # What it was called before.
+    profile = describe
 
     def description(self, *, labels: Column | None = None) -> Description:
         """All accepted clusters side by side, each against all other rows and against what was left at its step.
@@ -393,14 +396,14 @@ class Results:
         together = [[place] for place in range(n_clusters)]
         if not moves.regroupings:
             together = [[place_of[cluster.number] for cluster in step.clusters] for step in moves.steps]
-        return self._describer(groups, n_clusters + 2, labels).describe(together, list(place_of))
+        aside = self.found.set_aside & (groups >= n_clusters)
+        found = self._describer(groups, n_clusters + 2, labels, set_aside=aside).describe(together, list(place_of))
+        profiles = zip(found.clusters, moves.clusters, strict=True)
+        return replace(found, clusters=tuple(_as_taken(profile, cluster) for profile, cluster in profiles))
 
-    def _sides(self, rows: Any, against: Any) -> tuple[Mask, Mask]:
-        """Rows and those they are compared with (n,): all others unless they are named."""
-        inside = self.found.data.mask_of(rows, "rows")
-        return inside, ~inside if against is None else self.found.data.mask_of(against, "against")
-
-    def _describer(self, groups: NDArray[np.intp], n_groups: int, labels: Column | None = None) -> Describer:
+    def _describer(
+        self, groups: NDArray[np.intp], n_groups: int, labels: Column | None = None, *, set_aside: Mask
+    ) -> Describer:
         """Who describes the rows of these groups (n,); known columns and labels are told apart from the rest."""
         data, priors = self.found.data, self.found.record.priors
         source = data.source
@@ -413,6 +416,8 @@ class Results:
             labels=labels,
             known=known_classes(priors, data.reader, data.n_rows, source.column),
             left_out=known_places(priors, data.reader),
+            explained=self.found.explained,
+            set_aside=set_aside,
         )
 
     # --- shown --------------------------------------------------------------------------------------------------------
@@ -435,8 +440,10 @@ class Results:
     def _repr_html_(self) -> str:
         return with_picture(repr(self), self.plot if self.steps or self.has_looked else None)
 
-    def plot(self: Any, *, labels: ArrayLike | None = None) -> Figure:
+    def plot(self: Any, *, labels: Any = None) -> Figure:
         """The picture of all that was accepted, against `labels` where they are given; before that, of the next step.
+
+        `labels` are one for each row, the name of a column ("sex"), or {"sex": values}, of which the first is drawn.
 
         >>> from imapce import Exploration
         >>> rng = np.random.default_rng(0)
@@ -444,9 +451,11 @@ class Results:
         >>> exploration.plot()
         <Figure size 840x540 with 1 Axes>
         """
+        from imapce.plotting.labels import labels_by_name
         from imapce.plotting.overview import plot_overview
 
-        return plot_overview(self, labels=labels) if self.steps else self.propose().plot()
+        name, values = next(iter(labels_by_name(self, labels).items()), (None, None))
+        return plot_overview(self, labels=values, label_name=name) if self.steps else self.propose().plot()
 
     def report(
         self: Any,
@@ -460,10 +469,16 @@ class Results:
     ) -> None:
         """One self-contained HTML page: all clusters side by side, and each with what it is and where it was seen.
 
-        `labels` are one column, called `label_name`, or several by name. `progress(words, share)` is told how far it
-        is, and True shows a bar.
+        `labels` are only shown: one for each row, called `label_name`, the name of a column ("sex"), or several by
+        their names, {"sex": values, "age": values}. `progress(words, share)` is told how far it is, and True shows a
+        bar.
         """
         from imapce.plotting.reports.exploration import write_exploration_report
 
         told = {"labels": labels, "label_name": label_name, "title": title, "hover": hover}
         write_exploration_report(self, path, **told, progress=progress)
+
+
+def _as_taken(profile: Profile, cluster: TakenCluster | None) -> Profile:
+    """The profile of a cluster with the words it was taken with, which files and tables tell; older files have none."""
+    return profile if cluster is None or not cluster.features else replace(profile, features=cluster.features)

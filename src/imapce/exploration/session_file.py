@@ -9,7 +9,7 @@ every row is taken at most once, every cluster has its own number.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,9 @@ from imapce.tables.scales import SCALES
 
 Arrays = dict[str, NDArray]
 
-# Files of version 1 have no numbers of clusters, and their views explained nothing away.
-SESSION_VERSION, OLDEST_VERSION = 2, 1
+# Files of version 1 have no numbers of clusters, and their views explained nothing away. Those before version 3 compare
+# a cluster with the rows that were left at its step, which is not what is told now: they tell nothing of it.
+SESSION_VERSION, OLDEST_VERSION = 3, 1
 SETTINGS = (
     *("min_cluster_size", "max_clusters", "random_state", "method", "clusterer", "refine", "granularity"),
     *("n_clusters", "ignores_structure"),
@@ -103,13 +104,13 @@ class _Writer:
         clusters = []
         for j, cluster in enumerate(move.clusters):
             self._arrays[f"step{i}_cluster{j}_rows"] = cluster.rows
-            perhaps = {"name": cluster.name, "stability": cluster.stability}
+            perhaps = {"name": cluster.name, "stability": cluster.stability, "overlap": cluster.overlap}
             clusters.append(
                 {
                     "number": cluster.number,
                     "distinctness": cluster.distinctness,
                     "chosen": cluster.chosen,
-                    "features": [[f.name, f.difference, f.loading] for f in cluster.features],
+                    "features": [told_feature(feature) for feature in cluster.features],
                     **{name: value for name, value in perhaps.items() if value is not None},
                 }
             )
@@ -278,14 +279,25 @@ class _Reader:
                 TakenCluster(
                     rows,
                     _number(cluster["distinctness"]),
-                    tuple(Feature(str(name), float(gap), float(load)) for name, gap, load in cluster["features"]),
+                    tuple(map(feature_of_file, cluster["features"])) if self._header["version"] > 2 else (),
                     number=number,
                     chosen=str(cluster["chosen"]),
                     name=None if cluster.get("name") is None else str(cluster["name"]),
                     stability=_share(cluster.get("stability"), f"the stability of cluster {j}"),
+                    overlap=_share(self._overlap(cluster), f"the overlap of cluster {j}"),
                 )
             )
         return tuple(clusters)
+
+    def _overlap(self, cluster: dict[str, Any]) -> float | None:
+        """The overlap of a cluster; older files have the distance to its nearest, or a sum that nothing comes of."""
+        if self._header["version"] > 2:
+            return _number(cluster.get("overlap"))
+        distance, header = _number(cluster["distinctness"]), self._header
+        sums = header.get("method", BEFORE["method"]) == "paper" or (
+            header["clusterer"] == "dpgmm" and not header.get("refine", BEFORE["refine"])
+        )
+        return None if not distance or sums else float(np.exp(-max(distance, 0.0)))
 
     def _taken(self, clusters: list[TakenCluster]) -> Mask:
         """(n,), the rows known at the start or in a cluster."""
@@ -336,6 +348,22 @@ class _Reader:
             except InvalidValueError as problem:
                 raise ValueError(f"{what} cannot read its labels") from problem
         return Explained(effect, labels, np.zeros(width))
+
+
+def told_feature(feature: Feature) -> dict[str, Any]:
+    """What sets a cluster apart as a file holds it and JSON tells it."""
+    content = {**asdict(feature), "inside": in_json(feature.inside), "outside": in_json(feature.outside)}
+    return {name: value for name, value in content.items() if value is not None}
+
+
+def feature_of_file(stored: dict[str, Any]) -> Feature:
+    """What a file tells of a feature."""
+    numbers = {name: float(stored[name]) for name in ("inside", "outside", "difference", "strength")}
+    level = stored.get("level")
+    truths = {name: bool(stored[name]) for name in ("is_missing", "told")}
+    level = None if level is None else str(level)
+    told: dict[str, Any] = {**numbers, **truths, "level": level}
+    return Feature(str(stored["name"]), str(stored["words"]), **told)
 
 
 def _with_numbers(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:

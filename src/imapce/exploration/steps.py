@@ -34,7 +34,7 @@ from imapce.exploration.clustering import (
     number_clusters,
     refine_clusters,
 )
-from imapce.exploration.record import Feature, Record, feature_in_words
+from imapce.exploration.record import Feature, Record, features_in_words
 from imapce.exploration.verdict import caveat
 from imapce.priors.effect import Explained
 from imapce.priors.problem import Problem
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_SIZES = 8
-N_FEATURES = 10
 PICTURE_DPI = 80.0
 
 
@@ -141,6 +140,11 @@ class View(Comparable):
         return self.clustering.distinctness
 
     @property
+    def overlap(self) -> Array:
+        """(c,), how much of each cluster its nearest neighbour shares, from 0 to 1; NaN where there is only one."""
+        return self.clustering.overlap
+
+    @property
     def most_distinct(self) -> tuple[int, ...]:
         """The number of the cluster that `accept` takes by itself; none where none is large enough."""
         return self.clustering.most_distinct
@@ -153,13 +157,13 @@ class Step(Comparable):
     `p_value` tells how often one Gaussian would look as split as the unexplored rows do; None where nobody asked
     (`Exploration.test`). `structure` tells whether the rows that were unexplored at the start are more than one group,
     clearly, perhaps or not; None where clusters are found view by view, or not yet. `features` set the most distinct
-    cluster apart from the other unexplored rows, strongest first. `read_back` tells how well the known columns and
-    labels are read from the best view and from the clusters; None where none are known.
+    cluster apart from all other rows, those first that its sentence tells. `number` counts from 1. `read_back` tells
+    how well the known columns and labels are read from the best view and from the clusters; None where none are known.
 
     >>> rows = np.ones(5, dtype=bool)
     >>> view = View(Optimum(np.eye(2, 4), 1.0), np.zeros(4), np.ones(4), unexplored=rows, set_aside=~rows)
-    >>> Step(0, (view,), "Converged.")
-    Step 0: 5 unexplored rows, clusters not looked for
+    >>> Step(1, (view,), "Converged.")
+    Step 1: 5 unexplored rows, clusters not looked for
     """
 
     number: int
@@ -176,7 +180,7 @@ class Step(Comparable):
         line = f"Step {self.number}: {_view_in_words(seen)}"
         if seen.found is None or not seen.most_distinct:
             return line
-        why, but = feature_in_words(self.features), caveat(self.structure)
+        why, but = features_in_words(self.features), caveat(self.structure)
         most = " and ".join(map(str, seen.most_distinct))
         return f"{line}; most distinct {most}" + (f": {why}" if why else "") + (f". {but}" if but else "")
 
@@ -208,6 +212,11 @@ class Step(Comparable):
     def distinctness(self) -> Array:
         """(c,), how far each cluster of the best view stands apart, in the order of `numbers`."""
         return self.views[0].distinctness
+
+    @property
+    def overlap(self) -> Array:
+        """(c,), how much of each cluster of the best view its nearest neighbour shares, in the order of `numbers`."""
+        return self.views[0].overlap
 
     @property
     def numbers(self) -> NDArray[np.intp]:
@@ -347,48 +356,6 @@ class Look:
             # As in the paper: the last two are told apart by each other.
             found = replace(found, most_distinct=tuple(found.numbers.tolist()))
         return replace(view, found=found)
-
-
-def features_apart(
-    rows: Rows,
-    inside: Mask,
-    outside: Mask,
-    *,
-    names: Sequence[str],
-    set_aside: Mask | None = None,
-    components: Array | None = None,
-    mean: Array | None = None,
-    explained: Explained | None = None,
-) -> tuple[Feature, ...]:
-    """The features that differ most, in standard deviations of all rows used, between the rows inside and outside.
-
-    Where nobody is outside, `mean` takes their place, or the mean of all rows. Loadings are those of `components`.
-    Where something was `explained` away, it is told what else differs: known columns are left out, and of the others
-    what the known explains.
-
-    >>> from imapce.rows.dense import DenseRows
-    >>> first = np.array([True, True, False, False])
-    >>> rows = DenseRows(np.array([[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]))
-    >>> features_apart(rows, first, ~first, names=["a", "b"])[0]
-    Feature(name='a', difference=-2.0, loading=0.0)
-    """
-    # Means alone: the moments of rows hold d×d numbers.
-    sides = np.column_stack([inside, outside]).astype(np.float64)
-    here, there = (rows.unfolded.cross(sides) / np.maximum(sides.sum(axis=0), 1.0)).T
-    if not outside.any():
-        there = rows.moments().mean if mean is None else mean - rows.origin
-    gap = here - there
-    if explained is not None and outside.any():
-        gap = gap - explained.between(rows, inside, outside)
-    used = rows.unfolded.without(set_aside) if set_aside is not None and set_aside.any() else rows
-    spread = np.sqrt(used.moments().variance)
-    difference = np.divide(gap, spread, out=np.zeros_like(spread), where=spread > 0)
-    loading = np.zeros(len(spread)) if components is None else np.sqrt((components**2).sum(axis=0))
-    strongest = np.argsort(-np.abs(difference), kind="stable")
-    if explained is not None:
-        strongest = strongest[~np.isin(strongest, explained.effect.columns)]
-    strongest = strongest[:N_FEATURES]
-    return tuple(Feature(names[j], float(difference[j]), float(loading[j])) for j in strongest)
 
 
 def sizes_in_words(sizes: Sequence[int], numbers: Sequence[int]) -> str:

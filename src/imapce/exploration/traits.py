@@ -1,7 +1,9 @@
 r"""How one column differs between rows inside and outside a set, in numbers and in words a person understands.
 
 A number is told by its means, "petal length low (1.5 against 4.9)", a category by the share of a level, "58 % Bachelors
-(12 % elsewhere)". Everything is plain (text, numbers, tuples): `dataclasses.asdict` makes of it what JSON can hold.
+(12 % elsewhere)", both of observed cells only; where that says more, it is told how often a column is missing, "age
+missing 60 % (12 % elsewhere)". Everything is plain (text, numbers, tuples): `dataclasses.asdict` makes of it what JSON
+can hold.
 
 >>> percent(0.5812), percent(0.004), percent(1.0)
 ('58\xa0%', 'under 1\xa0%', '100\xa0%')
@@ -11,28 +13,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from imapce.common.arrays import Array, Mask
-from imapce.tables.columns import Column, number_text
+from imapce.common.words import listing
+from imapce.tables.columns import number_text
 
-BINS = 16
-# Whole numbers of so few values get a bar each.
-MOST_BARS = 24
-# |r| from which two columns repeat each other: "Husband" and "Married-civ-spouse" of Adult have 0.89, the length and
-# the width of petals 0.96, and both of these are worth telling.
-SAME_LEVELS, SAME_NUMBERS = 0.8, 0.98
 NO_BREAK = "\N{NO-BREAK SPACE}"
 # A tenth of the rows would have to move: less is no reason to name a cluster after it. A further trait must be worth
 # a third of the strongest.
 WORTH_NAMING, WORTH_ADDING = 0.1, 0.35
 MOST_IN_NAME = 3
 # The most that two neighbours overlap, and the most that one group would do by chance, with a word for each.
-DISTINCTNESS_SCALE = ((0.01, "very distinct"), (0.1, "distinct"), (0.5, "touching"), (1.0, "overlapping"))
+OVERLAP_SCALE = ((0.01, "very distinct"), (0.1, "distinct"), (0.5, "touching"), (1.0, "overlapping"))
 P_VALUE_SCALE = (
     (0.01, "hardly by chance"),
     (0.05, "unlikely by chance"),
@@ -40,14 +35,33 @@ P_VALUE_SCALE = (
     (1.0, "by chance"),
 )
 NOTHING_APART = "like all other rows"
+# The mean of cells none of which is observed.
+NO_VALUE = "no value"
 # Levels that say nothing without the name of their column.
 _BARE = {"yes", "no", "true", "false", "other", "unknown", "none", "nan", "missing", "not", "na", "n/a"}
 _SHORT_LEVEL = 4
 
 
 @dataclass(frozen=True)
+class MissingShares:
+    """The share of the rows in which a column is missing, inside, outside and perhaps beside."""
+
+    inside: float
+    outside: float
+    beside: float | None = None
+
+    @property
+    def gap(self) -> float:
+        """How many more of the rows inside lack it."""
+        return self.inside - self.outside
+
+
+@dataclass(frozen=True)
 class Numbers:
-    """A number among some rows, in its own units: mean, median, and the share of the rows in every bin."""
+    """A number among some rows, in its own units: mean, median, and the share of the rows in every bin.
+
+    NaN where no cell is observed, and for a median that nobody asked for.
+    """
 
     mean: float
     median: float
@@ -59,7 +73,8 @@ class NumberTrait:
     """A number inside and outside a set of rows; `difference` of the means is in standard deviations of all rows.
 
     `edges` bound the bins of the histograms, which all sides share; values beyond the outer ones are in the outer bins.
-    `beside` is the second set of rows to compare with, where one was asked for.
+    `beside` is the second set of rows to compare with, where one was asked for. Cells that are `missing` count nowhere
+    else.
     """
 
     column: str
@@ -70,6 +85,15 @@ class NumberTrait:
     difference: float = 0.0
     difference_beside: float | None = None
     strength: float = 0.0
+    missing: MissingShares | None = None
+
+    @property
+    def says_missing(self) -> bool:
+        """Whether how often it is missing says more than its values do."""
+        if self.missing is None or not self.missing.gap:
+            return False
+        unseen = math.isnan(self.inside.mean) or math.isnan(self.outside.mean)
+        return unseen or abs(self.missing.gap) >= self.strength * (1 - 1e-6)
 
     @property
     def is_high(self) -> bool:
@@ -84,7 +108,10 @@ class NumberTrait:
 
 @dataclass(frozen=True)
 class LevelTrait:
-    """A category or a truth value inside and outside a set of rows: the share of every level on each side."""
+    """A category or a truth value inside and outside a set of rows: the share of every level among observed cells.
+
+    All shares of a side are 0 where none of its cells is observed.
+    """
 
     column: str
     levels: tuple[str, ...]
@@ -93,6 +120,14 @@ class LevelTrait:
     beside: tuple[float, ...] | None = None
     counts: tuple[int, ...] = ()
     strength: float = 0.0
+    missing: MissingShares | None = None
+
+    @property
+    def says_missing(self) -> bool:
+        """Whether how often it is missing says more than its most telling level does."""
+        if self.missing is None or not self.missing.gap:
+            return False
+        return not (any(self.inside) and any(self.outside)) or abs(self.missing.gap) > self._told_by_level
 
     @property
     def telling(self) -> int:
@@ -103,7 +138,11 @@ class LevelTrait:
 
     @property
     def told_share(self) -> float:
-        """How much of the difference its most telling level tells by itself."""
+        """How much of the difference its most telling level tells by itself, or how often it is missing."""
+        return abs(self.missing.gap) if self.says_missing and self.missing is not None else self._told_by_level
+
+    @property
+    def _told_by_level(self) -> float:
         return abs(self.inside[self.telling] - self.outside[self.telling])
 
     def largest(self, most: int) -> list[int]:
@@ -115,117 +154,16 @@ class LevelTrait:
 Trait = NumberTrait | LevelTrait
 
 
-def trait_of(column: Column, inside: Mask, outside: Mask, *, beside: Mask | None = None, strength: float) -> Trait:
-    """What a column says of the rows inside against those outside; rows where it is missing count on no side."""
-    if column.values is not None:
-        return _of_numbers(column.name, column.values, inside, outside, beside, strength)
-    assert column.codes is not None
-    width = len(column.levels)
-
-    def counted(rows: Mask) -> NDArray[np.intp]:
-        assert column.codes is not None
-        chosen = column.codes[rows]
-        return np.bincount(chosen[chosen >= 0], minlength=width)
-
-    def shares(counts: NDArray[np.intp]) -> tuple[float, ...]:
-        return tuple((counts / max(int(counts.sum()), 1)).tolist())
-
-    counts = counted(inside)
-    return LevelTrait(
-        column.name,
-        column.levels,
-        shares(counts),
-        shares(counted(outside)),
-        beside=None if beside is None else shares(counted(beside)),
-        counts=tuple(counts.tolist()),
-        strength=strength,
-    )
-
-
-def say_the_same(trait: Trait, column: Column, other: Trait, beside: Column) -> bool:
-    """Whether two traits repeat each other: of all rows, one column can nearly be read from the other."""
-    if isinstance(trait, LevelTrait) and isinstance(other, LevelTrait):
-        assert column.codes is not None
-        assert beside.codes is not None
-        first, second = column.codes == trait.telling, beside.codes == other.telling
-        return _correlation(first.astype(np.float64), second.astype(np.float64)) > SAME_LEVELS
-    if isinstance(trait, LevelTrait) or isinstance(other, LevelTrait):
-        levels, number = (column, beside) if column.values is None else (beside, column)
-        assert levels.codes is not None
-        assert number.values is not None
-        known = (levels.codes >= 0) & ~np.isnan(number.values)
-        codes, values = levels.codes[known], number.values[known]
-        counts = np.bincount(codes, minlength=len(levels.levels))
-        means = np.bincount(codes, weights=values, minlength=len(levels.levels)) / np.maximum(counts, 1)
-        return _correlation(means[codes], values) > SAME_NUMBERS
-    assert column.values is not None
-    assert beside.values is not None
-    known = ~np.isnan(column.values + beside.values)
-    return _correlation(column.values[known], beside.values[known]) > SAME_NUMBERS
-
-
-def _correlation(first: Array, second: Array) -> float:
-    """|r|, 0 where one of them does not vary."""
-    first, second = first - first.mean(), second - second.mean()
-    size = float(np.sqrt((first @ first) * (second @ second)))
-    return abs(float(first @ second)) / size if size > 0 else 0.0
-
-
-def _of_numbers(
-    name: str, values: Array, inside: Mask, outside: Mask, beside: Mask | None, strength: float
-) -> NumberTrait:
-    present = values[~np.isnan(values)]
-    edges = shared_edges(present)
-    spread = float(present.std()) if len(present) else 0.0
-    here, there = _numbers(values[inside], edges), _numbers(values[outside], edges)
-    left = None if beside is None else _numbers(values[beside], edges)
-
-    def apart(other: Numbers) -> float:
-        gap = here.mean - other.mean
-        return gap / spread if spread > 0 and np.isfinite(gap) else 0.0
-
-    return NumberTrait(
-        name,
-        here,
-        there,
-        beside=left,
-        edges=tuple(edges.tolist()),
-        difference=apart(there),
-        difference_beside=None if left is None else apart(left),
-        strength=strength,
-    )
-
-
-def _numbers(values: Array, edges: Array) -> Numbers:
-    values = values[~np.isnan(values)]
-    if not len(values):
-        return Numbers(float("nan"), float("nan"), (0.0,) * (len(edges) - 1))
-    counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
-    return Numbers(float(values.mean()), float(np.median(values)), tuple((counts / len(values)).tolist()))
-
-
-def shared_edges(values: Array) -> Array:
-    """The bounds of bins that suit all of these values: one for each whole number, or 16 over all but the outer 1 %."""
-    if not len(values):
-        return np.array([0.0, 1.0])
-    low, high = float(values.min()), float(values.max())
-    if high - low < MOST_BARS and bool((values == np.round(values)).all()):
-        return np.arange(low - 0.5, high + 1.0)
-    inner = np.quantile(values, [0.005, 0.995])
-    if inner[1] > inner[0]:
-        low, high = inner
-    if not high - low > abs(low) * 1e-12:
-        return np.array([low - 0.5, low + 0.5])
-    return np.linspace(low, high, BINS + 1)
-
-
 def name_of_traits(traits: Sequence[Trait]) -> str:
     """A name for rows from their traits, strongest first; a truth about all rows where nothing sets them apart."""
     worth = traits_worth_telling(traits)[:MOST_IN_NAME]
-    if not worth:
-        return NOTHING_APART
-    levels = Counter(level for trait in traits if isinstance(trait, LevelTrait) for level in trait.levels)
-    return ", ".join(trait_in_words(trait, with_column=_needs_column(trait, levels)) for trait in worth)
+    return ", ".join(traits_in_words(worth, among=traits)) or NOTHING_APART
+
+
+def traits_in_words(traits: Sequence[Trait], *, among: Sequence[Trait]) -> list[str]:
+    """Each trait in words; the column of a level is told where it would not be understood among others without."""
+    levels = Counter(level for trait in among if isinstance(trait, LevelTrait) for level in trait.levels)
+    return [trait_in_words(trait, with_column=_needs_column(trait, levels)) for trait in traits]
 
 
 def traits_worth_telling(traits: Sequence[Trait]) -> list[Trait]:
@@ -238,6 +176,10 @@ def traits_worth_telling(traits: Sequence[Trait]) -> list[Trait]:
 
 def trait_in_words(trait: Trait, *, with_column: bool = True) -> str:
     """One trait in words; of a level `with_column` tells the column, too."""
+    if trait.says_missing and trait.missing is not None:
+        inside, outside = percent(trait.missing.inside), percent(trait.missing.outside)
+        often = f"never missing ({outside}" if trait.missing.inside == 0.0 else f"missing {inside} ({outside}"
+        return f"{trait.column} {often} elsewhere)"
     if isinstance(trait, NumberTrait):
         inside, outside = aligned(trait.inside.mean, trait.outside.mean)
         return f"{trait.column} {'high' if trait.is_high else 'low'} ({inside} against {outside})"
@@ -276,9 +218,9 @@ def aligned(one: float, other: float, *more: float) -> list[str]:
     values = (one, other, *more)
     gap, size = abs(one - other), max(abs(one), abs(other))
     if not math.isfinite(gap) or gap <= 1e-9 * size or not 1e-4 <= size < 1e12:
-        return ["unknown" if math.isnan(value) else _signed(number_text(value, 4)) for value in values]
+        return [NO_VALUE if math.isnan(value) else _signed(number_text(value, 4)) for value in values]
     decimals = max(0, 1 - math.floor(math.log10(gap)))
-    return ["unknown" if math.isnan(value) else _signed(f"{value:,.{decimals}f}") for value in values]
+    return [NO_VALUE if math.isnan(value) else _signed(f"{value:,.{decimals}f}") for value in values]
 
 
 def _signed(text: str) -> str:
@@ -286,19 +228,53 @@ def _signed(text: str) -> str:
     return text.replace("-", "−", 1) if any(digit in text for digit in "123456789") else text.lstrip("-")
 
 
-def distinctness_in_words(distinctness: float) -> str:
+def overlap_in_words(overlap: float | None) -> str:
     r"""How much a cluster overlaps its nearest neighbour in the view, on a scale of four words.
 
-    The distinctness of a cluster is Bhattacharyya's distance B to the nearest other; of the area below both bell
-    curves they share exp(−B).
+    Two bell curves that Bhattacharyya's distance B apart share exp(−B) of the area below them. Empty where there is no
+    neighbour, or nobody measured.
+
+    >>> overlap_in_words(0.0), overlap_in_words(0.3)
+    ('very distinct (under 1\xa0% overlap)', 'touching (30\xa0% overlap)')
     """
-    overlap = percent(math.exp(-distinctness))
-    return f"{distinctness_in_a_word(distinctness)}: {overlap} overlap with its nearest neighbour"
+    if overlap is None or math.isnan(overlap):
+        return ""
+    return f"{overlap_in_a_word(overlap)} ({overlap_in_percent(overlap)} overlap)"
 
 
-def distinctness_in_a_word(distinctness: float) -> str:
+def overlap_in_a_word(overlap: float) -> str:
     """The word of that scale alone."""
-    return next(word for most, word in DISTINCTNESS_SCALE if math.exp(-distinctness) <= most)
+    return next(word for most, word in OVERLAP_SCALE if overlap <= most)
+
+
+def overlap_in_percent(overlap: float) -> str:
+    """The overlap in per cent; bell curves never end, so none is nothing, and no two are one."""
+    return percent(min(max(overlap, 1e-9), 1.0))
+
+
+def how_features_were_chosen(n_features: int) -> str:
+    """What a sentence about a cluster compares, and what it leaves out.
+
+    >>> how_features_were_chosen(6830)
+    'means and shares of observed cells; of 6,830 features at most the 3 that differ most'
+    """
+    some = (
+        f"; of {n_features:,} features at most the {MOST_IN_NAME} that differ most" if n_features > MOST_IN_NAME else ""
+    )
+    return f"means and shares of observed cells{some}"
+
+
+def filled_in_words(filled: Mapping[str, int], n_rows: int) -> str:
+    """How many cells of which column were filled, the most first; empty where none was.
+
+    >>> filled_in_words({"age": 177, "deck": 688}, 891)
+    'deck 688 of 891, age 177; filled with the mean of the column to look for groups, and counted nowhere else'
+    """
+    if not filled:
+        return ""
+    (first, count), *rest = sorted(filled.items(), key=lambda one: (-one[1], one[0]))
+    told = listing([f"{first} {count:,} of {n_rows:,}", *(f"{name} {more:,}" for name, more in rest)], 10)
+    return f"{told}; filled with the mean of the column to look for groups, and counted nowhere else"
 
 
 def p_value_in_words(p_value: float) -> str:

@@ -244,7 +244,8 @@ def plot_profiles(description: Description) -> Figure:
     texts = {}
     for row, column in np.ndindex(n_features, n_clusters if n_clusters <= _MOST_WITH_NUMBERS else 0):
         value = cells[row, column]
-        text = f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0"
+        # Where no cell of a cluster is observed there is nothing to compare.
+        text = "–" if np.isnan(value) else f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0"
         texts[row, column] = text, "white" if abs(value) > 1.9 else INK if abs(value) >= 0.3 else SOFT_INK
     _fill_cells(ax, cells.shape, texts, crowded=n_clusters > 12, line=("white", 1.0))
     ax.set_yticks(range(n_features), [shorten(name, 34) for name in description.features])

@@ -90,6 +90,15 @@ def plot_embedding(
     return root_figure(panel)
 
 
+def first_axes(view: Any) -> Any:
+    """The axes of a view that are drawn: all of two or three, of more the first two.
+
+    >>> first_axes(np.zeros((9, 3))).shape, first_axes(np.zeros((9, 4))).shape
+    ((9, 3), (9, 2))
+    """
+    return view if view.shape[1] <= 3 else view[:, :2]
+
+
 def words_of_view(model: Any, title: str | None = None, known: Sequence[str] | None = None) -> dict[str, Any]:
     """What a figure of a fitted view says beside its rows: title, "known: …" and what its axes are made of.
 
@@ -99,9 +108,9 @@ def words_of_view(model: Any, title: str | None = None, known: Sequence[str] | N
     >>> words_of_view(PCA().fit(np.diag([3.0, 2.0, 0.0, 0.0])), "Rows")["axis_names"][0]
     '+ x0 − x1'
     """
-    names = explained_away(model) if known is None else known
+    names, axes = explained_away(model) if known is None else known, axes_of_model(model)
     subtitle = f"known: {words.listing(names, _MOST_KNOWN)}" if names else None
-    return {"title": title, "subtitle": subtitle, "axis_names": axes_of_model(model)}
+    return {"title": title, "subtitle": subtitle, "axis_names": axes if len(axes) <= 3 else axes[:2]}
 
 
 def _panels(

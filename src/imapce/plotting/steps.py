@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from imapce.common.checks import is_whole
 from imapce.common.words import axis_names
 from imapce.errors import InvalidValueError
+from imapce.exploration.traits import overlap_in_words
 from imapce.exploration.verdict import best_split_in_words, caveat
 from imapce.plotting.cloud import Group, draw_groups
 from imapce.plotting.key import read_labels
@@ -182,9 +183,9 @@ def _set_side_by_side(figure: Any, panels: Sequence[Any], keys: int) -> None:
 def plot_proposal(step: Step, *, view: int = 0) -> Figure:
     """Draw a view of a proposal with all its clusters, the most distinct encircled, and return the figure.
 
-    Outliers are small grey crosses and known rows light grey dots; the key gives the size and the distinctness
-    of every cluster. Where there is no structure beyond chance, the best split is drawn and told as such; where there
-    perhaps is some, the title says so.
+    Outliers are small grey crosses and known rows light grey dots; the key gives the size of every cluster and how much
+    of it its nearest neighbour shares. Where there is no structure beyond chance, the best split is drawn and told as
+    such; where there perhaps is some, the title says so.
 
     >>> from imapce import Exploration
     >>> from imapce.datasets import make_synthetic
@@ -208,11 +209,11 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
         split, entries = _best_split(outliers, step.structure)
         groups += split
     groups.append(Group(outliers, OTHER_GREY, 1.8, marker="x"))
-    for number, distinctness in zip(seen.numbers.tolist(), seen.distinctness, strict=True):
+    for number, overlap in zip(seen.numbers.tolist(), seen.overlap.tolist(), strict=True):
         inside = clusters == number
         groups.append(Group(inside, cluster_hue(number)))
-        apart = f"distinctness {distinctness:.3g}" if len(seen.distinctness) > 1 else "the only one"
-        most = ", most distinct" if number in seen.most_distinct and len(seen.distinctness) > 1 else ""
+        apart = overlap_in_words(overlap) or "the only one"
+        most = "\nthe most distinct" if number in seen.most_distinct and len(seen.numbers) > 1 else ""
         entries.append((f"cluster {number}: {int(inside.sum()):,} rows\n{apart}{most}", cluster_hue(number), "o"))
     draw_groups(ax, points, groups)
     outlines = [encircle(ax, points, np.flatnonzero(clusters == number), number) for number in seen.most_distinct]

@@ -155,11 +155,13 @@ class Explained(Comparable):
         """[x | l]."""
         return self.effect.joined(rows, self.labels)
 
-    def between(self, rows: Rows, inside: Mask, outside: Mask) -> Array:
-        """(d,): what the known explains of the difference of the means of some rows and others."""
-        joined = self.joined(rows)
-        gap = joined.subset(inside).moments().mean - joined.subset(outside).moments().mean
-        return gap[self.effect.places] @ self.effect.weights
+    def between(self, gap: Array, inside: Mask, outside: Mask) -> Array:
+        """(d,): what the known explains of the difference `gap` (d,) of the means of some rows and others."""
+        known = gap[self.effect.columns]
+        if self.effect.codes:
+            labels = self.effect.beside(self.labels)
+            known = np.append(known, labels[inside].mean(axis=0) - labels[outside].mean(axis=0))
+        return known @ self.effect.weights
 
     def placed(self, rows: Rows, components: Array, mean: Array, scale: Array) -> Array:
         """(n, k): ((x − mean)/scale − Bᵀl)·componentsᵀ of all rows."""

@@ -165,7 +165,7 @@ class Samples(Prior):
 
     @property
     def phrase(self) -> str:
-        return f"{counted(len(self.background), 'background row is', 'background rows are')} known"
+        return f"{counted(int(np.shape(self.background)[0]), 'background row is', 'background rows are')} known"
 
     def python(self, *, background: str = "...", labels: str = "...") -> str:
         return f"Samples({background})"
@@ -402,23 +402,27 @@ def as_list(prior: Any) -> list[Prior]:
     """
     if prior is None:
         return []
-    many = isinstance(prior, (list, tuple)) and (not prior or not all(map(_is_label, prior)))
+    many = isinstance(prior, (list, tuple)) and (not prior or not all(map(is_label_of_row, prior)))
     candidates = list(prior) if many else [prior]
     listed: list[Prior] = []
     for one in candidates:
         if not isinstance(one, Prior):
             if isinstance(one, (str, bytes, dict, set, frozenset, type)) or not hasattr(one, "__len__"):
                 raise InvalidTypeError(
-                    "prior must be None, Attributes(columns), Labels(y), Samples(background), Subset(rows), a list of "
-                    f"them, or labels, one for each row; got {type(one).__name__}."
+                    "prior must be None, Attributes(columns), Labels(y), Samples(background), Subset(rows), the name "
+                    f"of a column, a list of them, or labels, one for each row; got {type(one).__name__}."
                 )
             one = Labels(one)
         listed.append(one)
     return listed
 
 
-def _is_label(entry: Any) -> bool:
-    """Whether an entry of a plain list is one row's label, not a prior or the labels of all rows."""
+def is_label_of_row(entry: Any) -> bool:
+    """Whether an entry of a plain list is one row's label, not a prior or the labels of all rows.
+
+    >>> is_label_of_row("a"), is_label_of_row(["a", "b"])
+    (True, False)
+    """
     return isinstance(entry, str) or not (isinstance(entry, Prior) or hasattr(entry, "__len__"))
 
 

@@ -418,8 +418,7 @@ def require_shape(shape: tuple[int, ...], n_components: int) -> None:
     n_rows, n_features = shape
     if n_components > n_features:
         raise InvalidValueError(
-            f"n_components must be at most the number of columns; got n_components={n_components} and "
-            f"{n_features} feature(s)."
+            "n_components", f"must be at most the number of columns; got {n_components} and {n_features} feature(s)."
         )
     if n_rows <= n_components:
         raise InvalidValueError("X", f"must have more rows than n_components={n_components}; got {n_rows} sample(s).")

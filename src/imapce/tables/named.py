@@ -96,7 +96,7 @@ class NamedMatrix:
         if absent := [name for name in names if name not in place]:
             raise InvalidValueError(
                 f"{what} must have the columns asked for, and it lacks {listing(map(repr, absent), 10)}: "
-                f"{close_matches(absent[0], list(self.names))}"
+                f"{close_matches(absent[0], [name for name in self.names if name not in names])}"
             )
         positions = [place[name] for name in names]
         # Formats that know no slices (COO, DIA) are rewritten by row first.

@@ -20,7 +20,7 @@ from sklearn.utils import check_array
 from imapce.common.arrays import Array, Mask, as_cupy, is_dask, is_on_card, is_scan, on_host
 from imapce.common.words import listing
 from imapce.errors import ImapceError, InvalidTypeError, InvalidValueError, Sentence, one_line
-from imapce.tables.columns import Column, Unknown, read_column
+from imapce.tables.columns import MISSING, NO_YES, Column, Unknown, read_column
 from imapce.tables.encode import (
     ScannedMatrix,
     Table,
@@ -29,6 +29,7 @@ from imapce.tables.encode import (
     encode,
     is_table,
     learn_scan,
+    matched,
     native_table,
     selected,
 )
@@ -113,10 +114,13 @@ class Reader:
         plain = type(native_table(X)).__module__.startswith("pandas") and set(self.encoding.kinds) == {"number"}
         if names == columns or (plain and not self.left_out and not self.encoding.written):
             return X
-        extra = set(names) - set(columns)
-        if not set(columns) <= set(names) or not extra <= set(self.left_out):
-            return X
-        return selected(X, columns)
+        told = [name for name in names if name in columns or name not in self.left_out]
+        return selected(X, columns if set(told) == set(columns) else told)
+
+    def require_names(self, names: list[str]) -> None:
+        """Refuse new rows whose columns are not the learned ones, in whatever order."""
+        if self.encoding is not None:
+            matched(names, self.encoding, "error", "X")
 
     def with_unknown(self, unknown: Unknown) -> Reader:
         """The same reader with another way to meet categories it has not learned: "error" or "ignore"."""
@@ -454,9 +458,25 @@ class OriginalColumns:
     def column(self, place: int) -> Column:
         """One of the columns."""
         encoding, name = self.reader.encoding, self.names[place]
-        if encoding is None or self.table is None:
-            values = self.values(np.array([place]))[:, 0]
-            scale = None if encoding is None else encoding.scales.get(name)
-            return Column(name, values=values if scale is None else scale.to_units(values))
+        if encoding is None:
+            return Column(name, values=self.values(np.array([place]))[:, 0])
+        if self.table is None:
+            return self._decoded(encoding, place)
         series = column_at(self.table, column_names(self.table).index(name))
         return read_column(name, series, encoding.kinds[place], encoding.categories[place], encoding.writing(place))
+
+    def _decoded(self, encoding: Encoding, place: int) -> Column:
+        """A column whose table cannot be read again, from the matrix: what gaps were filled with is missing."""
+        name, kind = encoding.columns[place], encoding.kinds[place]
+        matrix = np.flatnonzero(encoding.groups == place)
+        cells, fill = self.values(matrix), np.asarray(encoding.fill)[matrix]
+        missing = np.isnan(cells[:, 0])
+        if name in encoding.gaps:
+            missing |= (np.abs(cells - fill) <= 1e-12 * (1.0 + np.abs(fill))).all(axis=1)
+        if kind == "number":
+            scale = encoding.scales.get(name)
+            values = cells[:, 0] if scale is None else scale.to_units(cells[:, 0])
+            return Column(name, values=np.where(missing, np.nan, values))
+        codes = cells.argmax(axis=1) if kind == "category" else cells[:, 0].round().astype(np.intp)
+        levels = tuple(map(str, encoding.categories[place])) if kind == "category" else NO_YES
+        return Column(name, codes=np.where(missing, MISSING, codes), levels=levels)

@@ -14,15 +14,21 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from imapce.common.checks import require_choice
 from imapce.common.words import close_matches, listing
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence, Words
 from imapce.tables.cells import ReadCells, dates_as_days, has_cells_to_read, read_cells
-from imapce.tables.encode import Table, column_names, is_table, selected
+from imapce.tables.encode import Table, column_at, column_names, is_table, selected
+from imapce.tables.named import NamedMatrix
 from imapce.tables.remarks import looked_over
 from imapce.tables.usable import usable_columns
+
+if TYPE_CHECKING:
+    from imapce.tables.files import Contents
 
 LEAVE_OUT, AS_NUMBERS = DATES = ("leave-out", "as-numbers")
 
@@ -33,6 +39,7 @@ def read(
     columns: Sequence[str] | None = None,
     drop: Sequence[str] | None = None,
     dates: str = LEAVE_OUT,
+    sheet: str | None = None,
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -47,9 +54,9 @@ def read(
 
     `columns` are those that shall be features, whatever they look like, `drop` those that shall not; `dates` are
     left out or, "as-numbers", days since 1970. `transform` looks at strongly skewed columns on another scale, "log" or
-    "rank", {"income": "log"} at these; what is shown stays in the units of the table. `sep`, `decimal`, `encoding` and
-    `header` are those of `tables.read_table`. An array of numbers (.npy, .npz) and an AnnData (.h5ad) have nothing to
-    be read and come as they are there.
+    "rank", {"income": "log"} at these; what is shown stays in the units of the table. `sheet`, `sep`, `decimal`,
+    `encoding` and `header` are those of `tables.read_table`. An array of numbers (.npy, .npz) and an AnnData (.h5ad)
+    have nothing to be read and come as they are there.
 
     >>> _ = Path("people.csv").write_text("id,paid,age\\nk7,€1.50,31\\nk8,€12,-\\nk9,€3,47\\nl1,€2.25,28\\n")
     >>> table = read("people.csv")
@@ -58,22 +65,21 @@ def read(
     >>> for note in table.notes:
     ...     print(note)
     'paid' is numbers in €, as '€1.50'.
+    'age' is numbers but for '-' in row 2, read as missing.
     left out of the features: 'id' is an id, 4 distinct values in 4 rows; columns= keeps what can be kept.
     """
     require_choice("dates", dates, DATES)
-    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
+    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header, "sheet": sheet}
     notes: list[str] = []
     if isinstance(data, (str, os.PathLike)):
         # What reads files takes a tenth of a second to import, and most who fit have none.
-        from imapce.tables.files import read_with_words
+        from imapce.tables.files import read_contents
 
-        table, words = read_with_words(data, given=given)
-        if words:
-            ways = Phrase("overrule reading", "sep, decimal, encoding and header overrule it")
-            notes.append(Sentence(f"{Path(data).name!r} was read with {words}; ", ways, "."))
+        contents = read_contents(data, given=given, keep_words=True)
+        table, decimal, notes = contents.table, contents.decimal, file_notes(contents, data)
     else:
         if useless := [name for name, value in given.items() if value is not None]:
-            raise InvalidValueError(useless[0], "is for text files, got a table in memory", way_out="leave it out")
+            raise InvalidValueError(useless[0], "is for files, got a table in memory", way_out="leave it out")
         table = data
     if not is_table(table):
         if asked := [
@@ -95,13 +101,33 @@ def read(
     kept = [name for name in names if name not in set(drop or ()) and (columns is None or name in set(columns))]
     cells = read_cells(table, decimal=decimal, name="data")
     found = choose_features(cells, kept, keep=columns or (), dates=dates)
-    return looked_over(replace(found, notes=[*notes, *found.notes]), transform)
+    dropped = {name: "was dropped" if columns is None else "was not asked for" for name in names if name not in kept}
+    whole = replace(found, notes=[*notes, *found.notes], left_out={**found.left_out, **dropped})
+    return looked_over(whole, transform)
+
+
+def file_notes(contents: Contents, path: str | os.PathLike[str]) -> list[str]:
+    """How a file was read where that is not the usual way, and what else is in it, in sentences."""
+    notes = list(contents.notes)
+    if contents.words:
+        name = "standard input" if str(path) == "-" else repr(Path(path).name)
+        ways = Phrase("overrule reading", "sep, decimal, encoding and header overrule it")
+        notes.append(Sentence(f"{name} was read with {contents.words}; ", ways, "."))
+    return notes
 
 
 def choose_features(
-    cells: ReadCells, names: Sequence[str], *, keep: Collection[str] = (), dates: str = LEAVE_OUT, argument: str = "X"
+    cells: ReadCells,
+    names: Sequence[str],
+    *,
+    keep: Collection[str] = (),
+    labels: Collection[str] = (),
+    dates: str = LEAVE_OUT,
+    argument: str = "X",
 ) -> Table:
     """The columns among `names` that can be features, those to `keep` not questioned, and sentences on the others.
+
+    Of `labels`, which are used where they are no features, nothing is said.
 
     >>> import pyarrow as pa
     >>> choose_features(read_cells(pa.table({"a": [1, 2], "b": [3, 3]})), ["a", "b"]).left_out
@@ -116,6 +142,7 @@ def choose_features(
     reasons = {
         name: f"{reason}, {cells.dates[name]}" if reason == "is a date" and name in cells.dates else reason
         for name, reason in reasons.items()
+        if name not in labels
     }
     told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
     if not features:
@@ -136,6 +163,32 @@ def choose_features(
         beside = Phrase("carried", "left out of the features")
         notes.append(Sentence(beside, f": {told}; ", *ways, "."))
     return replace(learned.select(features), notes=notes, left_out=reasons)
+
+
+def column_of(X: Any, name: str, argument: str = "color") -> list[Any]:
+    """The values of one column of a table, or of what is told of the rows of a matrix with names, by its name.
+
+    >>> import pyarrow as pa
+    >>> column_of(pa.table({"sex": ["f", None]}), "sex")
+    ['f', None]
+    """
+    table = X
+    if isinstance(X, NamedMatrix):
+        if name in X.names and (X.about_rows is None or name not in column_names(X.about_rows)):
+            values = X.select([name]).matrix
+            return np.asarray(values.toarray() if hasattr(values, "toarray") else values).ravel().tolist()
+        table = X.about_rows
+    if table is None or not is_table(table):
+        raise InvalidValueError(
+            argument,
+            "must hold one label per row where X has no names of columns",
+            repr(name),
+            way_out="pass the labels themselves, or X as a table",
+        )
+    names = column_names(table)
+    if name not in names:
+        raise InvalidValueError(argument, "must name a column of X", repr(name), way_out=close_matches(name, names))
+    return column_at(table, names.index(name)).to_list()
 
 
 def _way_to_a_feature(reasons: Mapping[str, str]) -> Phrase:

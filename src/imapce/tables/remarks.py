@@ -9,7 +9,7 @@ their values or of their ranks.
 
 >>> import pyarrow as pa
 >>> fees = np.random.default_rng(0).lognormal(sigma=1.5, size=300)
->>> print(*looked_over(Table.learn(pa.table({"fee": fees, "pence": 100 * fees}))).notes, sep="\n")
+>>> print(*looked_over(Table.learn(pa.table({"fee": fees, "pence": 100 * fees}))).notes, sep="\\n")
 strongly skewed: 'fee', 'pence'; transform="log" looks at them on a log scale.
 'pence' repeats 'fee'; drop= leaves it out.
 """

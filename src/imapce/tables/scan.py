@@ -224,7 +224,7 @@ class Scan:
         if absent:
             raise InvalidValueError(
                 f"columns must be among those of {self._named()}, got {absent[0]!r}: "
-                f"{close_matches(absent[0], self.schema.names)}"
+                f"{close_matches(absent[0], [name for name in self.schema.names if name not in columns])}"
             )
         return replace(self, columns=tuple(columns))
 

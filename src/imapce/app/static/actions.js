@@ -1,6 +1,6 @@
 // The loop: look, take, go on; how much is left, and whether it is anything.
 
-import { count, h, percent, rowsOf } from "./dom.js";
+import { count, h, rowsOf } from "./dom.js";
 import { button } from "./icons.js";
 
 export function actionsPanel(app) {
@@ -24,18 +24,16 @@ export function actionsPanel(app) {
   const chosen = h("div", { class: "chosen", hidden: true }, h("p", null, ""), h("div", { class: "row" }, name, takeSelection), h("div", { class: "row" }, split, merge));
   const work = h("div", { class: "work", hidden: true }, h("progress", { max: 1 }), h("p", null, ""));
   const stop = h("p", { class: "stop", hidden: true });
-  const needle = h("span", { class: "needle" });
-  const gauge = h("div", { class: "gauge", role: "img" }, h("span", { class: "limit" }), needle);
-  const gaugeWords = h("p", null, "");
-  const gaugeBox = h("div", { class: "gaugebox" }, h("h3", null, "Is anything left?"), gauge, gaugeWords);
+  const remainsWords = h("p", null, "");
+  const remains = h("div", { class: "verdict remains", hidden: true }, h("h3", null, "Is anything left?"), remainsWords);
   const verdictWords = h("p", null, "");
   const anyway = button("Show the best split anyway", { hidden: true, onclick: () => app.ask("settings", { structure: "ignore" }) });
   const leave = button("Leave it as one group", { hidden: true, onclick: () => app.ask("settings", { structure: "heed" }) });
-  const verdict = h("div", { class: "verdict", hidden: true }, verdictWords, h("div", { class: "row" }, anyway, leave));
+  const verdict = h("div", { class: "verdict found", hidden: true }, h("h3", null, "Is anything there?"), verdictWords, h("div", { class: "row" }, anyway, leave));
   const readBack = h("p", { class: "readback", hidden: true });
   const el = h("section", { class: "card actions", "aria-label": "Explore" },
     left, h("div", { class: "stack", role: "img", "aria-label": "Rows known, taken and left" }, bar),
-    h("div", { class: "row" }, next, take, back), chosen, h("div", { class: "row" }, run, cancel), work, stop, verdict, gaugeBox, readBack);
+    h("div", { class: "row" }, next, take, back), chosen, h("div", { class: "row" }, run, cancel), work, stop, verdict, remains, readBack);
 
   app.onSelection.push((told) => {
     chosen.hidden = !told.count;
@@ -55,7 +53,7 @@ export function actionsPanel(app) {
       bar.forEach((one, i) => (one.style.flexGrow = String(parts[i])));
       left.textContent = state.left ? `${rowsOf(state.left)} of ${count(state.rows)} left to explore` : "Every row is explored";
       const busy = Boolean(state.busy);
-      const looking = state.looking.kind === "step";
+      const looking = ["step", "overview"].includes(state.looking.kind);
       const held = busy && !state.busy.gives_way;
       back.hidden = !looking || held || Boolean(state.stop);
       next.hidden = looking || state.proposed || Boolean(state.stop);
@@ -71,22 +69,15 @@ export function actionsPanel(app) {
       stop.textContent = state.stop ?? "";
       readBack.hidden = !state.read_back;
       readBack.textContent = state.read_back ?? "";
-      const p = state.p_value;
-      gaugeBox.hidden = p === null || !state.left;
-      if (p !== null) {
-        // On a log scale from 0.01, the least this test can give, to 1.
-        needle.style.left = `${100 * Math.min(1, Math.max(0, 1 + Math.log10(p) / 2))}%`;
-        gaugeWords.textContent = p <= 0.05
-          ? `Yes. One shapeless cloud would look this split in ${percent(p)} of draws (p = ${p.toPrecision(2)}).`
-          : `Perhaps not. One shapeless cloud looks this split in ${percent(p)} of draws (p = ${p.toPrecision(2)}).`;
-        gauge.setAttribute("aria-label", gaugeWords.textContent);
-      }
+      remains.hidden = !state.remains || !state.left;
+      remains.dataset.verdict = state.remains?.verdict ?? "";
+      remainsWords.textContent = `${state.remains?.words}.`;
       const found = state.structure;
       verdict.hidden = !found;
       if (!found) return;
       verdict.dataset.verdict = found.verdict;
       const best = found.best && !found.shown ? ` ${found.best}.` : found.verdict === "none" && found.shown ? " These are the groups of the best split." : "";
-      verdictWords.textContent = `${{ clear: "Clear groups", perhaps: "Perhaps groups", none: "No groups beyond chance" }[found.verdict]}: ${found.words}.${best}`;
+      verdictWords.textContent = `${found.words}.${best}`;
       anyway.hidden = held || found.shown || !found.best;
       leave.hidden = held || !found.shown || found.verdict !== "none" || state.n_clusters !== null;
     },

@@ -5,6 +5,7 @@ import { count, h, rowsOf } from "./dom.js";
 import { button } from "./icons.js";
 import { exportMenu } from "./exporting.js";
 import { keyboard, keysDialog } from "./keys.js";
+import { knownPanel } from "./known.js";
 import { legendPanel } from "./legend.js";
 import { Link, typed } from "./link.js";
 import { Plot } from "./plot.js";
@@ -20,6 +21,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
   const app = { link, el, state: null, data: null, theme: null };
   const root = h("div", { class: "imapce" });
   el.append(root);
+  link.showOn(root);
   app.root = root;
 
   // --- asking, and saying what went wrong -------------------------------------------------------------------------
@@ -48,7 +50,6 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     app.plot.raster.setMarked(typed(Uint8Array, bits), told.count > 0);
     app.plot.draw();
     for (const f of app.onSelection) f(told);
-    root.dataset.selections = String(Number(root.dataset.selections ?? 0) + 1);
     app.say(told.count ? `${rowsOf(told.count)} selected` : "nothing selected");
   };
   app.onSelection = [];
@@ -101,9 +102,9 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
   app.toasts = h("div", { class: "toasts" });
   app.legend = legendPanel(app);
   app.actions = actionsPanel(app);
+  app.known = knownPanel(app);
   app.why = whyPanel(app);
   app.settings = settingsPanel(app);
-  app.onSelection.push(app.settings.selection);
   app.timeline = timelinePanel(app);
   app.tools = toolbar(app);
   const name = h("h1", null, "…");
@@ -113,6 +114,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
   const redo = button("Redo (R)", { iconOnly: true, onclick: () => app.ask("redo") }, "redo");
   const lost = h("div", { class: "lost", role: "alert", hidden: true }, "The connection is lost. Your work is kept; trying again…");
   const title = h("div", { class: "title" }, h("h2", null, ""));
+  const notes = h("section", { class: "card notes", "aria-label": "How the table was read", hidden: true });
   root.append(
     h("header", null,
       onHome ? button("Back to the start", { iconOnly: true, class: "quiet", onclick: onHome }, "home") : null,
@@ -125,7 +127,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     lost,
     h("main", null,
       h("section", { class: "stage", "aria-label": "View" }, title, app.plot.el, app.tools.el, app.tip.el, app.toasts),
-      h("aside", { "aria-label": "Exploration" }, app.actions.el, app.legend.el, app.why.el, app.settings.el),
+      h("aside", { "aria-label": "Exploration" }, app.actions.el, app.known.el, app.legend.el, app.why.el, notes, app.settings.el),
       app.timeline.el),
     app.live);
   app.keys = keysDialog();
@@ -166,6 +168,7 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     facts.textContent = `${rowsOf(state.rows)} × ${count(state.features)} features${state.file ? ` · saved in ${state.file}` : ""}`;
     app.actions.refresh(state);
     app.timeline.refresh(state);
+    app.known.state(state);
     app.settings.state(state);
     root.dataset.busy = state.busy ? "yes" : "no";
     if (before && before.steps.length !== state.steps.length) app.say(`${count(state.steps.length)} steps, ${rowsOf(state.left)} left to explore`);
@@ -192,8 +195,10 @@ export function render({ model, el, link = new Link(model), onHome = null }) {
     app.legend.refresh();
     if (app.state) app.timeline.refresh(app.state);
     app.hovered = told.hovered;
+    app.known.columns(told);
     app.settings.columns(told);
-    if (told.notes.length) app.notice(told.notes.join(" "));
+    notes.hidden = !told.notes.length;
+    notes.replaceChildren(h("h3", null, "How the table was read"), ...told.notes.map((one) => h("p", null, one[0].toUpperCase() + one.slice(1))));
   };
   hello();
   return {

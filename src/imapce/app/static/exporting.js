@@ -40,7 +40,7 @@ export function exportMenu(app) {
     setTimeout(() => URL.revokeObjectURL(address), 10000);
     app.say(`${told.name} was handed out`);
   };
-  list.append(...KINDS.map(([kind, words]) => h("button", { type: "button", role: "menuitem", "data-kind": kind, onclick: () => hand(kind) }, words)));
+  list.append(...KINDS.map(([kind, words]) => h("button", { type: "button", role: "menuitem", "data-kind": kind, onclick: () => app.link.during(hand(kind)) }, words)));
   list.addEventListener("keydown", (event) => {
     const items = [...list.children];
     const at = items.indexOf(event.target);

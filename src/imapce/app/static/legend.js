@@ -53,13 +53,15 @@ export function legendPanel(app) {
           h("span", { class: "swatch", style: { background: app.palette?.[entry.code] } }),
           h("span", { class: "label" }, short(entry.name, 30), entry.most ? h("em", null, "most\u00a0distinct") : null),
           h("span", { class: "number" }, count(entry.count)),
-          h("span", { class: "share" }, percent(entry.count / total)));
+          h("span", { class: "share" }, percent(entry.count / total)),
+          entry.words ? h("small", null, entry.words) : null);
         return line;
       });
       const scale = told.scale
         ? h("div", { class: "scale" }, h("div", { class: "ramp", style: { background: `linear-gradient(90deg, ${(app.palette ?? []).slice(told.scale.first).join(",")})` } }), h("div", { class: "ends" }, h("span", null, niceNumber(told.scale.low)), h("span", null, niceNumber(told.scale.high))))
         : null;
       const none = entries.length || scale ? null : empty("Nothing to colour yet.");
+      body.classList.toggle("all", told.legend.some((entry) => entry.words));
       renew(body, [scale, ...entries, none].filter(Boolean));
     },
     // Arrows walk the clusters of the view.

@@ -78,36 +78,78 @@ export class SocketModel {
   }
 }
 
-// Questions with answers, and news by their type.
+// Questions with answers, and news by their type. All that was asked is counted, and all of it that is done: answered,
+// and where the answer began some work, after its end. Who waits for the two numbers to agree sees all that came of it.
 export class Link {
   constructor(model) {
     this.model = model;
-    this.asked = new Map();
+    this.open = new Map();
+    this.works = [];
     this.heard = new Map();
-    this.last = 0;
+    this.asked = this.done = this.ended = 0;
     model.on("msg:custom", (content, buffers) => this.receive(content, buffers ?? []));
     model.on("down", () => {
-      for (const [, one] of this.asked) one.fail(new Error("The connection was lost; it is being made again."));
-      this.asked.clear();
+      for (const [, one] of this.open) one.fail(new Error("The connection was lost; it is being made again."));
+      this.settle(this.open.size + this.works.length);
+      this.open.clear();
+      this.works = [];
+      // Another server begins to count anew.
+      this.ended = 0;
     });
   }
   on(type, f) {
     this.heard.set(type, f);
   }
   receive(content, buffers) {
-    if (content.type === "reply") {
-      const one = this.asked.get(content.re);
-      this.asked.delete(content.re);
-      if (!one) return;
-      if (content.error) one.fail(new Error(content.error[0].toUpperCase() + content.error.slice(1)));
-      else one.done([content, buffers]);
-    } else this.heard.get(content.type)?.(content, buffers);
+    if (content.type !== "reply") {
+      this.heard.get(content.type)?.(content, buffers);
+      if (content.type === "state") this.end(content.done);
+      return;
+    }
+    const one = this.open.get(content.re);
+    this.open.delete(content.re);
+    if (!one) return;
+    if (content.error) one.fail(new Error(content.error[0].toUpperCase() + content.error.slice(1)));
+    else one.done([content, buffers]);
+    if (content.work > this.ended) this.works.push(content.work);
+    else this.settle(1);
   }
   ask(type, fields = {}, buffers = []) {
-    const id = ++this.last;
+    const id = this.begin();
     return new Promise((done, fail) => {
-      this.asked.set(id, { done, fail });
+      this.open.set(id, { done, fail });
       this.model.send({ ...fields, type, id }, null, buffers);
+    });
+  }
+  // Anything else that is to be counted, until it is over.
+  during(promise) {
+    this.begin();
+    return promise.finally(() => this.settle(1));
+  }
+  // The element that shows the two numbers.
+  showOn(root) {
+    this.root = root;
+    this.show();
+  }
+  show() {
+    if (this.root) Object.assign(this.root.dataset, { asked: this.asked, done: this.done });
+  }
+  begin() {
+    this.asked += 1;
+    this.show();
+    return this.asked;
+  }
+  end(works) {
+    this.ended = works;
+    const left = this.works.filter((one) => one > works);
+    this.settle(this.works.length - left.length);
+    this.works = left;
+  }
+  settle(count) {
+    // What an answer leads to, and asks in its turn, comes before.
+    if (count) setTimeout(() => {
+      this.done += count;
+      this.show();
     });
   }
 }

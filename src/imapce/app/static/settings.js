@@ -1,6 +1,6 @@
-// How views are found: the weights, what is known, and how much of it is left in sight.
+// How views are found: the weights, how many clusters, and how much of the known is left in sight.
 
-import { empty, h, niceNumber, renew, short } from "./dom.js";
+import { empty, h, niceNumber, short } from "./dom.js";
 import { button } from "./icons.js";
 
 export function settingsPanel(app) {
@@ -11,19 +11,13 @@ export function settingsPanel(app) {
   clusters.addEventListener("change", () => app.ask("settings", { n_clusters: clusters.value === "" ? "auto" : Number(clusters.value) }));
   const finding = h("div", { class: "finding" }, h("h4", null, "Clusters"),
     h("div", { class: "row" }, h("label", null, h("span", null, "How many"), granularity), h("label", { title: "So many clusters are shown whether or not they are more than chance" }, h("span", null, "Or this number"), clusters)));
-  const known = h("ul", { class: "known" });
-  const add = h("select", { "aria-label": "A column to add to the known" });
-  const rows = button("Selected rows are known", { hidden: true, onclick: () => app.ask("settings", { rows: "selection" }) });
-  const forget = button("Forget known rows", { hidden: true, onclick: () => app.ask("settings", { rows: "none" }) });
   const read = h("div", { class: "read" });
   const measure = button("What is left of the known?", { onclick: () => readBack() });
   const hover = h("details", null, h("summary", null, "Columns beside the pointer"), h("div", { class: "checks" }));
-  let columns = [];
   let settled = "";
   const el = h("section", { class: "card settings", "aria-label": "Settings" },
     h("details", null, h("summary", null, h("h3", null, "How views are found")),
       h("div", { class: "inner" }, weights.alpha.el, weights.mu.el, finding,
-        h("div", null, h("h4", null, "What is known"), known, add, h("div", { class: "row" }, rows, forget)),
         h("div", null, measure, read), hover)));
 
   function weight(sign, words) {
@@ -58,13 +52,6 @@ export function settingsPanel(app) {
     };
   }
 
-  const setKnown = (names) => app.ask("settings", { columns: names });
-  add.addEventListener("change", () => {
-    if (!add.value) return;
-    setKnown([...columns, add.value]);
-    add.value = "";
-  });
-
   async function readBack() {
     measure.disabled = true;
     read.replaceChildren(empty("Reading the known back from the view…"));
@@ -84,8 +71,6 @@ export function settingsPanel(app) {
   return {
     el,
     columns(told) {
-      columns = [];
-      add.replaceChildren(h("option", { value: "" }, "Add a column…"), ...[...told.labels, ...told.features].map((name) => h("option", { value: name }, short(name, 40))));
       hover.lastChild.replaceChildren(...told.columns.slice(0, 40).map((name) => {
         const box = h("input", { type: "checkbox", checked: app.hovered.includes(name) });
         box.addEventListener("change", () => (app.hovered = box.checked ? [...app.hovered, name].slice(-12) : app.hovered.filter((one) => one !== name)));
@@ -93,7 +78,6 @@ export function settingsPanel(app) {
       }));
     },
     state(state) {
-      columns = state.known_columns;
       if (JSON.stringify(state.weights) !== settled) {
         settled = JSON.stringify(state.weights);
         for (const [key, value] of Object.entries(state.weights)) weights[key].set(value);
@@ -101,17 +85,8 @@ export function settingsPanel(app) {
       finding.hidden = !state.joint;
       granularity.value = state.granularity;
       if (document.activeElement !== clusters) clusters.value = state.n_clusters ?? "";
-      const lines = columns.map((name) => h("li", null, h("span", null, short(name, 28)), button(`Forget ${name}`, { iconOnly: true, class: "quiet", onclick: () => setKnown(columns.filter((one) => one !== name)) }, "clear")));
-      const others = state.known_beside;
-      const words = lines.length + others.length ? others : ["Nothing yet but what you take."];
-      renew(known, [...lines, ...words.map((one) => h("li", { class: "words" }, one))]);
-      for (const option of add.options) option.hidden = columns.includes(option.value);
-      forget.hidden = !state.known_at_start;
       const held = Boolean(state.busy && !state.busy.gives_way);
       for (const one of [...el.querySelectorAll("select, button"), clusters]) if (one !== measure) one.disabled = held;
-    },
-    selection(told) {
-      rows.hidden = !told.count || told.known > 0;
     },
     refresh(scene) {
       weights.alpha.show(scene.alpha);

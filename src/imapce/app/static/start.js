@@ -25,6 +25,7 @@ export function startPage(root, link, limit, opened) {
   }
   page.dataset.theme = theme ?? (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   root.append(page);
+  link.showOn(page);
   document.title = "imapce";
 
   const say = (words) => {
@@ -65,14 +66,14 @@ export function startPage(root, link, limit, opened) {
     }
   };
   picker.addEventListener("change", () => {
-    if (picker.files[0]) receive(picker.files[0]);
+    if (picker.files[0]) link.during(receive(picker.files[0]));
     // Else the same file, mended, could not be chosen again.
     picker.value = "";
   });
   for (const kind of ["dragover", "drop"]) {
     page.addEventListener(kind, (event) => {
       event.preventDefault();
-      if (kind === "drop" && event.dataTransfer.files[0]) receive(event.dataTransfer.files[0]);
+      if (kind === "drop" && event.dataTransfer.files[0]) link.during(receive(event.dataTransfer.files[0]));
     });
   }
 

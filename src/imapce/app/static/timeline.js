@@ -18,22 +18,23 @@ export function timelinePanel(app) {
       const looking = state.looking;
       const items = state.steps.map((step, number) => {
         const size = step.clusters.reduce((sum, one) => sum + one.size, 0);
-        const why = step.clusters[0].features[0];
+        const why = step.clusters[0].words;
         const names = step.clusters.map((one) => one.name).join(", ");
         return h("li", null, h("button", { type: "button", class: "step", "data-step": number, title: hint(step) || null, onclick: () => app.ask("look_back", { step: number }) },
           h("span", { class: "dots" }, step.clusters.map((one) => h("i", { style: { background: app.palette?.[one.code] } }))),
           h("b", null, `${number + 1}`), h("span", { class: "what" }, short(names, 22)),
-          h("small", null, rowsOf(size), why ? ` · ${why[1] > 0 ? "high" : "low"} ${short(why[0], 16)}` : "")));
+          h("small", null, rowsOf(size), why ? ` · ${short(why, 24)}` : "")));
       });
       const now = state.stop
         ? h("li", { class: "end" }, h("span", null, "The end"))
         : h("li", null, h("button", { type: "button", class: "step now", onclick: () => (app.state.proposed ? app.ask("view", { number: 0 }) : app.ask("next")) }, h("b", null, "Now"), h("small", null, `${count(state.left)} left`)));
+      const all = state.clusters ? [h("li", null, h("button", { type: "button", class: "step all", title: "Every cluster taken so far in one view", onclick: () => app.ask("overview") }, h("b", null, "All together"), h("small", null, `${count(state.clusters)} ${state.clusters === 1 ? "cluster" : "clusters"}`)))] : [];
       const regrouped = state.moves.filter((one) => one.kind !== "step").map((one) => h("li", { class: "regrouped", title: one.words }, h("span", null, { split: "Split", merge: "Merged", consolidate: "Consolidated" }[one.kind])));
       const before = steps.children.length;
-      renew(steps, [...items, ...regrouped, now]);
+      renew(steps, [...items, ...regrouped, ...all, now]);
       if (steps.children.length !== before) steps.scrollLeft = steps.scrollWidth;
       for (const one of steps.querySelectorAll("button")) {
-        const here = looking.kind === "step" ? one.dataset.step === String(looking.number) : one.classList.contains("now");
+        const here = looking.kind === "step" ? one.dataset.step === String(looking.number) : one.classList.contains(looking.kind === "overview" ? "all" : "now");
         if (here) one.setAttribute("aria-current", "step");
         else one.removeAttribute("aria-current");
       }
@@ -71,9 +72,9 @@ export function timelinePanel(app) {
 
 // What a step has to say beside its names: what its first cluster is given the known, and how stable its clusters are.
 function hint(step) {
-  const why = step.clusters[0].features[0];
-  const given = why && step.given ? [`${why[1] > 0 ? "High" : "Low"} ${why[0]}, ${step.given}`] : [];
-  return [...given, ...step.clusters.filter((one) => one.stability).map((one) => `${one.name} ${one.stability}`)].join("; ");
+  const why = step.clusters[0].words;
+  const told = why ? [step.given ? `${why}, ${step.given}` : why] : [];
+  return [...told, ...step.clusters.filter((one) => one.overlap).map((one) => `${one.name} is ${one.overlap}`), ...step.clusters.filter((one) => one.stability).map((one) => `${one.name} ${one.stability}`)].join("; ");
 }
 
 // Where the points of a thumbnail fall, as pixels; a few far ones stay out.

@@ -22,9 +22,10 @@ export function whyPanel(app) {
     body.replaceChildren(
       h("p", { class: "size" }, `${rowsOf(answer.count)}, ${percent(answer.share)} of all`),
       h("p", { class: "words" }, answer.words),
+      answer.overlap ? h("p", { class: "known", title: "How much of it the nearest cluster shares in the view it was taken in" }, `It was taken as ${answer.overlap}.`) : "",
       answer.stability ? h("p", { class: "known stability", title: "A cluster that is found again in other draws of the rows does not depend on a few of them" }, `It ${answer.stability}.`) : "",
       ...answer.known.map((one) => h("p", { class: "known" }, `${one[0].toUpperCase()}${one.slice(1)}.`)),
-      answer.traits.length ? h("p", { class: "key" }, h("i", { class: "in" }), "these rows ", h("i", { class: "out" }), "all others") : empty("No column differs."),
+      answer.traits.length ? h("p", { class: "key" }, h("i", { class: "in" }), "these rows ", h("i", { class: "out" }), "all others", answer.choice ? h("span", null, ` · ${answer.choice}`) : "") : empty("No column differs."),
       ...answer.traits.map((one) => (one.kind === "number" ? number(one) : category(one))),
       ...labels,
       button(`Show the ${answer.count === 1 ? "row" : "rows"}`, { onclick: () => rows.open(app) }));
@@ -39,9 +40,10 @@ function strength(one) {
 
 function number(one) {
   return h("div", { class: "trait" },
-    h("div", { class: "line" }, h("b", { title: one.column }, short(one.column, 26)), h("span", null, `${niceNumber(one.inside)} against ${niceNumber(one.outside)}`), strength(one)),
-    histogram(one.histogram, `${one.column}: mean ${niceNumber(one.inside)} in these rows, ${niceNumber(one.outside)} in all others`),
-    h("div", { class: "ends" }, h("span", null, one.histogram.low), h("span", null, one.histogram.high)));
+    h("div", { class: "line" }, h("b", { title: one.column }, short(one.column, 26)), h("span", null, one.told.join(" against ")), strength(one)),
+    histogram(one.histogram, `${one.column}: mean ${one.told[0]} in these rows, ${one.told[1]} in all others`),
+    h("div", { class: "ends" }, h("span", null, one.histogram.low), h("span", null, one.histogram.high)),
+    one.missing.length ? levels({ levels: one.missing }) : "");
 }
 
 // As in the reports: Python makes both paths.

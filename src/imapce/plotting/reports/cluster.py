@@ -34,7 +34,9 @@ def profile_grids(
     shown = [trait for trait in profile.traits if trait.strength >= _WORTH_SHOWING][:MOST_TRAITS_SHOWN]
     if shown:
         header = _header("feature", what, beside)
-        grids.append(Grid((header, [_row(trait, beside) for trait in shown]), heading="What sets it apart", key=key))
+        choice = f": {len(shown)} of {profile.n_columns:,} columns, those that differ most"
+        heading = f"What sets it apart{choice if len(shown) < profile.n_columns else ''}"
+        grids.append(Grid((header, [_row(trait, beside) for trait in shown]), heading=heading, key=key))
     if profile.labels is not None:
         header = _header(shorten(label_name, _NAME), what, beside)
         row = _row(profile.labels, beside, levels=_LABELS_SHOWN, counts=True)
@@ -76,29 +78,58 @@ def _row(trait: Trait, beside: str | None, *, levels: int = _LEVELS_SHOWN, count
         values = [value for side in sides for value in (side.mean, side.median)]
         # The first two decide how many decimals are worth it.
         texts = aligned(values[0], values[2], *values)[2:]
-        columns = [Lines(texts[place : place + 2]) for place in range(0, len(texts), 2)]
+        gone = _missing_shares(trait, beside)
+        columns = [
+            Lines([*texts[place : place + 2], *gone[place // 2 : place // 2 + 1]]) for place in range(0, len(texts), 2)
+        ]
         apart = [f"{_signed(trait.difference)} sd"]
         if beside and trait.difference_beside is not None:
             apart.append(f"{_signed(trait.difference_beside)} to {beside.split()[0]}")
-        return [name, Lines(("mean", "median")), *columns, Lines(apart), Histogram.of(trait)]
+        return [
+            name,
+            Lines(("mean", "median", *(["missing"] if gone else []))),
+            *columns,
+            Lines(apart),
+            Histogram.of(trait),
+        ]
     shown = trait.largest(levels)
     if trait.telling not in shown and trait.inside[trait.telling] != trait.outside[trait.telling]:
         shown = [*shown[: levels - 1], trait.telling]
 
-    def share(side: Sequence[float]) -> Lines:
-        return Lines([percent(side[place]) for place in shown])
+    gone = _missing_shares(trait, beside)
+
+    def share(side: Sequence[float], *missing: str) -> Lines:
+        # Where no cell is observed a share is of nothing.
+        return Lines([*(percent(side[place]) if any(side) else "–" for place in shown), *missing])
 
     inside = share(trait.inside)
     if counts and trait.counts:
         inside = Lines([f"{text} ({trait.counts[place]:,})" for text, place in zip(inside.cells, shown, strict=True)])
+    apart = [_points(trait.inside[place] - trait.outside[place]) for place in shown]
+    bars = [Share(trait.inside[place], trait.outside[place]) for place in shown]
+    if not (any(trait.inside) and any(trait.outside)):
+        apart = ["" for _ in shown]
+    if gone and trait.missing is not None:
+        apart.append(_points(trait.missing.gap))
+        bars.append(Share(trait.missing.inside, trait.missing.outside))
     return [
         name,
-        Lines([shorten(trait.levels[place], _LEVEL) for place in shown]),
-        inside,
-        share(trait.outside),
-        *([share(trait.beside)] if beside and trait.beside is not None else []),
-        Lines([_points(trait.inside[place] - trait.outside[place]) for place in shown]),
-        Lines([Share(trait.inside[place], trait.outside[place]) for place in shown]),
+        Lines([*(shorten(trait.levels[place], _LEVEL) for place in shown), *(["missing"] if gone else [])]),
+        Lines([*inside.cells, *gone[:1]]),
+        share(trait.outside, *gone[1:2]),
+        *([share(trait.beside, *gone[2:])] if beside and trait.beside is not None else []),
+        Lines(apart),
+        Lines(bars),
+    ]
+
+
+def _missing_shares(trait: Trait, beside: str | None) -> list[str]:
+    """The share of the rows of every side in which a column is missing; none where hardly any is."""
+    gone = trait.missing
+    if gone is None or max(gone.inside, gone.outside) < _WORTH_TELLING:
+        return []
+    return [
+        percent(share) for share in (gone.inside, gone.outside, gone.beside if beside else None) if share is not None
     ]
 
 

@@ -9,21 +9,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from imapce.common.progress import Progress, watching
 from imapce.common.words import axis_names, counted, shorten, uncapitalized
 from imapce.errors import InvalidTypeError
+from imapce.exploration.description import MOST_FEATURES
 from imapce.exploration.knowledge import read_back_in_words
-from imapce.exploration.traits import distinctness_in_a_word, distinctness_in_words, p_value_in_words, percent
+from imapce.exploration.traits import NO_VALUE, aligned, filled_in_words, overlap_in_words, p_value_in_words, percent
 from imapce.exploration.verdict import (
     DRAWS,
     best_split_in_words,
@@ -34,7 +35,8 @@ from imapce.exploration.verdict import (
 from imapce.plotting.biplot import draw_weights
 from imapce.plotting.cloud import CROWDED, Points
 from imapce.plotting.figure import for_a_file
-from imapce.plotting.key import column_name, read_labels
+from imapce.plotting.key import read_labels
+from imapce.plotting.labels import labels_by_name
 from imapce.plotting.overview import plot_all_clusters, plot_overview, plot_profiles
 from imapce.plotting.reports.cluster import made_of, profile_grids
 from imapce.plotting.reports.hover import HoverRows
@@ -42,7 +44,7 @@ from imapce.plotting.reports.page import Grid, Link, Picture, Section, report_ta
 from imapce.plotting.scatter import plot_embedding
 from imapce.plotting.steps import cluster_hue, draw_step, flat_points, known_before, plot_proposal, wrapped_axes
 from imapce.plotting.style import LABEL_HUES, panel_on, root_figure
-from imapce.tables.columns import Column, number_text
+from imapce.tables.columns import Column
 
 if TYPE_CHECKING:
     from imapce.exploration.description import Description, Profile
@@ -64,7 +66,7 @@ def write_exploration_report(
     exploration: Exploration,
     path: str | os.PathLike[str],
     *,
-    labels: ArrayLike | Mapping[str, ArrayLike | Column] | None = None,
+    labels: Any = None,
     label_name: str | None = None,
     title: str = "Exploration",
     hover: Sequence[str] | None = None,
@@ -73,11 +75,11 @@ def write_exploration_report(
     """Write one self-contained HTML page about an exploration, finished or not, and return its path.
 
     With `labels`, one per row, some possibly missing, and called `label_name`, the figures show them and the tables
-    say what each cluster is made of; of several columns, by name, the first colours the figures of the steps and each
-    has its part in the tables. The labels are shown only; the page says of those that are known by that name what
-    came of them, and of others that they were not used. Points of the figures can be hovered: they tell their row,
-    cluster, label and the columns named in `hover`, by default those that tell the clusters apart best. `progress` is
-    told, in words and as a share, how far the page is.
+    say what each cluster is made of. They may be the name of a column, or several by their names: the first colours the
+    figures of the steps and each has its part in the tables. The labels are shown only; the page says of those that
+    are known by that name what came of them, and of others that they were not used. Points of the figures can be
+    hovered: they tell their row, cluster, labels and the columns named in `hover`, by default those that tell the
+    clusters apart best. `progress` is told, in words and as a share, how far the page is.
 
     >>> from imapce import Exploration
     >>> from imapce.datasets import make_synthetic
@@ -89,7 +91,7 @@ def write_exploration_report(
     """
     report_target(path)
     n_rows = len(exploration.row_ids)
-    columns = _read_columns(labels, label_name, n_rows)
+    columns = _read_columns(exploration, labels, label_name)
     with watching(progress, of="of the page") as watch:
         watch.tell("describing the clusters", 0.0)
         description = exploration.description(labels=columns[0] if columns else None)
@@ -113,13 +115,12 @@ def write_exploration_report(
         return write_report(path, title=title, sections=sections, summary=facts, dpi=dpi, hover=rows, progress=tell)
 
 
-def _read_columns(labels: Any, label_name: str | None, n_rows: int) -> list[Column]:
+def _read_columns(exploration: Exploration, labels: Any, label_name: str | None) -> list[Column]:
     """The columns of labels, each read once; one without any label in it is left out."""
-    named = labels if isinstance(labels, Mapping) else {label_name or column_name(labels) or "label": labels}
+    n_rows = len(exploration.row_ids)
     columns = [
         read_labels(values, "labels", n_rows, most=n_rows + 1, name=str(name))
-        for name, values in named.items()
-        if values is not None
+        for name, values in labels_by_name(exploration, labels, label_name).items()
     ]
     return [column for column in columns if column.is_number or column.levels]
 
@@ -195,6 +196,7 @@ class _Report:
         if exploration.steps and exploration.steps[0].read_back is not None:
             told = read_back_in_words(exploration.steps[0].read_back, exploration.known_names)
             facts["read_back"] = uncapitalized(told)
+        facts["filled"] = filled_in_words(exploration.filled, len(exploration.row_ids))
         text = text_of("exploration_overview", exploration=exploration, end=without_way_out(end), **facts)
         if not exploration.steps:
             return Section("Overview", text, parts=self._not_taken())
@@ -265,7 +267,7 @@ class _Report:
     def side_by_side(self, description: Description) -> Section:
         clusters, profiles = self.exploration.clusters_, description.clusters
         names = [taken.name or "" for taken in clusters]
-        apart = [self._distinctness_in_a_word(taken.distinctness) for taken in clusters]
+        apart = [overlap_in_words(taken.overlap) for taken in clusters]
         stable = [
             "" if taken.stability is None else f"{round(DRAWS * taken.stability)} of {DRAWS}" for taken in clusters
         ]
@@ -288,6 +290,7 @@ class _Report:
             caption = (
                 "How every cluster differs from all other rows, in standard deviations of all rows; of a category's "
                 "level it is the share that differs. Blue is less and orange is more."
+                f"{_choice(description)}"
             )
             parts += [Picture(caption, lambda: (plot_profiles(description), None)), _values(description)]
         return Section("Clusters side by side", parts=parts, anchor="side-by-side", short="Side by side")
@@ -298,10 +301,13 @@ class _Report:
         parts: list[Picture | Grid] = []
         step, first, left, sentences = None, None, None, []
         if index is not None:
-            step, first = exploration.steps[index], exploration.clusters_[exploration.origins_.index(index)].number
+            step = exploration.steps[index - 1]
+            first = exploration.clusters_[exploration.origins_.index(index)].number
             stable = stability_in_words(taken.stability)
             chance = "" if step.p_value is None else p_value_in_words(step.p_value)
-            sentences = [self._distinctness(taken.distinctness), f"It {stable}" if stable else "", chance]
+            apart = overlap_in_words(taken.overlap)
+            near = apart.replace(" overlap)", " overlap with its nearest neighbour)")
+            sentences = [near, f"It {stable}" if stable else "", chance]
             if taken.number == first:
                 parts.append(self._step(index))
             if not exploration.regroupings:
@@ -321,11 +327,12 @@ class _Report:
         )
 
     def _step(self, index: int) -> Picture:
-        step, n_rows = self.exploration.steps[index], len(self.exploration.row_ids)
+        """The picture of a step by its number, from 1."""
+        step, n_rows = self.exploration.steps[index - 1], len(self.exploration.row_ids)
         caption = text_of(
             "exploration_step",
             index=index,
-            n_known=int(known_before(self.exploration, index).sum()),
+            n_known=int(known_before(self.exploration, index - 1).sum()),
             label_name="" if self.labels is None else shorten(self.label_name),
             use=self._use,
             n_axes=len(step.components),
@@ -335,7 +342,7 @@ class _Report:
 
         def drawn() -> tuple[Figure, Points]:
             points = flat_points(self.exploration.coordinates(step))
-            return draw_step(self.exploration, index, points, held), points
+            return draw_step(self.exploration, index - 1, points, held), points
 
         return Picture(caption, drawn, panels=range(2 if column is None else 3))
 
@@ -351,20 +358,6 @@ class _Report:
             anchor="rows-left",
             short="Rows left",
         )
-
-    def _distinctness(self, distinctness: float | None) -> str:
-        # A cluster alone in its view has nothing to be distinct from, and one drawn by hand was never measured.
-        if not distinctness:
-            return ""
-        if self.exploration.is_joint or self.exploration.refine:
-            return f"{distinctness_in_words(distinctness)} (distinctness {distinctness:.3g})"
-        return f"distinctness {distinctness:.3g}: the sum of its distances to all other clusters of the view"
-
-    def _distinctness_in_a_word(self, distinctness: float | None) -> str:
-        if not distinctness:
-            return ""
-        overlaps = self.exploration.is_joint or self.exploration.refine
-        return distinctness_in_a_word(distinctness) if overlaps else f"distinctness {distinctness:.3g}"
 
 
 def _by_labels(points: Points, column: Column, names: Sequence[str]) -> tuple[Figure, Points]:
@@ -386,16 +379,30 @@ def _values(description: Description) -> Grid:
     rows: list[list[object]] = []
     for place, (name, overall) in enumerate(zip(description.features, description.overall, strict=True)):
         values = [overall, *(cluster[place] for cluster in description.values)]
-        share = description.is_share[place]
-        texts = [_short_percent(value) if share else number_text(value, 4) for value in values]
+        if description.is_share[place]:
+            texts = [NO_VALUE if isnan(value) else _short_percent(value) for value in values]
+        else:
+            seen = [value for value in values if not isnan(value)]
+            texts = aligned(min(seen), max(seen), *values)[2:]
         rows.append([shorten(name, 40), *texts])
     links = [replace(_link(number), text=str(number)) for number in description.numbers]
     return Grid((["mean or share", "all rows", *links], rows), "The same in the units of the table", compact=True)
 
 
 def _short_percent(share: float) -> str:
-    """A share for a narrow column; a share of levels filled in for gaps may pass 1 by a rounding."""
-    return percent(min(max(share, 0.0), 1.0), under="<", over=">")
+    """A share for a narrow column."""
+    return percent(share, under="<", over=">")
+
+
+def _choice(description: Description) -> str:
+    """That not all columns are shown, and which are."""
+    shown = len(description.features)
+    if not MOST_FEATURES <= shown < description.n_columns:
+        return ""
+    return (
+        f" Shown are {shown} of {description.n_columns:,} columns: the two that set each cluster apart most, then "
+        "those that differ most in any cluster."
+    )
 
 
 def _link(number: int) -> Link:

@@ -23,7 +23,7 @@ from imapce.plotting.key import column_name, read_labels
 from imapce.plotting.path import most_compared, path_caption, plot_path, read_path
 from imapce.plotting.reports.hover import HoverRows
 from imapce.plotting.reports.page import Picture, Section, Table, write_report
-from imapce.plotting.scatter import plot_embedding, words_of_view
+from imapce.plotting.scatter import first_axes, plot_embedding, words_of_view
 from imapce.plotting.trace import plot_trace
 from imapce.priors.effect import explained_away, strongest
 from imapce.tables.encode import is_table
@@ -68,19 +68,24 @@ def write_view_report(
     # All views are read at once, as every reading of a table encodes it.
     views = model.transform_all(X, labels, most=most_compared(X) if chosen else 1)
     view, known_names = views[0], explained_away(model)
-    told_beside = words_of_view(model, title)
-    figure = plot_embedding(view, color=color, color_name=color_name, known=known, **told_beside)
+    drawn_view, told_beside = first_axes(view), words_of_view(model, title)
+    figure = plot_embedding(drawn_view, color=color, color_name=color_name, known=known, **told_beside)
     caption = _view_caption(view, color, known, _came_of(told, known_names))
-    sections = [Section("The view", _left_of_the_known(model), parts=[Picture(caption, figure, view)])]
+    if drawn_view.shape[1] < view.shape[1]:
+        caption += f" It shows the first two of {view.shape[1]} axes."
+    sections = [Section("The view", _left_of_the_known(model), parts=[Picture(caption, figure, drawn_view)])]
     if chosen:
         sections.append(
             Section("Why this view", figures=[(f"{path_caption(model)} {SMALL}", plot_path(model, views=views))])
         )
     arrows = "Which features make the view: long arrows pull points their way."
+    if len(model.encoded_feature_names_) > _FEATURES_IN_TABLE:
+        every = f"{len(model.encoded_feature_names_):,}"
+        arrows += f" The table has the {_FEATURES_IN_TABLE} of {every} features with the largest share of the view."
     if known_names:
         arrows += f" Each stands for what is left of it given {listing(known_names, 5)}."
     sections.append(
-        Section("What makes it", figures=[(arrows, plot_loadings(model, embedding=view))], table=_features(model))
+        Section("What makes it", figures=[(arrows, plot_loadings(model, embedding=drawn_view))], table=_features(model))
     )
     trace = "Every line is a starting point on its way down to an optimum"
     if chosen:
