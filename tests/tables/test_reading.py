@@ -361,3 +361,9 @@ def test_a_table_prints_what_was_read() -> None:
 def test_a_comparison_takes_a_messy_table() -> None:
     comparison = compare(messy(), methods=["PCA", "IMAPCE"], missing="mean", random_state=0)
     assert [one.method.title for one in comparison.worked] == ["PCA", "IMAPCE"]
+
+
+@pytest.mark.parametrize("data", [3, None, ["a", "b"], {"a": [1.0]}])
+def test_what_is_no_table_is_refused_in_one_sentence(data: object) -> None:
+    with pytest.raises(InvalidTypeError, match="data must be a path or a table, got "):
+        imapce.read(data)

@@ -82,6 +82,13 @@ def read(
             raise InvalidValueError(useless[0], "is for files, got a table in memory", way_out="leave it out")
         table = data
     if not is_table(table):
+        if not hasattr(table, "shape"):
+            raise InvalidTypeError(
+                "data",
+                "must be a path or a table",
+                f"{table!r:.80}",
+                way_out="pass a file or a table of pandas, polars or Arrow",
+            )
         if asked := [
             name
             for name, value in {"columns": columns, "drop": drop, "transform": transform}.items()
