@@ -53,6 +53,7 @@ bench: .venv/installed           ## every speed and memory claim, against its pe
 	$(BIN)/python -m benchmarks.solver
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.exploration
+	$(BIN)/python -m benchmarks.reports
 	$(BIN)/python -m benchmarks.baselines
 	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.auto

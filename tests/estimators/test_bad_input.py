@@ -130,8 +130,12 @@ TRANSFORMS: dict[str, tuple[IMAPCE, Any, tuple[str, ...]]] = {
     "no rows": (ARRAY_MODEL, X[:0], ("X ", "0 sample")),
     "text": (ARRAY_MODEL, np.array([list("abcde")]), ("X ", "text")),
     "a narrower table": (ARRAY_MODEL, pl.DataFrame(X[:, :3]), ("X ", "got 3")),
-    "another name in polars": (POLARS_MODEL, pl.DataFrame(X, schema=list("abcdx")), ("X has", "'x'")),
-    "one more column in polars": (POLARS_MODEL, pl.DataFrame(X, schema=list("abcde")).with_columns(x=1), ("X has",)),
+    "another name in polars": (POLARS_MODEL, pl.DataFrame(X, schema=list("abcdx")), ("X must have", "'x'")),
+    "one more column in polars": (
+        POLARS_MODEL,
+        pl.DataFrame(X, schema=list("abcde")).with_columns(x=1),
+        ("X must have", "'x'"),
+    ),
 }
 
 

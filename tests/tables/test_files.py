@@ -7,6 +7,7 @@ import datetime
 import gzip
 import io
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,11 @@ def as_bytes(suffix: str, folder: Path) -> bytes:
         table.to_excel(file, index=False)
     elif suffix == ".h5ad":
         pytest.importorskip("anndata").AnnData(values).write_h5ad(file)
+    elif suffix == ".zip":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("rows.csv", table.to_csv(index=False))
+    elif suffix == ".json":
+        table.to_json(file, orient="records")
     elif suffix in (".jsonl", ".ndjson"):
         table.to_json(file, orient="records", lines=True)
     elif suffix in WRITE_SUFFIXES:

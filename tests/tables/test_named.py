@@ -105,8 +105,10 @@ def test_sparse_is_never_written_out() -> None:
             r"Samples\(background\) must have the columns asked for, and it lacks 'gene3'",
         ),
         (
-            lambda: model().fit(NamedMatrix(COUNTS, NAMES)).transform(NamedMatrix(COUNTS[:, ::-1], NAMES[::-1])),
-            "in the same order",
+            lambda: (
+                model().fit(NamedMatrix(COUNTS, NAMES)).transform(NamedMatrix(COUNTS[:, ::-1], [*NAMES[1:], "new"]))
+            ),
+            f"must have the columns .* lacks '{NAMES[0]}' and has the extra 'new'",
         ),
     ],
 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Rows that stand for all of them in pictures, and that tell which columns are features.
 DRAWN_ROWS = 20_000
 # Formats that are read whole and unpack to more than they are.
-WHOLE_ONLY = (".xlsx", ".jsonl", ".ndjson", ".gz", ".bz2", ".zst")
+WHOLE_ONLY = (".xlsx", ".json", ".jsonl", ".ndjson", ".gz", ".bz2", ".zst", ".zip")
 # A fit at one given alpha and mu takes about so many rounds; those of few columns need one pass for all.
 ROUNDS, FEW_COLUMNS = 100, 32
 # Where Linux tells the limit of a container, in its second and its first way.

@@ -140,10 +140,21 @@ class FileOptions:
         typer.Option("--header/--no-header", help="Whether the first row holds the names.", rich_help_panel=TEXT_PANEL),
     ] = None
 
+    sheet: Annotated[
+        str | None,
+        typer.Option("--sheet", metavar="NAME", help="The sheet of an Excel file.", rich_help_panel=TEXT_PANEL),
+    ] = None
+
     @property
     def reading(self) -> dict[str, Any]:
         """What `read_table` is given beside the path."""
-        return {"sep": self.sep, "decimal": self.decimal, "encoding": self.encoding, "header": self.header}
+        return {
+            "sep": self.sep,
+            "decimal": self.decimal,
+            "encoding": self.encoding,
+            "header": self.header,
+            "sheet": self.sheet,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,8 +165,8 @@ class DataOptions(FileOptions):
         str,
         typer.Argument(
             metavar="DATA",
-            help="Rows: .csv, .tsv or other text (also .gz, .bz2, .zst), .jsonl, .xlsx, .parquet (also a folder or a "
-            "pattern), .arrow, .feather, .npy, .npz, .h5ad, or - for text on standard input.",
+            help="Rows: .csv, .tsv or other text (also .gz, .bz2, .zst), .json, .jsonl, .xlsx, .zip, .parquet (also a "
+            "folder or a pattern), .arrow, .feather, .npy, .npz, .h5ad, or - for text on standard input.",
         ),
     ]
     known: Annotated[

@@ -28,11 +28,11 @@ from imapce.errors import InvalidValueError
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes, Samples, Subset
 from imapce.priors.names import priors_by_name
-from imapce.tables.cells import ReadCells, dates_as_days, read_cells
+from imapce.tables.cells import ReadCells, dates_as_days, keeping_dates, read_cells
 from imapce.tables.encode import Table, column_names, is_table
-from imapce.tables.files import STREAM, is_text_file, read_with_words
+from imapce.tables.files import Contents, is_text_file, read_contents
 from imapce.tables.named import NamedMatrix
-from imapce.tables.reading import choose_features
+from imapce.tables.reading import choose_features, file_notes
 from imapce.tables.remarks import known_notes, looked_over
 from imapce.tables.usable import select
 
@@ -189,7 +189,8 @@ def prepare(request: Request, *, from_disk: bool = False) -> Prepared:
     """
     table = scanned(request.data, request.reading)
     if table is None:
-        return of_table(request, read_rows(request.data, request.reading))
+        contents = file_contents(request.data, request.reading)
+        return of_table(request, contents.table, decimal=contents.decimal)
     if not from_disk:
         raise InvalidValueError(
             f"DATA must fit in memory for this command, and {Path(request.data).name!r} is larger than half of it: "
@@ -198,8 +199,15 @@ def prepare(request: Request, *, from_disk: bool = False) -> Prepared:
     return on_disk(request, table)
 
 
-def of_table(request: Request, data: Any, *, about: Callable[[list[str]], pa.Table] | None = None) -> Prepared:
-    """What was asked of a table that was read; `about` reads columns of all rows where `data` has some of the rows.
+def of_table(
+    request: Request,
+    data: Any,
+    *,
+    about: Callable[[list[str]], pa.Table] | None = None,
+    decimal: str | None = None,
+) -> Prepared:
+    """What was asked of a table that was read; `about` reads columns of all rows where `data` has some of the rows,
+    which then lies on disk and is taken as it is typed. `decimal` is the decimal sign of the file.
 
     >>> of_table(Request("rows.csv", drop=("y",)), pa.table({"x": [1.0, 2.0], "y": [1, 2]})).features.column_names
     ['x']
@@ -213,6 +221,9 @@ def of_table(request: Request, data: Any, *, about: Callable[[list[str]], pa.Tab
     variables = names if matrix is None else list(matrix.names)
     every = list(dict.fromkeys([*names, *variables]))
     request = request.with_names(every)
+    cells = ReadCells(data) if about is not None else read_cells(data, decimal=decimal)
+    # Dates that are no features are carried as they were written.
+    data = keeping_dates(cells, data)
     known = [_column_and_value(text, names) for text in request.known_rows]
     known_columns = list(dict.fromkeys(column for column, _ in known))
     classes = () if request.known_labels is None else (request.known_labels,)
@@ -239,7 +250,7 @@ def of_table(request: Request, data: Any, *, about: Callable[[list[str]], pa.Tab
         )
     features: Any
     if matrix is None:
-        features = _features(read_cells(data), [name for name in names if name not in removed], request)
+        features = _features(cells, [name for name in names if name not in removed], request)
         of_features = set(features.column_names)
     else:
         # Where a variable has the name of a column of obs, that column is meant.
@@ -297,6 +308,8 @@ def on_disk(request: Request, table: Scan) -> Prepared:
         )
     drawn = table.sample(DRAWN_ROWS)
     prepared = of_table(request, drawn, about=partial(whole_columns, table))
+    for sentence in read_cells(drawn).notes.values():
+        note(f"{sentence.removesuffix('.')}; a table that stays on disk is taken as it is typed: write it as numbers.")
     features = table.selected(prepared.features.column_names)
     return replace(prepared, features=features, on_disk=table, drawn=drawn, everything=no_columns(), known=None)
 
@@ -332,13 +345,17 @@ def _variables(matrix: NamedMatrix, request: Request) -> NamedMatrix:
 
 
 def read_rows(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Any:
-    """The table of a file, and a note on how it was read where that is not the usual way."""
+    """The table of a file, and notes on how it was read where that is not the usual way."""
+    return file_contents(path, reading, argument).table
+
+
+def file_contents(path: str, reading: Mapping[str, Any], argument: str = "DATA") -> Contents:
+    """What a file holds, and notes on how it was read where that is not the usual way."""
     with warnings_in_one_line(), named(argument):
-        table, words = read_with_words(path, given=reading)
-    if words:
-        name = "standard input" if path == STREAM else repr(Path(path).name)
-        note(f"{name} was read with {words}; --sep, --decimal, --encoding and --header overrule it.")
-    return table
+        contents = read_contents(path, given=reading, keep_words=True)
+    for sentence in file_notes(contents, path):
+        note(in_own_words(sentence))
+    return contents
 
 
 def labels_to_place(data: pa.Table, names: Sequence[str]) -> Any:

@@ -33,7 +33,7 @@ def axis_in_words(features: Sequence[tuple[str, float]], given: str = "", *, let
     """The features of an axis with their signs in about so many letters, long names shortened, and what it is given.
 
     >>> axis_in_words([("sepal length", 0.7), ("education=Some-college", -0.4)], letters=24)
-    '+ sepal …th − educat…ge'
+    '+ sepal …gth − educat…ege'
     """
     room = max(_FEWEST, letters // max(1, len(features)) - 2)
     told = " ".join(f"{'−' if weight < 0 else '+'} {shorten(name, room)}" for name, weight in features)

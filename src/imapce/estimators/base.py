@@ -142,15 +142,12 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise kind("X", Sentence("cannot be used: ", one_line(error))) from error
 
     def _check_names(self, names: list[str], *, learning: bool) -> None:
-        """Column names of a table scikit-learn does not know, held to its rules."""
+        """Column names of a table scikit-learn does not know, held to those of fit, in any order."""
         if learning:
             self.feature_names_in_ = np.asarray(names, dtype=object)
             self.n_features_in_ = len(names)
-        elif hasattr(self, "feature_names_in_") and list(self.feature_names_in_) != names:
-            raise InvalidValueError(
-                "The feature names should match those that were passed during fit, in the same order; "
-                f"fit saw {list(self.feature_names_in_)[:5]}..., X has {names[:5]}..."
-            )
+        else:
+            self.reader_.require_names(names)
 
 
 class LinearRows(TableEstimator):

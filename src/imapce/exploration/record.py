@@ -275,9 +275,12 @@ def checked_settings(
     random_state: int | None,
     granularity: str,
     n_clusters: int | None,
+    missing: str | None = None,
 ) -> dict[str, Any]:
     """The settings of a session as a `Record` has them; what is none is refused by its name."""
     model, clusterer, refines = settings_of(method, estimator, clusterer, refine)
+    if missing is not None:
+        model.set_params(missing=missing)
     model.check_parameters()
     seed = require_seed(random_state)
     return {

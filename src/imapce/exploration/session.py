@@ -46,7 +46,6 @@ from imapce.exploration.steps import Step, View
 from imapce.exploration.stopping import require_significance
 from imapce.priors.kinds import Subset
 from imapce.priors.names import with_names_read
-from imapce.tables.reader import Reader
 
 Cancel = Callable[[], bool]
 
@@ -62,8 +61,7 @@ class Exploration(Results):
         the rows left, among which a trace of them can be read (R² of 0.006 at most on the synthetic set).
     estimator : the IMAPCE to fit at every step (its parameters are copied); default IMAPCE(outliers="keep"), all
         automatic: a row that is set aside could never be taken.
-    min_cluster_size : the s of the paper; "auto" is 1 % of the rows, at least 5, and 2 %, at least 10, where clusters
-        are found view by view.
+    min_cluster_size : the s of the paper; "auto" is 1 % of the rows, at least 5, or view by view 2 %, at least 10.
     max_clusters : most clusters looked for in one view, where they are found view by view.
     random_state : seed of everything random.
     row_ids : names of the rows in results; default the table's index or 0, 1, ...
@@ -80,6 +78,7 @@ class Exploration(Results):
         default True, with method="paper" False.
     granularity : "coarser" or "finer" asks for fewer or more clusters than "auto" finds in all directions.
     n_clusters : so many clusters in all directions, taken whatever `structure` says of them; None finds their number.
+    missing : "error" or "mean", as for IMAPCE; None is that of the estimator, otherwise what is said here counts.
     transform : "log" or "rank" looks at strongly skewed columns on that scale, {"income": "log"} at these.
     path : a new file for the session, rewritten after every accept and undo. While the session lives no other process
         may write it; a copy (pickled, forked) keeps the path and writes there only what nobody changed since.
@@ -111,6 +110,7 @@ class Exploration(Results):
         refine: bool | None = None,
         granularity: str = "auto",
         n_clusters: int | None = None,
+        missing: str | None = None,
         path: str | os.PathLike[str] | None = None,
         transform: Any = None,
     ):
@@ -123,6 +123,7 @@ class Exploration(Results):
             random_state=random_state,
             granularity=granularity,
             n_clusters=n_clusters,
+            missing=missing,
         )
         data = Data.read(X, settings["estimator"], row_ids, transform=transform)
         known = known_from(with_names_read(prior, X), data)
@@ -492,7 +493,7 @@ class Exploration(Results):
             raise
         except (TypeError, ValueError) as error:
             # The same kinds of error come from an X that cannot be read, and that is not the file's fault.
-            Reader.learn(X, missing="mean")
+            Data.read(X, IMAPCE(missing="mean"))
             raise not_whole(path, error) from error
         session._own_file = own_file
         return session

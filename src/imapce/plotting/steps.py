@@ -164,7 +164,8 @@ def _set_side_by_side(figure: Any, panels: Sequence[Any], keys: int) -> None:
         beside = max(measured, _SCALE_INCHES if panels[-1].child_axes else 0.0)
     lines = max(len(ax.get_xlabel().splitlines()) for ax in panels)
     below = _TICKS_INCHES + _LINE_INCHES * lines + 0.22 * keys + 0.22
-    above = 0.42 if not panels[0].texts else 0.6
+    # A second line: what is known below the first title, how sure the second is.
+    above = 0.62 if panels[0].texts or "\n" in panels[1].get_title(loc="left") else 0.42
     sides = len(panels[0].get_ylabel().splitlines())
     left = _NUMBERS_INCHES + _LINE_INCHES * sides
     wide = max(0.8, (width - left - beside - 0.2 * len(panels)) / len(panels))
@@ -236,7 +237,7 @@ def _how_sure(step: AcceptedStep) -> str:
     by_hand = all(cluster.chosen != "automatic" for cluster in step.clusters)
     if by_hand or step.structure is None or step.structure.verdict == "clear":
         return ""
-    return ": perhaps groups" if step.structure.is_taken else ": groups by chance"
+    return ":\nperhaps groups" if step.structure.is_taken else ":\ngroups by chance"
 
 
 def _best_split(left: Mask, structure: Any) -> tuple[list[Group], list[Entry]]:

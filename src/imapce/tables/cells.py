@@ -56,6 +56,19 @@ def read_cells(table: Any, *, decimal: str | None = None, name: str = "X") -> Re
     return ReadCells(table, written, notes, dates)
 
 
+def keeping_dates(cells: ReadCells, table: pa.Table) -> pa.Table:
+    """The Arrow table with its cells read, but for dates, which are as they were written.
+
+    >>> table = pa.table({"day": ["31/12/2024", "1/2/2025"], "paid": ["€2", "€3"]})
+    >>> keeping_dates(read_cells(table), table).to_pydict()
+    {'day': ['31/12/2024', '1/2/2025'], 'paid': [2, 3]}
+    """
+    kept = cells.native
+    for name in cells.dates:
+        kept = kept.set_column(kept.column_names.index(name), name, table.column(name))
+    return kept
+
+
 def has_cells_to_read(table: Any) -> bool:
     """Whether text in a table that could be taken as it is is clearly numbers or dates, which someone may have chosen.
 
@@ -83,6 +96,8 @@ def with_column(table: Any, place: int, values: NDArray[np.float64], kind: Liter
         table.isetitem(place, values if gaps.any() and kind == "number" else array)
         return table
     arrow = pa.chunked_array([pa.array(array, mask=gaps)])
+    if kind == "date" and _are_whole(values[~gaps]):
+        arrow = arrow.cast(pa.date32())
     if nw.dependencies.is_polars_dataframe(table):
         import polars
 

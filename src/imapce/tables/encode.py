@@ -256,7 +256,7 @@ def encode(
         return learned.encoded(missing, name)
     if isinstance(X, Table) and missing in X.made and X.made[missing].encoding == encoding:
         return X.made[missing]
-    matrix = fill_matrix(X, _matched(names, encoding, extra, name), encoding, unknown=unknown, name=name)
+    matrix = fill_matrix(X, matched(names, encoding, extra, name), encoding, unknown=unknown, name=name)
     matrix = encoding.to_scale(matrix)
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(matrix.sum(dtype=np.float64)):
@@ -428,7 +428,7 @@ def frame(columns: Mapping[str, np.ndarray], like: Any = None) -> Any:
     return nw.get_native_namespace(like).DataFrame(arrays)
 
 
-def _matched(names: list[str], encoding: Encoding, extra: str, name: str) -> list[int]:
+def matched(names: list[str], encoding: Encoding, extra: str, name: str) -> list[int]:
     """For each column of the encoding its position in the table."""
     place = {column: position for position, column in enumerate(names)}
     absent = [column for column in encoding.columns if column not in place]

@@ -7,16 +7,14 @@
 
 from __future__ import annotations
 
-import bz2
 import glob
-import gzip
 import io
 import json
 import os
 import sys
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -40,22 +38,23 @@ from imapce.errors import (
 )
 from imapce.tables.dialect import Dialect, check_given, recognise
 from imapce.tables.encode import column_at, column_names, is_table
+from imapce.tables.json import read_json, read_json_lines
 from imapce.tables.named import Limit, numeric_matrix, read_h5ad
-from imapce.tables.text import beginning, read_json_lines, read_sheet, read_text
+from imapce.tables.packed import PACKED, ZIP, one_table_of_zip, unpacked_size, unpacked_source
+from imapce.tables.text import beginning, read_sheet, read_text
 
 # Standard input or output, as commands call them.
 STREAM = "-"
 # What stands between the values where nothing else is recognised.
 _TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ",", ".dat": ",", ".data": ","}
-_JSON_LINES = (".jsonl", ".ndjson")
-_PACKED = (".gz", ".bz2", ".zst")
+_JSON, _JSON_LINES = ".json", (".jsonl", ".ndjson")
 _ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
-_PLAIN_SUFFIXES = (*_TEXT, *_JSON_LINES)
-READ_SUFFIXES = (
-    *_PLAIN_SUFFIXES,
-    *(f"{plain}{packed}" for plain in _PLAIN_SUFFIXES for packed in _PACKED),
-    *(".parquet", *_ARROW_SUFFIXES, ".xlsx", ".npy", ".npz", ".h5ad"),
-)
+_PLAIN_SUFFIXES = (*_TEXT, _JSON, *_JSON_LINES)
+_EXCEL = ".xlsx"
+# Every suffix that is read, and that of what is packed in it.
+_PLAIN = {f"{plain}{packed}": plain for packed in ("", *PACKED) for plain in _PLAIN_SUFFIXES}
+_PLAIN |= {plain: plain for plain in (".parquet", *_ARROW_SUFFIXES, _EXCEL, ".npy", ".npz", ".h5ad", ZIP)}
+READ_SUFFIXES = tuple(_PLAIN)
 _WRITE_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PATTERN = frozenset("*?[")
 WRITE_SUFFIXES = (*_WRITE_DELIMITERS, ".parquet", *_ARROW_SUFFIXES, ".npy")
@@ -70,6 +69,7 @@ def read_table(
     decimal: str | None = None,
     encoding: str | None = None,
     header: bool | None = None,
+    sheet: str | None = None,
     max_bytes: int | None = None,
 ) -> Any:
     """The contents of a file: a pyarrow Table, for .npy and .npz a 2-D array or a scipy sparse matrix, for .h5ad its X
@@ -78,14 +78,15 @@ def read_table(
     Text files (.csv, .tsv, .txt, .dat, .data, also with .gz, .bz2 or .zst, and "-" for standard input) are read as
     `recognised` says, where ``sep``, ``decimal``, ``encoding`` and ``header`` are None; empty cells, NA and NaN are
     missing values, quoted or not, and blanks around values are trimmed. A folder of .parquet files, or a pattern that
-    finds some, is one table. ``max_bytes`` limits the file and what it unpacks to.
+    finds some, is one table; a .zip file holds one, and .json records, columns or one object a line. ``sheet`` names
+    that of an Excel file, by default the first. ``max_bytes`` limits the file and what it unpacks to.
 
     >>> _ = Path("points.csv").write_text("x;y\\n1;2,5\\n3;\\n")
     >>> read_table("points.csv")["y"].to_pylist()
     [2.5, None]
     """
-    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
-    return read_with_words(path, given=given, max_bytes=max_bytes)[0]
+    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header, "sheet": sheet}
+    return read_contents(path, given=given, max_bytes=max_bytes).table
 
 
 def recognised(path: str | os.PathLike[str]) -> Dialect:
@@ -96,17 +97,37 @@ def recognised(path: str | os.PathLike[str]) -> Dialect:
     'bars between values and no header (the columns are x0, x1, ...)'
     """
     file = as_path(path)
-    suffix = _suffix(file, tuple(name for name in READ_SUFFIXES if _unpacked(name) in _TEXT))
+    suffix = _suffix(file, tuple(name for name in READ_SUFFIXES if _PLAIN[name] in _TEXT))
     _require_file(file, path)
     with _one_sentence(path, suffix):
-        start, whole = beginning(_source(file, suffix, lambda size: None))
-        return recognise(start, whole=whole, default_sep=_TEXT[_unpacked(suffix)])
+        plain = _PLAIN[suffix]
+        start, whole = beginning(file if plain == suffix else unpacked_source(file, suffix, lambda size: None))
+        return recognise(start, whole=whole, default_sep=_TEXT[plain])
 
 
-def read_with_words(
-    path: str | os.PathLike[str], *, given: Mapping[str, Any] | None = None, max_bytes: int | None = None
-) -> tuple[Any, str]:
-    """What `read_table` returns, and the words of the dialect it was read in; `given` overrules what is recognised."""
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a file holds, and how it was read: in `words` where that is not the usual way, the decimal sign of text, and
+    `notes` on what else was in it.
+    """
+
+    table: Any
+    words: str = ""
+    decimal: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_contents(
+    path: str | os.PathLike[str],
+    *,
+    given: Mapping[str, Any] | None = None,
+    max_bytes: int | None = None,
+    keep_words: bool = False,
+) -> Contents:
+    """What `read_table` returns, and how it was read; `given` overrules what is recognised.
+
+    `keep_words` is that of `read_text`: words among numbers stay, for `read_cells` to read and to tell.
+    """
     asked = {name: value for name, value in (given or {}).items() if value is not None}
     check_given(**{name: asked.get(name) for name in ("sep", "decimal", "encoding", "header")})
     parts = None if str(path) == STREAM else parts_of(str(path))
@@ -122,13 +143,15 @@ def read_with_words(
             )
 
     suffix = ".csv" if str(path) == STREAM else ".parquet" if parts is not None else _suffix(file, READ_SUFFIXES)
-    plain = _unpacked(suffix)
-    useless = [name for name in asked if plain not in _TEXT and not (suffix == ".xlsx" and name == "header")]
-    if useless:
-        raise InvalidValueError(useless[0], f"is for text files, got {file.name!r}: leave it out.")
+    if suffix == ZIP:
+        limit(_require_file(file, path))
+        with _one_sentence(path, suffix), one_table_of_zip(file, _holds_table, limit) as member:
+            found = read_contents(member, given=given, max_bytes=max_bytes, keep_words=keep_words)
+        return replace(found, notes=(f"{file.name!r} holds {member.name!r}.", *found.notes))
+    _require_use(asked, suffix, file)
     if parts is not None:
         with _one_sentence(path, suffix):
-            return read_parts(parts, limit), ""
+            return Contents(read_parts(parts, limit))
     if str(path) == STREAM:
         # Piece by piece: read() alone goes on waiting after a Ctrl-C that comes between two of its pieces.
         source = cast(io.BufferedReader, sys.stdin.buffer)
@@ -139,26 +162,59 @@ def read_with_words(
             )
         limit(len(data))
         with _one_sentence(path, suffix):
-            table, dialect = read_text(data, **asked)
-        return table, dialect.words
+            return _text_contents(data, ",", {**asked, "keep_words": keep_words})
     limit(_require_file(file, path))
     with _one_sentence(path, suffix):
-        if plain in _TEXT:
-            table, dialect = read_text(_source(file, suffix, limit, max_bytes), default_sep=_TEXT[plain], **asked)
-            return table, dialect.words
-        if plain in _JSON_LINES:
-            return read_json_lines(_source(file, suffix, limit, max_bytes)), ""
-        if suffix == ".xlsx":
-            limit(unpacked_size(file))
-            table, dialect = read_sheet(file, asked.get("header"))
-            return table, dialect.words
-        if suffix == ".parquet":
-            return read_parquet(file, limit), ""
-        if suffix in _ARROW_SUFFIXES:
-            return read_arrow(file, limit), ""
-        if suffix == ".h5ad":
-            return read_h5ad(file, limit), ""
-        return (read_npy(file) if suffix == ".npy" else read_npz(file, limit)), ""
+        return _contents_of(file, suffix, {**asked, "keep_words": keep_words}, limit, max_bytes)
+
+
+def _contents_of(file: Path, suffix: str, asked: Mapping[str, Any], limit: Limit, max_bytes: int | None) -> Contents:
+    plain = _PLAIN[suffix]
+    source = file if plain == suffix else unpacked_source(file, suffix, limit, max_bytes)
+    if plain in _TEXT:
+        return _text_contents(source, _TEXT[plain], asked)
+    if plain == _JSON:
+        return Contents(read_json(source))
+    if plain in _JSON_LINES:
+        return Contents(read_json_lines(source))
+    if suffix == _EXCEL:
+        limit(unpacked_size(file))
+        table, dialect, sheets = read_sheet(file, **{"header": None, **asked})
+        others = [name for name in sheets if name != sheets[0]]
+        if not others or "sheet" in asked:
+            return Contents(table, dialect.words, dialect.decimal)
+        told = Sentence(
+            f"{file.name!r} has {len(sheets)} sheets, and {sheets[0]!r}, the first, was read; ",
+            Phrase("name a sheet", "sheet= names another"),
+            f" ({listing(map(repr, others), 10)}).",
+        )
+        return Contents(table, dialect.words, dialect.decimal, (told,))
+    if suffix == ".parquet":
+        return Contents(read_parquet(file, limit))
+    if suffix in _ARROW_SUFFIXES:
+        return Contents(read_arrow(file, limit))
+    if suffix == ".h5ad":
+        return Contents(read_h5ad(file, limit))
+    return Contents(read_npy(file) if suffix == ".npy" else read_npz(file, limit))
+
+
+def _text_contents(source: Path | bytes, default_sep: str, asked: Mapping[str, Any]) -> Contents:
+    table, dialect = read_text(source, default_sep=default_sep, **asked)
+    return Contents(table, dialect.words, dialect.decimal)
+
+
+def _holds_table(name: str) -> bool:
+    """Whether a file within an archive is a table by its name."""
+    return any(name.lower().endswith(suffix) for suffix in READ_SUFFIXES if suffix != ZIP)
+
+
+def _require_use(asked: Mapping[str, Any], suffix: str, file: Path) -> None:
+    """Refuse what says how a file is written where the file is of another kind."""
+    for name in asked:
+        if name == "sheet" and suffix != _EXCEL:
+            raise InvalidValueError(name, f"is for Excel files, got {file.name!r}: leave it out.")
+        if name != "sheet" and _PLAIN[suffix] not in _TEXT and not (suffix == _EXCEL and name == "header"):
+            raise InvalidValueError(name, f"is for text files, got {file.name!r}: leave it out.")
 
 
 def parts_of(path: str) -> list[Path] | None:
@@ -272,16 +328,10 @@ def read_npz(file: Path, limit: Limit) -> Any:
     return sparse if sparse.format in ("csr", "csc") else sparse.tocsr()
 
 
-def unpacked_size(file: Path) -> int:
-    """The bytes that a zip archive (.npz, .xlsx) unpacks to."""
-    with zipfile.ZipFile(file) as archive:
-        return sum(member.file_size for member in archive.infolist())
-
-
 def is_text_file(path: str | os.PathLike[str]) -> bool:
     """Whether `read_table` reads it as text, so that separator, decimal sign, encoding and header can be given."""
     name = Path(path).name.lower()
-    return name == STREAM or any(_unpacked(suffix) in _TEXT and name.endswith(suffix) for suffix in READ_SUFFIXES)
+    return name == STREAM or any(_PLAIN[suffix] in _TEXT and name.endswith(suffix) for suffix in READ_SUFFIXES)
 
 
 def write_table(table: Any, path: str | os.PathLike[str]) -> None:
@@ -354,8 +404,8 @@ def _suffix(file: Path, allowed: tuple[str, ...]) -> str:
     for suffix in sorted(allowed, key=len, reverse=True):
         if name.endswith(suffix):
             return suffix
-    shown = [suffix for suffix in allowed if _unpacked(suffix) == suffix]
-    packed = f", text also with {listing(_PACKED)}" if len(shown) < len(allowed) else ""
+    shown = [suffix for suffix in allowed if _PLAIN[suffix] == suffix]
+    packed = f", text also with {listing(PACKED)}" if len(shown) < len(allowed) else ""
     raise FileFormatError(
         "path",
         Sentence(Phrase("ends in", "must end in"), f" {listing(shown)}{packed}"),
@@ -402,27 +452,6 @@ def _one_sentence(path: str | os.PathLike[str], suffix: str) -> Iterator[None]:
             Sentence(FileName(str(path)), ", which cannot be read (", one_line(problem, path=str(path)), ")"),
             way_out="write it again or correct its suffix",
         ) from problem
-
-
-def _unpacked(suffix: str) -> str:
-    for packed in _PACKED:
-        suffix = suffix.removesuffix(packed)
-    return suffix
-
-
-def _source(file: Path, suffix: str, limit: Limit, max_bytes: int | None = None) -> Path | bytes:
-    """The file itself, or what it unpacks to; no more than the limit is unpacked to find that it is too much."""
-    if _unpacked(suffix) == suffix:
-        return file
-    most = -1 if max_bytes is None else max_bytes + 1
-    if suffix.endswith(".zst"):
-        with pa.input_stream(str(file), compression="zstd") as stream:
-            data = stream.read(None if most < 0 else most)
-    else:
-        with (gzip.open if suffix.endswith(".gz") else bz2.open)(file) as stream:
-            data = stream.read(most)
-    limit(len(data))
-    return data
 
 
 def _numbers_alone(table: Any) -> np.ndarray:

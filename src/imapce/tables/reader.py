@@ -29,6 +29,7 @@ from imapce.tables.encode import (
     encode,
     is_table,
     learn_scan,
+    matched,
     native_table,
     selected,
 )
@@ -113,10 +114,13 @@ class Reader:
         plain = type(native_table(X)).__module__.startswith("pandas") and set(self.encoding.kinds) == {"number"}
         if names == columns or (plain and not self.left_out and not self.encoding.written):
             return X
-        extra = set(names) - set(columns)
-        if not set(columns) <= set(names) or not extra <= set(self.left_out):
-            return X
-        return selected(X, columns)
+        told = [name for name in names if name in columns or name not in self.left_out]
+        return selected(X, columns if set(told) == set(columns) else told)
+
+    def require_names(self, names: list[str]) -> None:
+        """Refuse new rows whose columns are not the learned ones, in whatever order."""
+        if self.encoding is not None:
+            matched(names, self.encoding, "error", "X")
 
     def with_unknown(self, unknown: Unknown) -> Reader:
         """The same reader with another way to meet categories it has not learned: "error" or "ignore"."""

@@ -14,7 +14,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from imapce.tables.named import NamedMatrix
 from imapce.tables.remarks import looked_over
 from imapce.tables.usable import usable_columns
 
+if TYPE_CHECKING:
+    from imapce.tables.files import Contents
+
 LEAVE_OUT, AS_NUMBERS = DATES = ("leave-out", "as-numbers")
 
 
@@ -36,6 +39,7 @@ def read(
     columns: Sequence[str] | None = None,
     drop: Sequence[str] | None = None,
     dates: str = LEAVE_OUT,
+    sheet: str | None = None,
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -50,9 +54,9 @@ def read(
 
     `columns` are those that shall be features, whatever they look like, `drop` those that shall not; `dates` are
     left out or, "as-numbers", days since 1970. `transform` looks at strongly skewed columns on another scale, "log" or
-    "rank", {"income": "log"} at these; what is shown stays in the units of the table. `sep`, `decimal`, `encoding` and
-    `header` are those of `tables.read_table`. An array of numbers (.npy, .npz) and an AnnData (.h5ad) have nothing to
-    be read and come as they are there.
+    "rank", {"income": "log"} at these; what is shown stays in the units of the table. `sheet`, `sep`, `decimal`,
+    `encoding` and `header` are those of `tables.read_table`. An array of numbers (.npy, .npz) and an AnnData (.h5ad)
+    have nothing to be read and come as they are there.
 
     >>> _ = Path("people.csv").write_text("id,paid,age\\nk7,€1.50,31\\nk8,€12,-\\nk9,€3,47\\nl1,€2.25,28\\n")
     >>> table = read("people.csv")
@@ -61,22 +65,21 @@ def read(
     >>> for note in table.notes:
     ...     print(note)
     'paid' is numbers in €, as '€1.50'.
+    'age' is numbers but for '-' in row 2, read as missing.
     left out of the features: 'id' is an id, 4 distinct values in 4 rows; columns= keeps what can be kept.
     """
     require_choice("dates", dates, DATES)
-    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
+    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header, "sheet": sheet}
     notes: list[str] = []
     if isinstance(data, (str, os.PathLike)):
         # What reads files takes a tenth of a second to import, and most who fit have none.
-        from imapce.tables.files import read_with_words
+        from imapce.tables.files import read_contents
 
-        table, words = read_with_words(data, given=given)
-        if words:
-            ways = Phrase("overrule reading", "sep, decimal, encoding and header overrule it")
-            notes.append(Sentence(f"{Path(data).name!r} was read with {words}; ", ways, "."))
+        contents = read_contents(data, given=given, keep_words=True)
+        table, decimal, notes = contents.table, contents.decimal, file_notes(contents, data)
     else:
         if useless := [name for name, value in given.items() if value is not None]:
-            raise InvalidValueError(useless[0], "is for text files, got a table in memory", way_out="leave it out")
+            raise InvalidValueError(useless[0], "is for files, got a table in memory", way_out="leave it out")
         table = data
     if not is_table(table):
         if asked := [
@@ -98,7 +101,19 @@ def read(
     kept = [name for name in names if name not in set(drop or ()) and (columns is None or name in set(columns))]
     cells = read_cells(table, decimal=decimal, name="data")
     found = choose_features(cells, kept, keep=columns or (), dates=dates)
-    return looked_over(replace(found, notes=[*notes, *found.notes]), transform)
+    dropped = {name: "was dropped" if columns is None else "was not asked for" for name in names if name not in kept}
+    whole = replace(found, notes=[*notes, *found.notes], left_out={**found.left_out, **dropped})
+    return looked_over(whole, transform)
+
+
+def file_notes(contents: Contents, path: str | os.PathLike[str]) -> list[str]:
+    """How a file was read where that is not the usual way, and what else is in it, in sentences."""
+    notes = list(contents.notes)
+    if contents.words:
+        name = "standard input" if str(path) == "-" else repr(Path(path).name)
+        ways = Phrase("overrule reading", "sep, decimal, encoding and header overrule it")
+        notes.append(Sentence(f"{name} was read with {contents.words}; ", ways, "."))
+    return notes
 
 
 def choose_features(

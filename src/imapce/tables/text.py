@@ -13,7 +13,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.json
 
 from imapce.common.words import listing
-from imapce.errors import Phrase, Sentence, needs
+from imapce.errors import InvalidValueError, Phrase, Sentence, needs
 from imapce.tables.dialect import BLANKS, SAMPLE_BYTES, Dialect, parse_cells, recognise, windows_or_latin
 
 # One row must fit in one block; 16 MiB holds rows of about a million columns.
@@ -37,14 +36,22 @@ _ODD_WORDS = ["?", "-", "--", ".", "*", "none", "missing"]
 # Day, month and year in an order that leaves no doubt; 3/4/2020 is text.
 _DATES = [pyarrow.csv.ISO8601, "%Y/%m/%d", "%d.%m.%Y"]
 _HEAD = 1000
+# 0930 is half past nine and 01 a month, numbers both; 04109 is a place.
+_CODE_DIGITS = 5
 
 
-def read_text(source: Path | bytes, *, default_sep: str = ",", **given: Any) -> tuple[pa.Table, Dialect]:
-    """The table of a text file, or of its bytes, and its dialect; `given` overrules what is recognised."""
+def read_text(
+    source: Path | bytes, *, default_sep: str = ",", keep_words: bool = False, **given: Any
+) -> tuple[pa.Table, Dialect]:
+    """The table of a text file, or of its bytes, and its dialect; `given` overrules what is recognised.
+
+    With `keep_words` a column of numbers among which words stand for a missing value stays text, for those who tell
+    which words these are (`cells.py`).
+    """
     start, whole = beginning(source)
     dialect = recognise(start, whole=whole, default_sep=default_sep, **given)
     try:
-        return _tidy(_read(source, dialect), dialect), dialect
+        return _tidy(_read(source, dialect), dialect, keep_words), dialect
     except UnicodeDecodeError:
         if given.get("encoding") is not None or dialect.encoding != "utf-8":
             raise
@@ -53,7 +60,7 @@ def read_text(source: Path | bytes, *, default_sep: str = ",", **given: Any) -> 
         code = windows_or_latin(_bytes(source))
         before = f"{dialect.words}, " if dialect.words else ""
         dialect = replace(dialect, encoding=code, words=f"{before}the encoding {code}")
-        return _tidy(_read(source, dialect), dialect), dialect
+        return _tidy(_read(source, dialect), dialect, keep_words), dialect
 
 
 def beginning(source: Path | bytes) -> tuple[bytes, bool]:
@@ -70,17 +77,10 @@ def beginning(source: Path | bytes) -> tuple[bytes, bool]:
         return start, not stream.read(1)
 
 
-def read_json_lines(source: Path | bytes) -> pa.Table:
-    """One object a line; a key that a line lacks is a missing value."""
-    data = _bytes(source)
-    size = min(max(len(data), 1), _LARGEST_BLOCK)
-    return pyarrow.json.read_json(
-        pa.BufferReader(data.removeprefix(b"\xef\xbb\xbf")), read_options=pyarrow.json.ReadOptions(block_size=size)
-    )
-
-
-def read_sheet(file: Path, header: bool | None) -> tuple[pa.Table, Dialect]:
-    """The first sheet of an Excel file; its cells are read as those of a text file are."""
+def read_sheet(
+    file: Path, *, header: bool | None, sheet: str | None = None, keep_words: bool = False
+) -> tuple[pa.Table, Dialect, list[str]]:
+    """A sheet of an Excel file, the first by default, and the names of all; its cells are read as text is."""
     with needs("An Excel file", "imapce[excel]"):
         import openpyxl
     with warnings.catch_warnings():
@@ -88,17 +88,25 @@ def read_sheet(file: Path, header: bool | None) -> tuple[pa.Table, Dialect]:
         warnings.simplefilter("ignore")
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         try:
-            rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
+            names = [page.title for page in book.worksheets]
+            if sheet is not None and sheet not in names:
+                raise InvalidValueError(
+                    "sheet",
+                    f"must name a sheet of {file.name!r}, got {sheet!r}: it has {listing(map(repr, names), 10)}.",
+                )
+            page = book.worksheets[0 if sheet is None else names.index(sheet)]
+            rows = [list(row) for row in page.iter_rows(values_only=True)]
         finally:
             book.close()
     rows = [row for row in rows if any(cell is not None for cell in row)]
     if not rows:
-        raise ValueError("its first sheet is empty")
+        raise ValueError("its first sheet is empty" if sheet is None else f"its sheet {sheet!r} is empty")
     width = max(map(len, rows))
     rows = [[*row, *[None] * (width - len(row))] for row in rows]
     used = [place for place in range(width) if any(row[place] is not None for row in rows)]
     text = _plain_csv([[_cell(row[place]) for place in used] for row in rows])
-    return read_text(text, sep=",", decimal=".", encoding="utf-8", header=header)
+    table, dialect = read_text(text, keep_words=keep_words, sep=",", decimal=".", encoding="utf-8", header=header)
+    return table, dialect, names
 
 
 def _cell(value: Any) -> str:
@@ -132,8 +140,12 @@ def _has_blank_quote(start: bytes, sep: str) -> bool:
     return re.search(re.escape(sep.encode()) + rb' +"', start) is not None
 
 
-def arrow_options(dialect: Dialect, *, block: int = _BLOCK_BYTES, names: list[str] | None = None) -> dict[str, Any]:
-    """How Arrow reads a plain text file of this dialect; `names` are those of a table without header."""
+def arrow_options(
+    dialect: Dialect, *, block: int = _BLOCK_BYTES, names: list[str] | None = None, codes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """How Arrow reads a plain text file of this dialect; `names` are those of a table without header, and columns of
+    `codes` stay text.
+    """
 
     def comments_skipped(row: Any) -> str:
         return "skip" if row.text is not None and row.text.lstrip().startswith("#") else "error"
@@ -154,6 +166,7 @@ def arrow_options(dialect: Dialect, *, block: int = _BLOCK_BYTES, names: list[st
             null_values=_NULL_WORDS,
             decimal_point=dialect.decimal,
             timestamp_parsers=_DATES,
+            column_types=dict.fromkeys(codes, pa.string()),
         ),
     }
 
@@ -166,15 +179,53 @@ def is_plain(source: Path | bytes, dialect: Dialect) -> bool:
 
 
 def _read_plain(source: Path | bytes, dialect: Dialect, block: int = _BLOCK_BYTES) -> pa.Table:
-    table = pyarrow.csv.read_csv(
-        source if isinstance(source, Path) else pa.BufferReader(source), **arrow_options(dialect, block=block)
-    )
+
+    def read(as_text: list[str]) -> pa.Table:
+        whole = source if isinstance(source, Path) else pa.BufferReader(source)
+        return pyarrow.csv.read_csv(whole, **arrow_options(dialect, block=block, codes=as_text))
+
+    codes = _code_columns(source, dialect)
+    table = read(codes)
+    if short := [
+        name for name, column in zip(table.column_names, table.columns, strict=True) if _is_of_year_99(column)
+    ]:
+        table = read([*codes, *short])
     for column in table.columns:
         if pa.types.is_binary(column.type):
             for value in column.drop_null():
                 # Raises what the caller waits for at the first value that is no text in this encoding.
                 value.as_py().decode(dialect.encoding)
     return table
+
+
+def _is_of_year_99(column: pa.ChunkedArray) -> bool:
+    """Whether dates are before the year 100: Arrow takes 31/12/24 for the year 31."""
+    if not pa.types.is_timestamp(column.type):
+        return False
+    first = pc.min(column).as_py()
+    return first is not None and first.year < 100
+
+
+def _code_columns(source: Path | bytes, dialect: Dialect) -> list[str]:
+    """Columns that begin with codes of digits, which Arrow would take for numbers and rob of their zeros."""
+    start, whole = beginning(source)
+    if re.search(rb"(^|\D)0\d{4}", start) is None:
+        return []
+    lines = io.StringIO(start.decode(dialect.encoding, "replace").removeprefix("\ufeff"), newline="").readlines()
+    lines = lines[dialect.skipped : None if whole else -1]
+    try:
+        rows = parse_cells([line for line in lines if not line.startswith("#")], dialect.sep)
+    except ValueError:
+        return []
+    names = rows[0] if dialect.header and rows else [f"f{place}" for place in range(len(rows[0]) if rows else 0)]
+    below = rows[1:] if dialect.header else rows
+    columns = zip(names, zip(*below, strict=False), strict=False)
+    words = {"", *_NULL_WORDS, *_ODD_WORDS}
+    return [
+        name
+        for name, cells in columns
+        if _are_codes(pa.chunked_array([[c for c in cells if c not in words]], pa.string()))
+    ]
 
 
 def _read_copy(source: Path | bytes, dialect: Dialect) -> pa.Table:
@@ -221,9 +272,9 @@ def _plain_csv(rows: list[list[str]]) -> bytes:
     return copy.getvalue().encode()
 
 
-def _tidy(table: pa.Table, dialect: Dialect) -> pa.Table:
+def _tidy(table: pa.Table, dialect: Dialect, keep_words: bool) -> pa.Table:
     names = [name.strip() for name in table.column_names]
-    columns = [_tidy_column(column, dialect.decimal) for column in table.columns]
+    columns = [_tidy_column(column, dialect.decimal, keep_words) for column in table.columns]
     if not dialect.header:
         names = [f"x{place}" for place in range(len(names))] if dialect.names is None else list(dialect.names)
     while len(names) > 1 and not names[-1] and columns[-1].null_count == len(columns[-1]) and len(columns[-1]):
@@ -250,14 +301,14 @@ def _different(names: list[str]) -> list[str]:
     return result
 
 
-def _tidy_column(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+def _tidy_column(column: pa.ChunkedArray, decimal: str, keep_words: bool) -> pa.ChunkedArray:
     """Text without the blanks around it, and numbers, truth values or dates where nothing else is left."""
     if not pa.types.is_string(column.type) or column.null_count == len(column):
         return column
     trimmed = pc.utf8_trim_whitespace(column)
     trimmed = _without(trimmed, _NULL_WORDS)
-    found = _numbers(trimmed, decimal)
-    if found is not None:
+    found = None if _are_codes(trimmed) else _numbers(trimmed, decimal)
+    if found is not None and not (keep_words and found.null_count > trimmed.null_count):
         return found
     if trimmed.equals(column):
         return column
@@ -271,6 +322,15 @@ def _tidy_column(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
 
 def _without(column: pa.ChunkedArray, words: list[str]) -> pa.ChunkedArray:
     return pc.if_else(pc.is_in(column, pa.array(words, column.type)), pa.scalar(None, column.type), column)
+
+
+def _are_codes(column: pa.ChunkedArray) -> bool:
+    """Whether cells are digits of one length, five or more, and some begin with 0, as postal codes are."""
+    cells = column.drop_null()
+    lengths = pc.unique(pc.utf8_length(cells.slice(0, _HEAD))).to_pylist()
+    if len(lengths) != 1 or lengths[0] < _CODE_DIGITS or not pc.any(pc.starts_with(cells, "0")).as_py():
+        return False
+    return bool(pc.all(pc.match_substring_regex(cells, rf"^\d{{{lengths[0]}}}$")).as_py())
 
 
 def _numbers(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray | None:

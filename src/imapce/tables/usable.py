@@ -18,6 +18,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from imapce.common.words import close_matches, listing
 from imapce.errors import InvalidValueError
@@ -115,15 +116,22 @@ def _reason(table: Table, place: int) -> str | None:
     present = values[~np.isnan(values)]
     if rows > 1 and (present == present[0]).all():
         return "is constant"
+    name = summary.names[place]
+    if rows / 2 < present.size < rows and _ID_NAME.fullmatch(name) and _are_keys(present):
+        return f"is an id, {present.size} distinct values in {rows} rows"
     if not series.dtype.is_integer() or present.size < rows or rows == 1:
         return None
-    name = summary.names[place]
     counts = present[0] in (0, 1) and bool((np.diff(present) == 1).all())
     if counts and (_COUNT_NAME.fullmatch(name) or _ID_NAME.fullmatch(name)):
         return "is an id that counts the rows"
     if _ID_NAME.fullmatch(name) and np.unique(present).size == rows:
         return f"is an id, {rows} distinct values in {rows} rows"
     return None
+
+
+def _are_keys(values: NDArray[Any]) -> bool:
+    """Whether numbers are whole and all differ, whatever their type: pandas has none for whole numbers with gaps."""
+    return bool((values == np.round(values)).all()) and np.unique(values).size == values.size
 
 
 def _is_prose(series: nw.Series[Any]) -> bool:

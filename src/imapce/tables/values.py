@@ -6,7 +6,7 @@ It is numbers, or dates, where
 * at least 90 % of its cells are (all but one in a short column), words that everybody writes for no value ("n.a.", "-",
   "missing"; "unknown", "<LOD") not counted: of other words one in ten is a slip, more of them are a meaning;
 * at most three different other words stand among them, none of which holds a digit: "12b" and "2nd" are codes;
-* no number is written with a leading zero, as codes are;
+* no number of five digits or more begins with 0, as postal codes do;
 * beside "unknown" or another word, more than ten whole numbers differ: "1", "2", "3", "unknown" are categories.
 
 Text of whole numbers and nothing else stays text: whoever wrote 1001 as text meant a code.
@@ -68,7 +68,7 @@ _AMOUNT = re.compile(
 )
 # "<0.5" and "> 100" hold a digit and are no codes.
 _BOUND = re.compile(r"[<>≤≥~≈]=?\s*[\d.,]+\s*\S{0,5}")
-_CODE = re.compile(r"0\d")
+_CODE = re.compile(r"0\d{4,}")
 _TIME = r"(?:[T ,]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?\s*(?P<half>[ap]m)?)?"
 _DATES = tuple(
     re.compile(day + _TIME, re.IGNORECASE)
@@ -200,7 +200,7 @@ class _Amount:
 
     @property
     def is_code(self) -> bool:
-        return _CODE.match(self.digits) is not None
+        return _CODE.fullmatch(self.digits) is not None
 
 
 @dataclass(frozen=True)
