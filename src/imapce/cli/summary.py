@@ -74,7 +74,8 @@ def session_in_sentences(record: Record, structure: Structure | None, known: Seq
         there = f"{verdict}no cluster was taken." if verdict else "No cluster was taken."
     steps = record.moves.steps
     if not steps:
-        return [there, _known(None, known)]
+        nothing_seen = "No view was taken in which what is known could be seen."
+        return [there, nothing_seen if known else _known(None, known)]
     share = np.mean([np.mean(step.components**2, axis=0) for step in steps], axis=0)
     names = list(record.data.columns) if record.data is not None else []
     told = steps[0].read_back
