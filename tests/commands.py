@@ -41,9 +41,10 @@ def refusal(*words: Any) -> str:
     result = run(*words)
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert result.stderr.startswith("imapce: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr
+    told = beside_columns_alike(result.stderr)
+    assert told.startswith("imapce: ")
+    assert told.count("\n") == 1
+    return told
 
 
 def files_beside(path: Path) -> list[str]:

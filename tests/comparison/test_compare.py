@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from helpers import grouped, standardised
-from imapce import Attributes, Samples, Subset
+from imapce import Attributes, Samples, Subset, datasets
 from imapce.comparison.compare import Comparison, compare
 from imapce.comparison.methods import METHODS, chosen_methods
 from imapce.comparison.scores import SCORES, class_labels, view_scores
@@ -363,3 +363,18 @@ def test_the_table_has_the_scores_that_somebody_has() -> None:
     assert header == ["method", *[words for name, words in HEADER.items() if name != "method"]]
     assert cells[0][1] == "240"
     assert [row[0] for row in cells] == ["columns 0, 1"]
+
+
+def test_a_comparison_is_shown_on_one_screen() -> None:
+    data = datasets.make_synthetic(300)
+    shown = compare(data.X, Attributes([0, 1, 2, 3]), ["IMAPCE", "PCA", "cPCA", "SIDE"], labels=data.labels["celltype"])
+    text, page = repr(shown), shown._repr_html_()
+    lines = text.splitlines()
+    assert lines[0] == "Comparison of 4 methods on 300 rows"
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 100
+    for result in shown.worked:
+        assert result.method.title in text
+        assert f"<td>{result.method.title}</td>" in page
+        assert f"{result.scores['knn_accuracy']:.2f}" in text
+    assert len(repr(shown.results)) < 500

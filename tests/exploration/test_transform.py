@@ -59,6 +59,10 @@ def test_what_is_shown_is_in_the_units_of_the_table(explored):
         for trait in explored.profile(inside).traits:
             assert trait.inside.mean == pytest.approx(table[trait.column][inside].mean())
             assert trait.outside.median == pytest.approx(table[trait.column][~inside].median())
+    description = explored.description()
+    for number, values in zip(description.numbers, description.values, strict=True):
+        means = table[explored.labels_ == number].mean()
+        assert values == pytest.approx([means[name] for name in description.features])
     assert explored.found.data.column("rent").values == pytest.approx(table["rent"])
     array = Exploration(table.to_numpy(), transform="log", random_state=0)
     assert array.found.data.column("x1").values == pytest.approx(table["food"])

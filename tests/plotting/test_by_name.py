@@ -68,7 +68,7 @@ def test_an_exploration_is_shown_by_the_name_of_a_column_or_by_several_labels(
     explored.report(tmp_path / "two.html", labels={"sex": SEX, "third": third})
     page = (tmp_path / "two.html").read_text()
     assert "sex (explained away)" in page
-    assert "The same by third, which was not used." in page
+    assert "sex was explained away, third was not used" in page
 
 
 def test_a_saved_model_is_loaded_by_its_class(table: pd.DataFrame, tmp_path: Path) -> None:

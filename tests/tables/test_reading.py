@@ -16,6 +16,7 @@ import pytest
 import imapce
 from commands import run
 from imapce import IMAPCE, Exploration, Given, load_model
+from imapce.comparison import compare
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.tables import encode, read_table, write_table
 
@@ -355,3 +356,8 @@ def test_a_table_prints_what_was_read() -> None:
     shown = repr(imapce.read(messy()))
     assert shown.startswith("Table of 90 rows and 4 features: 'size', 'paid', 'share', 'colour'\n'size' is numbers")
     assert len(shown.splitlines()) == 4
+
+
+def test_a_comparison_takes_a_messy_table() -> None:
+    comparison = compare(messy(), methods=["PCA", "IMAPCE"], missing="mean", random_state=0)
+    assert [one.method.title for one in comparison.worked] == ["PCA", "IMAPCE"]

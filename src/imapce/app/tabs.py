@@ -28,6 +28,7 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.session import Exploration
 from imapce.priors.base import Prior
 from imapce.priors.kinds import Attributes
+from imapce.tables.cells import keeping_dates, read_cells
 from imapce.tables.encode import Table, column_names, is_table
 from imapce.tables.files import read_table
 from imapce.tables.usable import usable_columns
@@ -353,7 +354,9 @@ def inspect_file(path: Path, most_bytes: int = MOST_BYTES) -> tuple[Any, list[di
         raise FileFormatError(problem.rendered(_words_of_page)) from problem
     if not is_table(data):
         return data, []
-    usable, reasons = usable_columns(data)
+    cells = read_cells(data)
+    usable, reasons = usable_columns(cells.native)
+    data = keeping_dates(cells, data)
     described = []
     for place, name in enumerate(column_names(data, "the file")):
         kind = data.schema.types[place]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from imapce.cli.request import Prepared
     from imapce.comparison.compare import Comparison
-    from imapce.comparison.scores import Score
 
 COMPARISON_FILES = (
     "comparison.png",
@@ -212,23 +211,14 @@ def _print(console: Console, comparison: Comparison) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from imapce.comparison.in_words import HEADINGS, scores_in_words
+
     # Single spaces: the longest names and numbers just fit into the 80 columns of a plain terminal.
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("method", no_wrap=True)
-    for heading in ("rows", "NLS (chance)", "read back", "15-NN", "NMI", "silh.", "trust", "s"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for result in comparison.worked:
-        scores = result.scores
-        readers = [score for score in (scores["prior_linear"], scores["prior_knn"]) if score is not None]
-        structure = [scores[name] for name in ("knn_accuracy", "kmeans_nmi", "silhouette", "trustworthiness")]
-        table.add_row(
-            Text(result.method.title),
-            "" if result.rows is None else f"{len(result.rows):,}",
-            _beside_chance(scores["nls"], scores["nls_ceiling"]),
-            _beside_chance(max(readers, default=None), scores["prior_chance"]),
-            *("–" if score is None else f"{score:.2f}" for score in structure),
-            f"{result.seconds or 0.0:.2f}",
-        )
+    for place, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="right" if place else "left", no_wrap=True)
+    for title, *cells in scores_in_words(comparison):
+        table.add_row(Text(title), *cells)
     console.print()
     console.print(table)
     console.print()
@@ -237,7 +227,3 @@ def _print(console: Console, comparison: Comparison) -> None:
     sentences += [remark for one in comparison.results for remark in one.remarks]
     for sentence in [*comparison.notes, *sentences]:
         console.print(Text(sentence))
-
-
-def _beside_chance(score: Score, chance: Score) -> str:
-    return "–" if score is None or chance is None else f"{score:.2f} ({chance:.2f})"

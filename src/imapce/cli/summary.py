@@ -17,7 +17,6 @@ from imapce.common.words import counted, listing
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.record import Record
 from imapce.exploration.verdict import BEGINNINGS
-from imapce.priors.base import column_sources
 from imapce.priors.effect import strongest
 
 MOST_COLUMNS = 3
@@ -46,8 +45,8 @@ def view_in_sentences(model: IMAPCE, known: Sequence[str] | None = None) -> list
     places = strongest(model, len(share))
     share[places] = np.mean(model.components_**2, axis=0)[places]
     names = list(model.reader_.columns or model.reader_.names)
-    whole = np.zeros(len(names))
-    np.add.at(whole, column_sources(model.reader_), share)
+    whole, groups = np.zeros(len(names)), model.reader_.groups
+    np.add.at(whole, np.arange(len(share)) if groups is None else groups, share)
     made = f"It is made of {_columns(whole, names)}."
     return [there, made, _known(told_by(model), known)]
 

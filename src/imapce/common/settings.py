@@ -265,7 +265,7 @@ class TableSettings:
         2.0,
         "skewness, of all but the outer half per cent, from which a column is strongly skewed: an exponential one has "
         "1.7, a log-normal one of σ = 1 has 2.4 to 3.9",
-        measured="13 columns of 5 tables, on 28 nothing",
+        measured="13 columns of 5 tables, on 28 nothing; chosen on the same tables",
         tables=33,
     )
     even: float = setting(
@@ -277,23 +277,23 @@ class TableSettings:
     leaning: float = setting(
         1 / 3,
         "how far its 5 and 95 % quantiles must lean: one lies twice as far from the median as the other",
-        measured="Student's t(2) has far values enough to be skewed by chance, and leans by 0.1 at most",
+        measured="300 draws of 400 rows of Student's t(2): 29 are skewed by chance, none leans by more than 0.25",
     )
     heap: float = setting(0.5, "share of the rows with one value from which a column is no amount")
     fewest_values: int = setting(20, "different values from which a column can be an amount")
-    most_columns: int = setting(100, "columns up to which each is compared with each: 100 take half a second")
+    most_columns: int = setting(100, "columns up to which each is compared with each; 100 take a fifth of a second")
     levels: int = setting(20, "levels of a number that tells another column: its values, or as many even parts")
     tells: float = setting(
         0.8,
-        "share of the variance of something known that a column must explain to stand in for it",
-        measured="'who' and 'adult_male' of Titanic tell 0.83 of 'sex', the next column 0.30",
+        "share of the variance of a known class that a column must explain to stand in for it",
+        measured="made passengers: 'who' and 'adult_male' tell 0.93 and 0.87 of 'sex', the next column 0.32",
         tables=1,
     )
     same_levels: float = setting(0.95, "share that two columns explain of each other where one repeats the other")
     same_numbers: float = setting(
         0.995,
         "the same of two numbers",
-        measured="0.990 between the widths of crabs, whose difference tells the species",
+        measured="0.990 between length and width of crabs, whose difference tells the species",
         tables=33,
     )
     fewest_others: int = setting(5, "rows beside the most common level from which a column can repeat another")

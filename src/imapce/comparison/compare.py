@@ -29,6 +29,7 @@ from imapce.common.checks import as_codes, as_labels, as_matrix, is_whole, rando
 from imapce.common.progress import Progress, watching
 from imapce.common.words import axis_names, counted, listing, roughly
 from imapce.common.work import Watch
+from imapce.comparison.in_words import comparison_as_html, comparison_as_text
 from imapce.comparison.methods import METHODS, SECONDS_OF_SCORES, Method, chosen_methods, plain_name
 from imapce.comparison.scores import QUANTILE_BINS, SCORES, class_labels, stated, view_scores
 from imapce.errors import Argument, ImapceError, InvalidValueError, Sentence
@@ -41,6 +42,7 @@ from imapce.rows.standardized import column_scales
 from imapce.tables.encode import is_table, native_table
 from imapce.tables.named import NamedMatrix
 from imapce.tables.reader import Reader
+from imapce.tables.reading import as_read
 
 __all__ = ["METHODS", "Comparison", "Method", "MethodResult", "compare"]
 
@@ -68,6 +70,10 @@ class MethodResult:
     left_out: str | None = None
     remarks: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        rows = 0 if self.rows is None else len(self.rows)
+        return f"MethodResult({self.method.title}: {self.left_out or counted(rows, 'row')})"
+
     @property
     def axes(self) -> list[str]:
         """What the axes of the embedding are called."""
@@ -90,6 +96,12 @@ class Comparison:
     _: KW_ONLY
     known: dict[str, NDArray[Any]]
     notes: list[str]
+
+    def __repr__(self) -> str:
+        return comparison_as_text(self)
+
+    def _repr_html_(self) -> str:
+        return comparison_as_html(self)
 
     @property
     def worked(self) -> list[MethodResult]:
@@ -322,8 +334,8 @@ class ComparedTable:
 
     def __init__(self, X: Any, *, missing: Literal["error", "mean"] = "error", standardize: bool = True):
         require_in_memory(X, "compare")
-        self.X, self.standardize = X, standardize
-        self.reader, self.matrix = Reader.learn(X, missing=missing)
+        self.X, self.standardize = as_read(X), standardize
+        self.reader, self.matrix = Reader.learn(self.X, missing=missing)
         self.n_rows, self.n_features = self.matrix.shape
 
     @property

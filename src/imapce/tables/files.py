@@ -40,7 +40,7 @@ from imapce.tables.dialect import Dialect, check_given, recognise
 from imapce.tables.encode import column_at, column_names, is_table
 from imapce.tables.json import read_json, read_json_lines
 from imapce.tables.named import Limit, numeric_matrix, read_h5ad
-from imapce.tables.packed import PACKED, ZIP, one_table_of_zip, unpacked, unpacked_size, unpacked_source
+from imapce.tables.packed import PACKED, ZIP, one_table_of_zip, unpacked_size, unpacked_source
 from imapce.tables.text import beginning, read_sheet, read_text
 
 # Standard input or output, as commands call them.
@@ -51,11 +51,10 @@ _JSON, _JSON_LINES = ".json", (".jsonl", ".ndjson")
 _ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 _PLAIN_SUFFIXES = (*_TEXT, _JSON, *_JSON_LINES)
 _EXCEL = ".xlsx"
-READ_SUFFIXES = (
-    *_PLAIN_SUFFIXES,
-    *(f"{plain}{packed}" for plain in _PLAIN_SUFFIXES for packed in PACKED),
-    *(".parquet", *_ARROW_SUFFIXES, _EXCEL, ".npy", ".npz", ".h5ad", ZIP),
-)
+# Every suffix that is read, and that of what is packed in it.
+_PLAIN = {f"{plain}{packed}": plain for packed in ("", *PACKED) for plain in _PLAIN_SUFFIXES}
+_PLAIN |= {plain: plain for plain in (".parquet", *_ARROW_SUFFIXES, _EXCEL, ".npy", ".npz", ".h5ad", ZIP)}
+READ_SUFFIXES = tuple(_PLAIN)
 _WRITE_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PATTERN = frozenset("*?[")
 WRITE_SUFFIXES = (*_WRITE_DELIMITERS, ".parquet", *_ARROW_SUFFIXES, ".npy")
@@ -98,11 +97,12 @@ def recognised(path: str | os.PathLike[str]) -> Dialect:
     'bars between values and no header (the columns are x0, x1, ...)'
     """
     file = as_path(path)
-    suffix = _suffix(file, tuple(name for name in READ_SUFFIXES if unpacked(name) in _TEXT))
+    suffix = _suffix(file, tuple(name for name in READ_SUFFIXES if _PLAIN[name] in _TEXT))
     _require_file(file, path)
     with _one_sentence(path, suffix):
-        start, whole = beginning(unpacked_source(file, suffix, lambda size: None))
-        return recognise(start, whole=whole, default_sep=_TEXT[unpacked(suffix)])
+        plain = _PLAIN[suffix]
+        start, whole = beginning(file if plain == suffix else unpacked_source(file, suffix, lambda size: None))
+        return recognise(start, whole=whole, default_sep=_TEXT[plain])
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,13 +169,14 @@ def read_contents(
 
 
 def _contents_of(file: Path, suffix: str, asked: Mapping[str, Any], limit: Limit, max_bytes: int | None) -> Contents:
-    plain = unpacked(suffix)
+    plain = _PLAIN[suffix]
+    source = file if plain == suffix else unpacked_source(file, suffix, limit, max_bytes)
     if plain in _TEXT:
-        return _text_contents(unpacked_source(file, suffix, limit, max_bytes), _TEXT[plain], asked)
+        return _text_contents(source, _TEXT[plain], asked)
     if plain == _JSON:
-        return Contents(read_json(unpacked_source(file, suffix, limit, max_bytes)))
+        return Contents(read_json(source))
     if plain in _JSON_LINES:
-        return Contents(read_json_lines(unpacked_source(file, suffix, limit, max_bytes)))
+        return Contents(read_json_lines(source))
     if suffix == _EXCEL:
         limit(unpacked_size(file))
         table, dialect, sheets = read_sheet(file, **{"header": None, **asked})
@@ -212,7 +213,7 @@ def _require_use(asked: Mapping[str, Any], suffix: str, file: Path) -> None:
     for name in asked:
         if name == "sheet" and suffix != _EXCEL:
             raise InvalidValueError(name, f"is for Excel files, got {file.name!r}: leave it out.")
-        if name != "sheet" and unpacked(suffix) not in _TEXT and not (suffix == _EXCEL and name == "header"):
+        if name != "sheet" and _PLAIN[suffix] not in _TEXT and not (suffix == _EXCEL and name == "header"):
             raise InvalidValueError(name, f"is for text files, got {file.name!r}: leave it out.")
 
 
@@ -330,7 +331,7 @@ def read_npz(file: Path, limit: Limit) -> Any:
 def is_text_file(path: str | os.PathLike[str]) -> bool:
     """Whether `read_table` reads it as text, so that separator, decimal sign, encoding and header can be given."""
     name = Path(path).name.lower()
-    return name == STREAM or any(unpacked(suffix) in _TEXT and name.endswith(suffix) for suffix in READ_SUFFIXES)
+    return name == STREAM or any(_PLAIN[suffix] in _TEXT and name.endswith(suffix) for suffix in READ_SUFFIXES)
 
 
 def write_table(table: Any, path: str | os.PathLike[str]) -> None:
@@ -403,7 +404,7 @@ def _suffix(file: Path, allowed: tuple[str, ...]) -> str:
     for suffix in sorted(allowed, key=len, reverse=True):
         if name.endswith(suffix):
             return suffix
-    shown = [suffix for suffix in allowed if unpacked(suffix) == suffix]
+    shown = [suffix for suffix in allowed if _PLAIN[suffix] == suffix]
     packed = f", text also with {listing(PACKED)}" if len(shown) < len(allowed) else ""
     raise FileFormatError(
         "path",

@@ -1,8 +1,4 @@
-"""Packed files: text behind .gz, .bz2 and .zst, and the one table in a .zip archive.
-
->>> unpacked(".csv.gz"), unpacked(".parquet")
-('.csv', '.parquet')
-"""
+"""Packed files: text behind .gz, .bz2 and .zst, and the one table in a .zip archive."""
 
 from __future__ import annotations
 
@@ -25,17 +21,13 @@ PACKED = (".gz", ".bz2", ".zst")
 ZIP = ".zip"
 
 
-def unpacked(suffix: str) -> str:
-    """The suffix of what is packed; that of a plain file itself."""
-    for packed in PACKED:
-        suffix = suffix.removesuffix(packed)
-    return suffix
+def unpacked_source(file: Path, suffix: str, limit: Limit, max_bytes: int | None = None) -> bytes:
+    """What a file unpacks to; no more than the limit is unpacked to find that it is too much.
 
-
-def unpacked_source(file: Path, suffix: str, limit: Limit, max_bytes: int | None = None) -> Path | bytes:
-    """The file itself, or what it unpacks to; no more than the limit is unpacked to find that it is too much."""
-    if unpacked(suffix) == suffix:
-        return file
+    >>> _ = Path("rows.csv.gz").write_bytes(gzip.compress(b"a"))
+    >>> unpacked_source(Path("rows.csv.gz"), ".csv.gz", lambda size: None)
+    b'a'
+    """
     most = -1 if max_bytes is None else max_bytes + 1
     if suffix.endswith(".zst"):
         with pa.input_stream(str(file), compression="zstd") as stream:

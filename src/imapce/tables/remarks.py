@@ -9,7 +9,8 @@ their values or of their ranks.
 
 >>> import pyarrow as pa
 >>> fees = np.random.default_rng(0).lognormal(sigma=1.5, size=300)
->>> print(*looked_over(Table.learn(pa.table({"fee": fees, "pence": 100 * fees}))).notes, sep="\\n")
+>>> for note in looked_over(Table.learn(pa.table({"fee": fees, "pence": 100 * fees}))).notes:
+...     print(note)
 strongly skewed: 'fee', 'pence'; transform="log" looks at them on a log scale.
 'pence' repeats 'fee'; drop= leaves it out.
 """
@@ -127,10 +128,29 @@ class Told:
         assert self.values is not None
         return rankdata(self.values, nan_policy="omit")
 
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether no row lacks it."""
+        return bool((self.codes >= 0).all())
+
+    @cached_property
+    def of_unit_length(self) -> Array:
+        """(2, n): values and ranks of a number, each about its mean; 0 where it does not vary."""
+        assert self.values is not None
+        both = np.stack([self.values, self.ranks])
+        both = both - both.mean(axis=1, keepdims=True)
+        length = np.linalg.norm(both, axis=1, keepdims=True)
+        return np.divide(both, length, out=np.zeros_like(both), where=length > 0)
+
     @property
     def n_levels(self) -> int:
         """How many levels it has; all that are asked for where it is a number of many values."""
         return int(self.codes.max(initial=-1)) + 1
+
+    @property
+    def has_many_values(self) -> bool:
+        """Whether it is a number of which even parts are the levels."""
+        return self.values is not None and self.n_levels >= SETTINGS.tables.levels
 
     @property
     def varies(self) -> bool:
@@ -161,6 +181,9 @@ def told_share(column: Told, by: Told) -> float:
 
 def _goes_with(one: Told, other: Told) -> float:
     """The larger r² of two numbers, that of their values or that of their ranks."""
+    if one.is_whole and other.is_whole:
+        mine, theirs = one.of_unit_length, other.of_unit_length
+        return max(float(mine[0] @ theirs[0]) ** 2, float(mine[1] @ theirs[1]) ** 2)
     both = (one.codes >= 0) & (other.codes >= 0)
     assert one.values is not None
     assert other.values is not None
@@ -210,30 +233,35 @@ def repeats(columns: Sequence[Column], settings: TableSettings = SETTINGS.tables
 
 def _same(first: Told, second: Told, settings: TableSettings) -> bool:
     """Whether two columns tell each other."""
-    least, few = settings.same_levels, [one.n_levels < settings.levels for one in (first, second)]
     if first.values is not None and second.values is not None:
-        if not all(few):
+        if first.has_many_values or second.has_many_values:
             # Even parts of numbers would tell no more than this, and later.
             return _goes_with(first, second) >= settings.same_numbers
         if first.n_levels != second.n_levels:
             return False
-    return told_share(second, first) >= least and told_share(first, second) >= least
+    elif first.has_many_values or second.has_many_values:
+        # A category says which heap of a number a row lies in, and the number more.
+        return False
+    return all(told_share(*pair) >= settings.same_levels for pair in ((second, first), (first, second)))
 
 
 def stand_ins(
     columns: Sequence[Column], known: Sequence[Column], settings: TableSettings = SETTINGS.tables
 ) -> dict[str, list[str]]:
-    """For each thing known the columns that tell it nearly, by names; columns that are known themselves are none."""
+    """For each class that is known the columns of levels that tell it nearly, by names; known ones are none.
+
+    What goes with a number, or a number with a class, is explained away with it: the line or the means are the effect.
+    """
     names = {column.name for column in known}
     others = [column for column in columns if column.name not in names]
     if len(others) > settings.most_columns:
         return {}
-    told = [one for column in others if (one := Told.of(column, settings)).varies]
+    told = [one for column in others if (one := Told.of(column, settings)).varies and not one.has_many_values]
     found: dict[str, list[str]] = {}
     for one in (Told.of(column, settings) for column in known):
-        # Of a number, what another goes with is explained away with it; only its repeats stand in for it.
-        least = settings.tells if one.values is None or one.n_levels < settings.levels else settings.same_levels
-        if telling := [other.name for other in told if told_share(one, other) >= least]:
+        if one.has_many_values:
+            continue
+        if telling := [other.name for other in told if told_share(one, other) >= settings.tells]:
             found[one.name] = telling
     return found
 

@@ -8,7 +8,7 @@ const ROLES = [["feature", "Feature"], ["known", "Known"], ["label", "Label"], [
 export function startPage(root, link, limit, opened) {
   const list = h("div", { class: "datasets" }, empty("Looking what is at hand…"));
   const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
-  const picker = h("input", { type: "file", id: "imapce-file", class: "unseen", accept: ".csv,.tsv,.txt,.dat,.data,.tab,.gz,.bz2,.zst,.jsonl,.ndjson,.parquet,.arrow,.feather,.ipc,.xlsx,.npy,.npz" });
+  const picker = h("input", { type: "file", id: "imapce-file", class: "unseen", accept: ".csv,.tsv,.txt,.dat,.data,.tab,.gz,.bz2,.zst,.zip,.json,.jsonl,.ndjson,.parquet,.arrow,.feather,.ipc,.xlsx,.npy,.npz" });
   const drop = h("label", { class: "drop", htmlFor: "imapce-file" }, icon("out"), h("b", null, "Open a file"), h("span", null, "Drop a table here, or choose one: CSV, TSV, Parquet, Arrow, Excel, .npy"), h("small", null, `Up to ${Math.round(limit / (1 << 20))} MB. It stays on this computer.`));
   const columns = h("div", { class: "columns", hidden: true });
   const work = h("span", null, "");
