@@ -303,6 +303,10 @@ def test_all_clusters_are_seen_in_one_view_beside_every_column_of_labels(session
     assert "kind was not used, half was not used, first column was not used." in page
     captions = re.findall("<figcaption>(.*?)</figcaption>", page)
     assert sum("On the right the number of rows of each" in caption for caption in captions) == 2
+    assert all(
+        page.count(f"Its labels of {name}, which were not used") >= 3 for name in ("kind", "half", "first column")
+    )
+    assert all(f"<div>{name} (not used)" in page or f">{name} (not used)<" in page for name in ("kind", "half"))
     assert told[0] == ("describing the clusters", 0.0)
     assert all(0.0 <= share <= 1.0 for _, share in told)
     shown = [read_labels(values, "labels", len(ROWS), most=99, name=name) for name, values in list(columns.items())[:3]]

@@ -48,7 +48,7 @@ class Profile:
     `traits` are the columns that set the rows apart, strongest first, each with all its levels or its histogram;
     `features` the same in brief, and `name` tells the strongest in words: "petal length low (1.5 against 4.9), 58 %
     Bachelors (12 % elsewhere)". `typical` are the rows nearest to the mean of all
-    columns, each in its standard deviation. `labels` compares labels that were given to be described and had no part
+    columns, each in its standard deviation. `labels` compare columns of labels given to be described, which had no part
     in anything else. `known` has a sentence for every known label or column of which all of the rows are one class.
     The traits are a choice, those that differ most, of `n_columns` columns.
     """
@@ -58,7 +58,7 @@ class Profile:
     left: int | None = None
     traits: tuple[Trait, ...] = ()
     typical: tuple[TypicalRow, ...] = ()
-    labels: Trait | None = None
+    labels: tuple[Trait, ...] = ()
     features: tuple[Feature, ...] = ()
     known: tuple[str, ...] = ()
     n_columns: int = 0
@@ -141,7 +141,7 @@ class Describer:
         *,
         groups: Codes,
         n_groups: int,
-        labels: Column | None = None,
+        labels: Sequence[Column] = (),
         known: Sequence[Column] = (),
         left_out: Sequence[int] = (),
         explained: Explained | None = None,
@@ -149,7 +149,7 @@ class Describer:
     ):
         self._known, self._rows, self._source, self._ids = known, rows.unfolded, source, row_ids
         self._groups, self._n_groups = groups, n_groups
-        self._labels = None if labels is None else CountedColumn(labels, groups, n_groups)
+        self._labels = [CountedColumn(column, groups, n_groups) for column in labels]
         # Gross outliers are a group of their own that no strength is told by: their spread would hide it.
         ranked = groups if set_aside is None else np.where(set_aside, n_groups, groups)
         self._moments = GroupMoments.of_groups(rows, ranked, n_groups + 1, source.reader.gaps)
@@ -172,7 +172,7 @@ class Describer:
             left=None if beside is None else int(np.isin(self._groups, beside).sum()),
             traits=tuple(traits),
             typical=self._typical(here, inside, columns),
-            labels=None if self._labels is None else self._labels.trait(inside, outside, beside),
+            labels=tuple(column.trait(inside, outside, beside) for column in self._labels),
             features=features_of(traits, columns),
             n_columns=len(self._source.names),
             known=tuple(words for column in self._known if (words := one_class_in_words(column, here)) is not None),

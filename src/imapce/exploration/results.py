@@ -374,10 +374,10 @@ class Results:
     # What it was called before.
     profile = describe
 
-    def description(self, *, labels: Column | None = None) -> Description:
+    def description(self, *, labels: Sequence[Column] = ()) -> Description:
         """All accepted clusters side by side, each against all other rows and against what was left at its step.
 
-        `labels` are described too and used for nothing else.
+        Columns of `labels` are described too and used for nothing else.
 
         >>> from imapce import Exploration
         >>> X = np.random.default_rng(0).normal(size=(50, 3)) + 9 * (np.arange(50) < 20)[:, None] * np.eye(1, 3)
@@ -402,7 +402,7 @@ class Results:
         return replace(found, clusters=tuple(_as_taken(profile, cluster) for profile, cluster in profiles))
 
     def _describer(
-        self, groups: NDArray[np.intp], n_groups: int, labels: Column | None = None, *, set_aside: Mask
+        self, groups: NDArray[np.intp], n_groups: int, labels: Sequence[Column] = (), *, set_aside: Mask
     ) -> Describer:
         """Who describes the rows of these groups (n,); known columns and labels are told apart from the rest."""
         data, priors = self.found.data, self.found.record.priors

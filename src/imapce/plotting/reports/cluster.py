@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,10 +19,10 @@ _WORTH_SHOWING, _WORTH_TELLING = 0.05, 0.01
 
 
 def profile_grids(
-    profile: Profile, *, what: str, left: str | None, label_name: str = "label", use: str = "not used"
+    profile: Profile, *, what: str, left: str | None, uses: Mapping[str, str] | None = None
 ) -> list[Grid]:
     """The tables of a profile: features, labels, typical rows; `what` names the rows, `left` those beside the others,
-    and `use` tells what came of the labels.
+    and `uses` tells what came of labels, by name.
 
     >>> profile_grids(Profile(size=2, others=2), what="cluster 0", left=None)
     []
@@ -37,14 +37,17 @@ def profile_grids(
         choice = f": {len(shown)} of {profile.n_columns:,} columns, those that differ most"
         heading = f"What sets it apart{choice if len(shown) < profile.n_columns else ''}"
         grids.append(Grid((header, [_row(trait, beside) for trait in shown]), heading=heading, key=key))
-    if profile.labels is not None:
-        header = _header(shorten(label_name, _NAME), what, beside)
-        row = _row(profile.labels, beside, levels=_LABELS_SHOWN, counts=True)
+    for labels in profile.labels:
+        name = shorten(labels.column, _NAME)
+        header = _header(name, what, beside)
+        row = _row(labels, beside, levels=_LABELS_SHOWN, counts=True)
         # The name of the column stands in the header already.
-        table = (header[1:], [row[1:]]) if isinstance(profile.labels, LevelTrait) else (header, [row])
-        if isinstance(profile.labels, LevelTrait):
-            table[0][0] = shorten(label_name, _NAME)
-        grids.append(Grid(table, heading=f"Its labels, which were {use}", key=key))
+        table = (header[1:], [row[1:]]) if isinstance(labels, LevelTrait) else (header, [row])
+        if isinstance(labels, LevelTrait):
+            table[0][0] = name
+        of_several = f" of {name}" if len(profile.labels) > 1 else ""
+        use = (uses or {}).get(labels.column, "not used")
+        grids.append(Grid(table, heading=f"Its labels{of_several}, which were {use}", key=key))
     if profile.typical and shown:
         columns = [trait.column for trait in profile.traits][:MOST_TRAITS_SHOWN]
         rows = [[row.name, *(_value(text) for text in row.values[: len(columns)])] for row in profile.typical]

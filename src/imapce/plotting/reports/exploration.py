@@ -94,7 +94,7 @@ def write_exploration_report(
     columns = _read_columns(exploration, labels, label_name)
     with watching(progress, of="of the page") as watch:
         watch.tell("describing the clusters", 0.0)
-        description = exploration.description(labels=columns[0] if columns else None)
+        description = exploration.description(labels=columns)
         rows = _hovered(exploration, description, columns, hover)
         report = _Report(exploration, columns)
         sections = [report.overview()]
@@ -184,7 +184,12 @@ class _Report:
     @property
     def _use(self) -> str:
         """What came of the labels: "explained away" or "erased" where they are known by this name."""
-        return self.exploration.came_of(self.label_name) or "not used"
+        return self._uses.get(self.label_name, "not used")
+
+    @property
+    def _uses(self) -> dict[str, str]:
+        """The same of every column of labels."""
+        return {column.name: self.exploration.came_of(column.name) or "not used" for column in self.columns}
 
     def overview(self) -> Section:
         exploration, found = self.exploration, self.exploration.structure
@@ -217,8 +222,7 @@ class _Report:
         """What a caption says of panels coloured by labels."""
         if not self.columns:
             return ""
-        uses = [self.exploration.came_of(column.name) or "not used" for column in self.columns]
-        told = (f"{shorten(column.name)} was {use}" for column, use in zip(self.columns, uses, strict=True))
+        told = (f"{shorten(name)} was {use}" for name, use in self._uses.items())
         return f" Beside it the same rows by their labels: {', '.join(told)}."
 
     def _counts(self, column: Column | None) -> Picture:
@@ -242,8 +246,7 @@ class _Report:
         parts: list[Picture | Grid] = [Picture(caption, lambda: (plot_proposal(step), points))]
         names = wrapped_axes(self.exploration.axes_in_words(view))
         for column in self.columns:
-            use = self.exploration.came_of(column.name) or "not used"
-            told = f"The same rows by {shorten(column.name)}, which was {use}."
+            told = f"The same rows by {shorten(column.name)}, which was {self._uses[column.name]}."
             parts.append(Picture(told, partial(_by_labels, points, column, names)))
         if len(view.components) > 1:
             told = "Which features make the view: long arrows pull points their way."
@@ -280,10 +283,10 @@ class _Report:
             "share": [percent(profile.size / n_rows) for profile in profiles],
             "distinctness": apart,
             "stability": stable,
-            f"{shorten(self.label_name)} ({self._use})": [
-                "" if profile.labels is None else made_of(profile.labels) for profile in profiles
-            ],
         }
+        for place, column in enumerate(self.columns):
+            heading = f"{shorten(column.name)} ({self._uses[column.name]})"
+            columns[heading] = [made_of(profile.labels[place]) for profile in profiles]
         told = {name: cells for name, cells in columns.items() if any(cells)}
         parts: list[Picture | Grid] = [Grid((list(told), list(zip(*told.values(), strict=True))))]
         if description.features:
@@ -315,7 +318,7 @@ class _Report:
         share = percent(taken.size / len(exploration.row_ids))
         facts = {"index": index, "step": step, "first": first, "sentences": list(filter(None, sentences))}
         what = f"cluster\N{NO-BREAK SPACE}{taken.number}"
-        parts += profile_grids(profile, what=what, left=left, label_name=self.label_name, use=self._use)
+        parts += profile_grids(profile, what=what, left=left, uses=self._uses)
         return Section(
             f"Cluster {taken.number}{f', {taken.name}' if taken.name else ''}: {counted(taken.size, 'row')}",
             text_of("exploration_cluster", taken=taken, share=share, known=profile.known, **facts),
@@ -353,7 +356,7 @@ class _Report:
         return Section(
             f"{title}: {counted(profile.size, 'row')}",
             text_of("exploration_left", size=profile.size, end=end, least=exploration.min_cluster_size),
-            parts=profile_grids(profile, what="rows left", left=None, label_name=self.label_name, use=self._use),
+            parts=profile_grids(profile, what="rows left", left=None, uses=self._uses),
             lead=profile.name,
             anchor="rows-left",
             short="Rows left",
