@@ -372,7 +372,7 @@ def test_a_table_with_a_category_takes_its_name_as_the_prior() -> None:
         ({}, Samples(DATA.X), "labels for this method"),
         ({}, Attributes([0]), "takes 300 values"),
         ({}, DATA.batch[:7], "one value for each of 300 rows"),
-        ({}, "batch", "one value per row"),
+        ({}, "batch", "pass X as a table to use names"),
         ({"view": "umap"}, None, "view must be"),
         ({"margins": 2}, None, "margins must be"),
         ({"n_restarts": 0}, None, "n_restarts must be at least 1"),

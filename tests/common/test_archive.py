@@ -100,7 +100,7 @@ def test_the_same_model_gives_the_same_bytes(saved: Path, tmp_path: Path) -> Non
 def test_parameters_that_are_not_plain_are_saved_as_what_they_stand_for(tmp_path: Path) -> None:
     path = tmp_path / "view.imapce"
     fitted(
-        random_state=np.random.RandomState(0), verbose=lambda progress: None, n_starts=np.int64(3), mu=np.float32(2)
+        random_state=np.random.RandomState(0), verbose=lambda words, share: None, n_starts=np.int64(3), mu=np.float32(2)
     ).save(path)
     parameters = load_model(path).get_params()
     assert parameters["random_state"] is None

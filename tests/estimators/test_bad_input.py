@@ -198,7 +198,7 @@ PRIORS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "text as row": (lambda: Subset(["a"]), ("Subset(rows)", "<U1")),
     "a matrix of rows": (lambda: Subset([[1]]), ("Subset(rows)", "(1, 1)")),
     "one number as rows": (lambda: Subset(3), ("Subset(rows)", "()")),
-    "text": (lambda: "batch", ("prior", "str")),
+    "text": (lambda: "batch", ("prior", "'batch'", "pass X as a table")),
     "a matrix as labels": (lambda: X, ("Labels(y)", "ndarray", "Samples(background)")),
     "a list with a stranger": (lambda: [Attributes([0]), 3], ("prior", "int")),
     "the class itself": (lambda: Attributes, ("prior", "type")),

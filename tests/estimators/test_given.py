@@ -258,7 +258,7 @@ def test_missing_values_are_filled_with_means_where_that_is_asked_for() -> None:
     [
         ({"prior": Samples(X[:9])}, "prior must be Attributes.*got Samples"),
         ({"prior": [Labels(RUN), Subset([0, 1])]}, "prior must be Attributes.*got Subset"),
-        ({"prior": "batch"}, "prior must be None, Attributes"),
+        ({"prior": "batch"}, "pass X as a table to use names"),
         ({"prior": RUN[:9]}, "one label per row"),
         ({"outliers": "auto"}, "outliers must be one of"),
         ({"missing": "drop"}, "missing must be one of"),

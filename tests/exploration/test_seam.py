@@ -153,7 +153,7 @@ def test_a_record_holds_the_whole_session(tmp_path: Path) -> None:
     exploration = session(prior=prior, path=tmp_path / "s.imapce")
     exploration.accept()
     loaded = Exploration.load(tmp_path / "s.imapce", X)
-    assert [type(one) for one in loaded.record().priors] == [Attributes, Samples]
+    assert [one.kind for one in loaded.record().priors] == [Attributes.kind, Samples.kind]
     for part in ("data", "moves", "known_at_start", "parameters", "random_state", "refine", "subset_weight"):
         assert read_part(tmp_path / "s.imapce", part) == read(exploration, part) == read(loaded, part), part
 

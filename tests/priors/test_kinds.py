@@ -125,7 +125,7 @@ EVERY_KIND = [
 def test_a_file_gives_back_what_was_known(prior: Prior) -> None:
     arrays: dict[str, Any] = {}
     read = prior_of_json(3, prior.to_json(3, arrays, 6), arrays, (6, 3))
-    assert type(read) is KINDS[prior.kind]
+    assert isinstance(read, KINDS[prior.kind])
     assert (read.weight, read.erase, read.listed) == (prior.weight, prior.erase, prior.listed)
     assert read.row_mask(6).tolist() == prior.row_mask(6).tolist()
     assert read.read_labels(6) == prior.read_labels(6)
