@@ -62,12 +62,20 @@ def made_of(labels: Trait, most: int = 2) -> str:
 
     >>> made_of(LevelTrait("digit", ("0", "1"), (0.9, 0.1), (0.0, 1.0)))
     '0 (90\xa0%), 1 (10\xa0%)'
+    >>> from imapce.exploration.traits import MissingShares
+    >>> made_of(LevelTrait("deck", ("A", "B"), (0.0, 1.0), (1.0, 0.0), missing=MissingShares(0.875, 0.0)))
+    'B (100\xa0%); missing in 88\xa0%'
     """
+    lacking = 0.0 if labels.missing is None else labels.missing.inside
+    missing = f"missing in {percent(lacking)}" if lacking >= _WORTH_TELLING else ""
     if isinstance(labels, NumberTrait):
-        return "mean {} ({} elsewhere)".format(*aligned(labels.inside.mean, labels.outside.mean))
-    order = np.argsort(-np.array(labels.inside), kind="stable")[:most]
-    told = [place for place in order if labels.inside[place] >= _WORTH_TELLING]
-    return ", ".join(f"{shorten(labels.levels[place], _LEVEL)} ({percent(labels.inside[place])})" for place in told)
+        told = "mean {} ({} elsewhere)".format(*aligned(labels.inside.mean, labels.outside.mean))
+    else:
+        order = np.argsort(-np.array(labels.inside), kind="stable")[:most]
+        worth = [place for place in order if labels.inside[place] >= _WORTH_TELLING]
+        levels = (f"{shorten(labels.levels[place], _LEVEL)} ({percent(labels.inside[place])})" for place in worth)
+        told = ", ".join(levels)
+    return "; ".join(filter(None, [told, missing]))
 
 
 def _header(feature: str, what: str, beside: str | None) -> list[object]:
