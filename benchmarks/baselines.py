@@ -1,13 +1,13 @@
 """Claims about the baselines, each against a peer in the same run.
 
-`python -m benchmarks.baselines` runs all of them, `python -m benchmarks.baselines cpca --out DIR` one.
+`python -m benchmarks.baselines` runs all of them, `--only cpca --out DIR` one.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 
 import contrastive
@@ -52,9 +52,13 @@ CLAIMS: dict[str, Callable[[Record], None]] = {"cpca": cpca, "ctsne": ctsne.maps
 
 
 def main(record: Record, asked: Namespace) -> None:
-    for name in asked.claims or CLAIMS:
+    for name in asked.only or CLAIMS:
         CLAIMS[name](record)
 
 
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("--only", nargs="+", choices=list(CLAIMS))
+
+
 if __name__ == "__main__":
-    measure("baselines", main, __doc__, lambda parser: parser.add_argument("claims", nargs="*", choices=list(CLAIMS)))
+    measure("baselines", main, __doc__, options)
