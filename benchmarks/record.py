@@ -159,7 +159,7 @@ def measure(
     parser.add_argument("--commit", help="the code that is measured, where there is no git to ask")
     options(parser)
     asked = parser.parse_args()
-    load = os.getloadavg()
+    load, busy = os.getloadavg(), busy_cores()
     begin = time.perf_counter()
     record = Record(name, asked.quick)
     main(record, asked)
@@ -170,11 +170,12 @@ def measure(
         "versions": {**versions(), **record.versions},
         "seconds": round(time.perf_counter() - begin, 1),
         "load before": [round(one, 2) for one in load],
+        "busy cores before": busy,
     }
     record.show()
     folder = asked.out or (QUICK_RESULTS if asked.quick else RESULTS)
     record.write(folder, run)
-    print(f"{name}: {run['seconds']:.0f} s, load before {load[0]:.2f}, written to {folder}", flush=True)
+    print(f"{name}: {run['seconds']:.0f} s, {busy:g} cores busy before, written to {folder}", flush=True)
 
 
 def commit() -> str:
@@ -200,6 +201,21 @@ def machine() -> dict[str, Any]:
         "memory_gib": round(memory),
         "system": platform.system(),
     }
+
+
+def busy_cores(seconds: float = 1.0) -> float:
+    """How many cores others keep busy just now; the load would still tell of the script before."""
+    told = Path("/proc/stat")
+    if not told.exists():
+        return float("nan")
+
+    def ticks() -> int:
+        user, nice, system = told.read_text(encoding="utf-8").split()[1:4]
+        return int(user) + int(nice) + int(system)
+
+    before = ticks()
+    time.sleep(seconds)
+    return round((ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds, 2)
 
 
 def versions() -> dict[str, str]:
