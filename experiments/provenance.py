@@ -44,11 +44,11 @@ def read_runs(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def commit() -> str:
-    """The commit the computing code is at, "+" where it was changed since; from IMAPCE_COMMIT where there is no git."""
+    """The last commit that changed the package, "+" where it was changed since; IMAPCE_COMMIT where there is no git."""
     if told := os.environ.get("IMAPCE_COMMIT"):
         return told
     changed = _git("status", "--porcelain", "--untracked-files=no", "--", "src")
-    return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
+    return _git("log", "-1", "--format=%h", "--", "src") + ("+" if changed else "")
 
 
 def _git(*arguments: str) -> str:
