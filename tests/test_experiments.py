@@ -45,7 +45,7 @@ from experiments.running import Run
 from experiments.tuning import ctsne_grid, fair_nerv_draws
 from rich.console import Console
 
-from imapce import Attributes, datasets
+from imapce import IMAPCE, Attributes, Samples, datasets
 
 
 @pytest.fixture
@@ -340,3 +340,19 @@ def test_a_category_by_two_doors_is_one_answer(tmp_path: Path) -> None:
     cell = known_cells.doors(Run(Cells(tmp_path), tmp_path, Console(file=io.StringIO())), table, "batch")
     assert cell["angle"] < 1e-3
     assert cell["agreement"] == 1.0
+
+
+def test_the_authors_search_is_one_descent_of_the_same_objective() -> None:
+    pytest.importorskip("pymanopt", reason="a peer to compare with")
+    from experiments.authors_search import SteepestIMAPCE
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 6))
+    X[:100, 0] += 6
+    background = Samples(rng.standard_normal((100, 6)))
+    settings = {"alpha": 1.0, "mu": 100.0, "random_state": 0}
+    theirs = SteepestIMAPCE(**settings).fit(X, prior=background)
+    ours = IMAPCE(**settings).fit(X, prior=background)
+    assert theirs.components_ @ theirs.components_.T == pytest.approx(np.eye(2), abs=1e-8)
+    assert len(theirs.optima_) == 1
+    assert ours.optima_[0].objective <= theirs.optima_[0].objective + 1e-6
