@@ -24,10 +24,9 @@ class Block:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
 
-    def markdown(self) -> str:
-        lines = [f"### {self.title}", ""]
-        lines += [self.note, ""] if self.note else []
-        lines += [_line(self.head), _line(["---"] * len(self.head))]
+    def table(self) -> str:
+        """The figures as a table of Markdown."""
+        lines = [_line(self.head), _line(["---"] * len(self.head))]
         return "\n".join([*lines, *(_line([written(cell) for cell in row]) for row in self.rows), ""])
 
     def figures(self) -> Iterator[Figure]:

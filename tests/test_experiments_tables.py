@@ -281,7 +281,7 @@ def test_what_is_wanted_stands_beside_what_is_seen(tmp_path: Path) -> None:
     lines = [Wanted("more", 0.9, 0.95), Wanted("less", 0.1, 0.2, at_most=True), Wanted("unknown", 0.9, float("nan"))]
     block = wanted_block(lines)
     assert [row[3] for row in block.rows] == ["yes", "no", "not measured"]
-    assert "| less | ≤ 0.1 | 0.200 | no |  |" in block.markdown()
+    assert "| less | ≤ 0.1 | 0.200 | no |  |" in block.table()
     table_blocks.write("tables", [Block("Views", ("table", "ours"), [["iris", 0.95]]), block], tmp_path)
     with open(tmp_path / "tables.csv", newline="") as stream:
         assert next(csv.DictReader(stream)) == {"block": "Views", "row": "iris", "column": "ours", "value": "0.95"}
