@@ -1,4 +1,7 @@
-"""Where figures come from: day, commit and machine they were measured on, kept beside them as results.json."""
+"""Where figures come from: the day, the commit and the machine of a run, kept as NAME.json beside its NAME.csv.
+
+Nothing but the standard library is needed, so that a machine with a graphics card and little else can write one.
+"""
 
 from __future__ import annotations
 
@@ -11,36 +14,33 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+ROOT = Path(__file__).parents[1]
+LIBRARIES = (
+    *("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "matplotlib", "pymanopt", "contrastive", "openTSNE"),
+    *("numba", "umap-learn", "harmonypy", "scanpy", "leidenalg", "dask", "uvicorn", "websockets", "playwright"),
+    *("cupy-cuda12x", "cupy-cuda13x"),
+)
 
-from imapce.common.whole_files import whole_file
-
-NAME = "results.json"
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "pymanopt", "openTSNE", "umap-learn", "harmonypy")
+Run = dict[str, Any]
 
 
 def note_run(folder: Path, name: str, seconds: float, **more: Any) -> None:
-    """Put the run of one experiment or benchmark down in the results.json of its folder."""
-    path = folder / NAME
-    # Experiments that run side by side share the file.
-    with FileLock(f"{path}.lock"):
-        kept = read_runs(folder)
-        kept[name] = {
-            "date": datetime.date.today().isoformat(),
-            "commit": commit(),
-            "seconds": round(seconds, 1),
-            **more,
-        }
-        with whole_file(path) as stream:
-            told = {"machine": machine(), "versions": versions(), "runs": dict(sorted(kept.items()))}
-            stream.write((json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode())
+    """Put down when, on which code and where the figures of NAME.csv were measured, and for how many seconds."""
+    run = {
+        "date": datetime.date.today().isoformat(),
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
+        "seconds": round(seconds, 1),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({**run, **more}, indent=1, ensure_ascii=False)
+    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
-def read_runs(folder: Path) -> dict[str, dict[str, Any]]:
-    """{name: date, commit, seconds} of what was measured, empty where nothing was."""
-    path = folder / NAME
-    runs: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else {}
-    return runs
+def read_runs(folder: Path) -> dict[str, Run]:
+    """{name: its run} of all that was measured into a folder."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
 
 
 def commit() -> str:
@@ -52,25 +52,25 @@ def commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def machine() -> str:
-    """Cores, processor and memory in words."""
+def machine() -> dict[str, Any]:
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{os.cpu_count()} cores of an {_processor()}, {memory:.0f} GiB, {platform.system()}"
-
-
-def _processor() -> str:
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    return {
+        "cores": os.cpu_count(),
+        "cpu": models[0] if models else platform.machine(),
+        "memory_gib": round(memory),
+        "system": platform.system(),
+    }
 
 
 def versions() -> dict[str, str]:
     """Python and the libraries that figures depend on, where they are installed."""
-    found = {"python": platform.python_version()}
+    found = {"Python": platform.python_version()}
     for library in LIBRARIES:
         try:
             found[library] = importlib.metadata.version(library)
