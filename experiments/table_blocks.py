@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from experiments.results import print_wide
+from experiments.results import Figure, print_wide, write_figures
 
 Cell = str | float | int | None
 
@@ -25,11 +24,16 @@ class Block:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
 
-    def markdown(self) -> str:
-        lines = [f"### {self.title}", ""]
-        lines += [self.note, ""] if self.note else []
-        lines += [_line(self.head), _line(["---"] * len(self.head))]
+    def table(self) -> str:
+        """The figures as a table of Markdown."""
+        lines = [_line(self.head), _line(["---"] * len(self.head))]
         return "\n".join([*lines, *(_line([written(cell) for cell in row]) for row in self.rows), ""])
+
+    def figures(self) -> Iterator[Figure]:
+        """Every cell by the first cell of its row and the head of its column."""
+        for row in self.rows:
+            for column, cell in zip(self.head[1:], row[1:], strict=True):
+                yield self.title, str(row[0]), column, cell
 
     def show(self, console: Console) -> None:
         console.print(f"\n{self.title}", style="bold", highlight=False, markup=False, soft_wrap=True)
@@ -112,18 +116,9 @@ def written(cell: Cell) -> str:
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
-def write(name: str, title: str, blocks: Sequence[Block], folder: Path) -> None:
-    """All blocks as NAME.md, to be pasted, and as NAME.csv with one figure a line."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = "\n".join([f"## {title}", "", *(block.markdown() for block in blocks)])
-    (folder / f"{name}.md").write_text(text, encoding="utf-8")
-    with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["block", "row", "column", "value"])
-        for block in blocks:
-            for row in block.rows:
-                for column, cell in zip(block.head[1:], row[1:], strict=True):
-                    writer.writerow([block.title, row[0], column, cell])
+def write(name: str, blocks: Sequence[Block], folder: Path) -> None:
+    """All blocks as NAME.csv with one figure a line."""
+    write_figures(folder / f"{name}.csv", (figure for block in blocks for figure in block.figures()))
 
 
 def _line(cells: Sequence[str]) -> str:
