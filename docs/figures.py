@@ -36,17 +36,19 @@ LINKS = re.compile(r"\]\([^)]*\)|<!-- .*? -->", re.DOTALL)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a named figure is kept; a share may be quoted in per cent (`times = 100`)."""
+    """Where a named figure is kept; a share may be quoted in per cent (`times = 100`), one of two by its `part`."""
 
     file: str
     block: str
     row: str
     column: str
     times: float = 1.0
+    part: int = 0
 
     @property
     def value(self) -> float:
-        return self.times * float(read_figures(ROOT / self.file)[self.block][self.row][self.column])
+        kept = read_figures(ROOT / self.file)[self.block][self.row][self.column]
+        return self.times * float(kept.split(" / ")[self.part])
 
 
 def pages() -> list[Path]:
