@@ -29,7 +29,7 @@ NAMED = re.compile(rf"(?P<number>{NUMBER})(?P<unit>(?:\s|\u00a0)?(?:%|×|°))?<!
 RESULT = re.compile(
     rf"(?<![\w.,])(?:[−-]?[01]\.\d\d+|{NUMBER}(?:\s|\u00a0)(?:ms|s|seconds|minutes|times (?:as|faster|slower)))(?!\w)"
 )
-CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|^    .*$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 TABLES = re.compile(r"<!-- (?:table|run|blocks|paper).*?<!-- end -->", re.DOTALL)
 LINKS = re.compile(r"\]\([^)]*\)|<!-- .*? -->", re.DOTALL)
 
