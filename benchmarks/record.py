@@ -133,10 +133,10 @@ class Record:
         for table in self.tables:
             Block(table.title, table.head, table.rows).show(console)
 
-    def write(self, folder: Path, seconds: float, load: float) -> None:
+    def write(self, folder: Path, seconds: float, busy: float) -> None:
         write_blocks(folder / f"{self.name}.csv", self.tables)
         beside = {"machine": {**machine(), **self.machine}, "versions": {**versions(), **self.versions}}
-        note_run(folder, self.name, seconds, **beside, **{"load before": round(load, 2)})
+        note_run(folder, self.name, seconds, **beside, **{"busy cores before": busy})
 
 
 def measure(
@@ -151,15 +151,30 @@ def measure(
     parser.add_argument("--out", type=Path, help="folder of the results (benchmarks/results, or build/bench if quick)")
     options(parser)
     asked = parser.parse_args()
-    load = os.getloadavg()[0]
+    busy = busy_cores()
     begin = time.perf_counter()
     record = Record(name, asked.quick)
     main(record, asked)
     seconds = time.perf_counter() - begin
     record.show()
     folder = asked.out or (QUICK_RESULTS if asked.quick else RESULTS)
-    record.write(folder, seconds, load)
-    print(f"{name}: {seconds:.0f} s, load before {load:.2f}, written to {folder}", flush=True)
+    record.write(folder, seconds, busy)
+    print(f"{name}: {seconds:.0f} s, {busy:g} cores busy before, written to {folder}", flush=True)
+
+
+def busy_cores(seconds: float = 1.0) -> float:
+    """How many cores others keep busy just now; the load would still tell of the script before."""
+    told = Path("/proc/stat")
+    if not told.exists():
+        return float("nan")
+
+    def ticks() -> int:
+        user, nice, system = told.read_text(encoding="utf-8").split()[1:4]
+        return int(user) + int(nice) + int(system)
+
+    before = ticks()
+    time.sleep(seconds)
+    return round((ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds, 2)
 
 
 def take_over(folder: Path, into: Path = RESULTS) -> list[str]:

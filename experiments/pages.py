@@ -41,16 +41,14 @@ class PageError(Exception):
     """A marker that names what is not there."""
 
 
-def with_tables(page: Path, *, missing_ok: bool = False) -> str:
-    """The text of a page with every marked table as the results have it; without its file a table may stay as it is."""
+def with_tables(page: Path) -> str:
+    """The text of a page with every marked table as the results have it; without its file, a table is empty."""
 
     def made(match: re.Match[str]) -> str:
         name, *options = [one.strip() for one in match[3].split(" | ")]
         path = page.parent / name
         if not path.exists():
-            if missing_ok:
-                return match[0]
-            raise PageError(f"{page}: no file {name}")
+            return match[1] + match[5]
         try:
             text = TEXTS[match[2]](path, options)
         except PageError as problem:
@@ -146,12 +144,16 @@ def run_text(path: Path, names: Sequence[str] = ()) -> str:
     for name, run in runs.items():
         if not wanted or name in wanted:
             groups.setdefault((run["date"], run["commit"], machine_text(run["machine"])), []).append(name)
-    sentences = []
+    sentences: list[str] = []
+    told_versions: dict[str, str] = {}
     for (date, commit, machine), members in sorted(groups.items(), key=lambda one: -len(one[1])):
         begin = "Measured" if not sentences else f"{', '.join(f'`{one}`' for one in members)}:"
-        taken = sum(runs[one].get("seconds", 0.0) for one in members)
-        minutes = f", {taken / 60:.0f} minutes" if taken >= 90 else f", {taken:.0f} seconds" if taken else ""
-        sentences.append(f"{begin} {date} at commit `{commit}` on {machine}{_versions(runs, members)}{minutes}.\n")
+        words = [f"{begin} {date} at commit `{commit}` on {machine}", *_how_long([runs[one] for one in members])]
+        versions = {one: version for name in members for one, version in runs[name].get("versions", {}).items()}
+        # Of another machine or day only what differs.
+        words += [f"{one} {version}" for one, version in versions.items() if told_versions.get(one) != version]
+        told_versions |= versions
+        sentences.append(", ".join(words) + ".\n")
     return "".join(sentences)
 
 
@@ -163,11 +165,14 @@ def machine_text(machine: Any) -> str:
     return f"{machine['card']} ({cores})" if machine.get("card") else cores
 
 
-def _versions(runs: dict[str, Any], members: Sequence[str]) -> str:
-    versions: dict[str, str] = {}
-    for name in members:
-        versions.update(runs[name].get("versions", {}))
-    return "; " + ", ".join(f"{one} {version}" for one, version in versions.items()) if versions else ""
+def _how_long(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """How long some runs took together, and how much else was going on before each of them."""
+    words = []
+    if seconds := sum(run.get("seconds", 0.0) for run in runs):
+        words.append(f"in {seconds / 60:.0f} minutes" if seconds >= 90 else f"in {seconds:.0f} seconds")
+    if busy := [run["busy cores before"] for run in runs if "busy cores before" in run]:
+        words.append(f"with at most {max(busy):g} cores busy before")
+    return words
 
 
 TEXTS: dict[str, Callable[[Path, list[str]], str]] = {
@@ -182,7 +187,7 @@ def update(pages: Sequence[Path], *, check: bool = False) -> list[Path]:
     """Write the tables of some pages anew, or only look; the pages that differ from their results."""
     differing = []
     for page in pages:
-        text = with_tables(page, missing_ok=True)
+        text = with_tables(page)
         if text != page.read_text(encoding="utf-8"):
             differing.append(page)
             if not check:
