@@ -54,8 +54,10 @@ bench: .venv/installed           ## every speed and memory claim, against its pe
 	@set -e; for script in $(BENCH); do $(BIN)/python -m benchmarks.$$script $(if $(QUICK),--quick); done
 	$(if $(QUICK),,$(BIN)/python -m benchmarks.readme)
 
+# Two experiments at a time; it goes on where it was stopped. What prose quotes is compared at the end, and not rewritten.
 reproduce: .venv/installed       ## every table and figure of the paper, its numbers beside ours (QUICK=1: minutes)
-	$(BIN)/python -m experiments all $(if $(QUICK),--quick --out experiments/out/quick)
+	$(BIN)/python -m experiments all --jobs 2 $(if $(QUICK),--quick --out experiments/out/quick)
+	$(if $(QUICK),,$(BIN)/python -m experiments.pages README.md experiments/README.md && $(BIN)/python -m docs.figures)
 
 nightly:                         ## what a night may take: all checks, then every experiment once, quickly
 	.ci/nightly

@@ -1,6 +1,6 @@
 """The quartic reduction on a card against one plain read of the same bytes, against float64, and whole fits.
 
-    python -m benchmarks.card [--quick] [--out DIR] [--commit abc1234]
+    IMAPCE_COMMIT=abc1234 python -m benchmarks.card [--quick] [--out DIR]
 
 Runs where the card is, with NumPy and CuPy; what is missing there for whole fits and files (scikit-learn, pyarrow) is
 named, and these are left out. `python -m benchmarks.record DIR` then brings the results beside the others.

@@ -8,9 +8,14 @@ The file is named from the page's folder, the block by its title. What may follo
 is called), `columns A; B` (these alone, in this order), `rows A; B`, `digits 2` (after the point; otherwise three) or
 `figures 3` (that many that count, whatever the size), for one column `digits 2 of seconds`.
 
-    <!-- run: results/results.json -->
+    <!-- blocks: results/tables.csv -->
 
-is when, on which code and on which machine it was measured; `| card` after it names the scripts it is about.
+is all tables of a file under their titles, and
+
+    <!-- run: results -->
+
+is when, on which code and on which machine it was measured; `| card` after it names the scripts it is about. What
+`<!-- paper: results | … -->` can be is in `against_paper.page_text`.
 
     python -m experiments.pages PAGE ... [--check]
 """
@@ -18,17 +23,18 @@ is when, on which code and on which machine it was measured; `| card` after it n
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments import against_paper
+from experiments.provenance import read_runs
 from experiments.result_files import read_figures, value_of
-from experiments.table_blocks import Cell, written
+from experiments.table_blocks import Block, Cell, written
 
-MARKED = re.compile(r"(<!-- (table|run): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+MARKED = re.compile(r"(<!-- (table|run|blocks|paper): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 class PageError(Exception):
@@ -44,7 +50,7 @@ def with_tables(page: Path) -> str:
         if not path.exists():
             return match[1] + match[5]
         try:
-            text = table_text(path, options) if match[2] == "table" else run_text(path, options)
+            text = TEXTS[match[2]](path, options)
         except PageError as problem:
             raise PageError(f"{page}: {name}: {problem}") from None
         return f"{match[1]}{text}{match[5]}"
@@ -109,10 +115,28 @@ def _cell_text(cell: Cell, way: tuple[str, int] | None) -> str:
     return f"{cell:,.{max(0, count - 1 - exponent)}f}"
 
 
+def blocks_text(path: Path, options: Sequence[str] = ()) -> str:
+    """All blocks of a file of results, each under its title; the numbers of a column as one of them needs."""
+    made = []
+    for title, rows in read_figures(path).items():
+        columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+        fractions = {one for one in columns if any("." in row.get(one, "") for row in rows.values())}
+        cells = [
+            [name, *(_in_column(value_of(row.get(one, "")), one in fractions) for one in columns)]
+            for name, row in rows.items()
+        ]
+        made.append(f"**{title}**\n\n{Block(title, ('', *columns), cells).table()}")
+    return "\n".join(made)
+
+
+def _in_column(cell: Cell, of_fractions: bool) -> Cell:
+    """A score of exactly 1 is written as the others of its column."""
+    return float(cell) if of_fractions and isinstance(cell, int) else cell
+
+
 def run_text(path: Path, names: Sequence[str] = ()) -> str:
     """When, on which code and where a run was made: a sentence, and one more for what was measured elsewhere."""
-    told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    runs = {"": told} if "date" in told else told
+    runs = read_runs(path)
     wanted = [one for option in names for one in re.split(r", *", option)]
     if unknown := [one for one in wanted if one not in runs]:
         raise PageError(f"no {unknown[0]!r}; there are {', '.join(runs)}")
@@ -149,6 +173,14 @@ def _how_long(runs: Sequence[dict[str, Any]]) -> list[str]:
     if busy := [run["busy cores before"] for run in runs if "busy cores before" in run]:
         words.append(f"with at most {max(busy):g} cores busy before")
     return words
+
+
+TEXTS: dict[str, Callable[[Path, list[str]], str]] = {
+    "table": table_text,
+    "run": run_text,
+    "blocks": blocks_text,
+    "paper": against_paper.page_text,
+}
 
 
 def update(pages: Sequence[Path], *, check: bool = False) -> list[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import json
 import re
 from argparse import Namespace
 from pathlib import Path
@@ -12,11 +11,11 @@ import pytest
 from benchmarks import growth, readme, record
 from benchmarks.record import Record, at_least, at_most, within
 from experiments import pages, result_files
+from experiments.provenance import read_runs
 from experiments.result_files import read_figures
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "benchmarks" / "README.md"
-RUN = {"date": "2026-01-01", "commit": "abc", "machine": {"cores": 2, "cpu": "a CPU", "memory_gib": 8}, "seconds": 60.0}
 
 
 def results_of(folder: Path, quick: bool = False) -> None:
@@ -25,13 +24,14 @@ def results_of(folder: Path, quick: bool = False) -> None:
     table.row("iris", 0.01234, 70.0, claim=at_least(60, "ratio"))
     table.row("digits", 2.0, 20.0, claim=at_least(25, "ratio"))
     table.row("peer", 3, None)
-    made.write(folder, RUN)
+    made.machine = {"cores": 2, "cpu": "a CPU", "memory_gib": 8}
+    made.write(folder, 60.0, 0.0)
 
 
 def test_a_claim_is_judged_by_what_was_measured(tmp_path: Path) -> None:
     results_of(tmp_path)
     rows = read_figures(tmp_path / "solver.csv")["Ten starts"]
-    assert rows["iris"] == {"ours, s": "0.01234", "ratio": "70.0", "wanted": "≥ 60", "claim": "holds"}
+    assert rows["iris"] == {"ours, s": "0.01234", "ratio": "70", "wanted": "≥ 60", "claim": "holds"}
     assert rows["digits"]["claim"] == "missed"
     assert rows["peer"] == {"ours, s": "3", "ratio": "", "wanted": "", "claim": ""}
     assert readme.claims(tmp_path) == (1, ["solver, Ten starts, digits: wanted ≥ 25"])
@@ -56,7 +56,8 @@ def test_two_rows_of_one_name_would_be_one_in_the_file() -> None:
 
 
 def test_a_script_writes_its_figures_and_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.argv", ["growth", "--quick", "--out", str(tmp_path), "--commit", "abc1234"])
+    monkeypatch.setattr("sys.argv", ["growth", "--quick", "--out", str(tmp_path)])
+    monkeypatch.setenv("IMAPCE_COMMIT", "abc1234")
     monkeypatch.setattr(record, "busy_cores", lambda: 0.0)
 
     def small(made: Record, asked: Namespace) -> None:
@@ -67,22 +68,24 @@ def test_a_script_writes_its_figures_and_its_run(tmp_path: Path, monkeypatch: py
     figures = read_figures(tmp_path / "growth.csv")["Fits"]
     assert list(figures) == ["200 × 4", "400 × 4"]
     assert all(float(row["fit, s"]) > 0 for row in figures.values())
-    run = json.loads((tmp_path / "results.json").read_text())["growth"]
+    run = read_runs(tmp_path)["growth"]
     assert run["commit"] == "abc1234"
     assert run["machine"]["cores"] >= 1
     assert "numpy" in run["versions"]
 
 
-def test_what_another_machine_measured_is_taken_over(tmp_path: Path) -> None:
+def test_what_another_machine_measured_is_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     results_of(here)
     card = Record("card")
     card.table("One evaluation", "rows", "reads").row("10 × 2", 1.1, claim=at_most(1.15, "reads"))
-    card.write(there, {**RUN, "commit": "def", "machine": {**RUN["machine"], "card": "a card"}})
+    card.machine = {"cores": 2, "cpu": "a CPU", "memory_gib": 8, "card": "a card"}
+    monkeypatch.setenv("IMAPCE_COMMIT", "def")
+    card.write(there, 60.0, 0.0)
     assert record.take_over(there, here) == ["card"]
-    assert list(json.loads((here / "results.json").read_text())) == ["card", "solver"]
+    assert list(read_runs(here)) == ["card", "solver"]
     assert readme.claims(here)[0] == 2
-    (here / "page.md").write_text("<!-- run: results.json -->\n<!-- end -->\n")
+    (here / "page.md").write_text("<!-- run: . -->\n<!-- end -->\n")
     lines = pages.with_tables(here / "page.md").splitlines()[1:-1]
     assert len(lines) == 2
     assert "commit `def` on a card (2 cores of a CPU, 8 GiB)" in "".join(lines)
