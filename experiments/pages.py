@@ -25,7 +25,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +79,10 @@ def table_text(path: Path, options: Sequence[str]) -> str:
             ways[column] = (word, int(count))
         else:
             raise PageError(f"{option!r} is no option of a table")
+    fractions = _of_fractions(block, columns)
     lines = [[head, *columns], ["---"] * (len(columns) + 1)]
     for row in rows:
-        cells = [value_of(block[row].get(column, "")) for column in columns]
+        cells = [_in_column(value_of(block[row].get(column, "")), column in fractions) for column in columns]
         ways_of_cells = [ways.get(column, ways.get("")) for column in columns]
         lines.append([row, *(_cell_text(*one) for one in zip(cells, ways_of_cells, strict=True))])
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
@@ -120,13 +121,20 @@ def blocks_text(path: Path, options: Sequence[str] = ()) -> str:
     made = []
     for title, rows in read_figures(path).items():
         columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-        fractions = {one for one in columns if any("." in row.get(one, "") for row in rows.values())}
+        fractions = _of_fractions(rows, columns)
         cells = [
             [name, *(_in_column(value_of(row.get(one, "")), one in fractions) for one in columns)]
             for name, row in rows.items()
         ]
         made.append(f"**{title}**\n\n{Block(title, ('', *columns), cells).table()}")
     return "\n".join(made)
+
+
+def _of_fractions(rows: Mapping[str, Mapping[str, str]], columns: Sequence[str]) -> set[str]:
+    """The columns in which some number has a fraction."""
+    return {
+        column for column in columns if any(isinstance(value_of(row.get(column, "")), float) for row in rows.values())
+    }
 
 
 def _in_column(cell: Cell, of_fractions: bool) -> Cell:
