@@ -76,7 +76,7 @@ def measured(record: Record, n: int, d: int, chunk: int, *, turns: int, workers:
     nothing.quartic(W, offset)
     idle, idle_cpu = np.median([taken(lambda: nothing.quartic(W, offset), here) for _ in range(turns)], axis=0)
     table = record.table(
-        f"One evaluation of ten starts, {n:,} × {d} float32", "seconds", "dense", "two workers", "ratio"
+        "One evaluation of ten starts", f"{n:,} × {d} float32, seconds", "dense", "two workers", "ratio"
     )
     table.row("by the clock, two threads", wall, dask_wall, dask_wall / wall, claim=at_most(1.5, "ratio"))
     table.row("by the clock, one thread", alone_wall, dask_wall, dask_wall / alone_wall)

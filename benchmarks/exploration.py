@@ -74,7 +74,7 @@ def paper_way(mu: float | str) -> dict[str, Any]:
 def one_step(record: Record) -> None:
     n = 5_000 if record.quick else 100_000
     X = planted(n, 50)
-    table = record.table(f"A step on {n:,}×50", "step", "all, s", "fit, s", "clusters, s")
+    table = record.table("A step of a large table", f"{n:,}×50", "all, s", "fit, s", "clusters, s")
     for name, options in {"the paper's way": paper_way("paper"), "automatic": {}}.items():
         exploration = Exploration(X, random_state=0, **options)
         for place in ("first", "second"):
@@ -155,7 +155,7 @@ def large_table(record: Record) -> None:
     n = 5_000 if record.quick else 100_000
     X = planted(n, 20)
     exploration = Exploration(X, random_state=0)
-    table = record.table(f"The waits of a session on {n:,}×20", "wait", "seconds")
+    table = record.table("The waits of a session", f"{n:,}×20", "seconds")
     waits = {
         "first view": (lambda: exploration.propose(clusters=False), 0.7),
         "clusters": (exploration.cluster, 1.0),

@@ -170,7 +170,7 @@ def in_folder(asked: Namespace, work: Callable[[Path], None]) -> None:
 
 
 def explored(record: Record, n: int, d: int, folder: Path) -> None:
-    table = record.table(f"An exploration of {n:,} × {d} from disk", "when", "peak memory, GiB", claims=False)
+    table = record.table("An exploration from disk", f"{n:,} × {d}", "peak memory, GiB", claims=False)
     for when, memory in in_a_process("--explore", str(made(n, d, folder)[0])).items():
         table.row(when, memory)
 

@@ -7,36 +7,28 @@
     if __name__ == "__main__":
         measure("solver", main, __doc__)
 
-results.json beside the tables says of every script when it ran, on which code and machine, for how many seconds, and
-how busy the machine was before. `python -m benchmarks.record FOLDER` takes over what was measured on another machine.
+NAME.json beside it says when the script ran, on which code and machine, for how many seconds, and how busy the machine
+was before. `python -m benchmarks.record FOLDER` takes over what was measured on another machine.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import json
 import os
-import platform
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from typing import Any
 
-from experiments.result_files import write_figures
+from experiments.provenance import machine, note_run, read_runs, versions
+from experiments.result_files import write_blocks
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 QUICK_RESULTS = ROOT / "build" / "bench"
-LIBRARIES = (
-    *("numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib", "pymanopt", "contrastive", "openTSNE", "numba"),
-    *("dask", "distributed", "uvicorn", "websockets", "playwright", "cupy-cuda12x", "cupy-cuda13x"),
-)
 # Beside the figures of a row: its bound, and whether it is kept.
 CLAIM_COLUMNS = ("wanted", "claim")
 Cell = str | float | int | None
@@ -141,9 +133,10 @@ class Record:
         for table in self.tables:
             Block(table.title, table.head, table.rows).show(console)
 
-    def write(self, folder: Path, run: dict[str, Any]) -> None:
-        write_figures(folder / f"{self.name}.csv", self.tables)
-        _add_runs(folder, {self.name: run})
+    def write(self, folder: Path, seconds: float, busy: float) -> None:
+        write_blocks(folder / f"{self.name}.csv", self.tables)
+        beside = {"machine": {**machine(), **self.machine}, "versions": {**versions(), **self.versions}}
+        note_run(folder, self.name, seconds, **beside, **{"busy cores before": busy})
 
 
 def measure(
@@ -156,77 +149,42 @@ def measure(
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=(says or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs; judges no claim")
     parser.add_argument("--out", type=Path, help="folder of the results (benchmarks/results, or build/bench if quick)")
-    parser.add_argument("--commit", help="the code that is measured, where there is no git to ask")
     options(parser)
     asked = parser.parse_args()
-    load = os.getloadavg()
+    busy = busy_cores()
     begin = time.perf_counter()
     record = Record(name, asked.quick)
     main(record, asked)
-    run = {
-        "date": date.today().isoformat(),
-        "commit": asked.commit or commit(),
-        "machine": {**machine(), **record.machine},
-        "versions": {**versions(), **record.versions},
-        "seconds": round(time.perf_counter() - begin, 1),
-        "load before": [round(one, 2) for one in load],
-    }
+    seconds = time.perf_counter() - begin
     record.show()
     folder = asked.out or (QUICK_RESULTS if asked.quick else RESULTS)
-    record.write(folder, run)
-    print(f"{name}: {run['seconds']:.0f} s, load before {load[0]:.2f}, written to {folder}", flush=True)
+    record.write(folder, seconds, busy)
+    print(f"{name}: {seconds:.0f} s, {busy:g} cores busy before, written to {folder}", flush=True)
 
 
-def commit() -> str:
-    """The commit of the code, and whether what is measured differs from it."""
+def busy_cores(seconds: float = 1.0) -> float:
+    """How many cores others keep busy just now; the load would still tell of the script before."""
+    told = Path("/proc/stat")
+    if not told.exists():
+        return float("nan")
 
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    def ticks() -> int:
+        user, nice, system = told.read_text(encoding="utf-8").split()[1:4]
+        return int(user) + int(nice) + int(system)
 
-    try:
-        return git("rev-parse", "--short", "HEAD") + ("+changes" if git("status", "--porcelain", "src") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
-def machine() -> dict[str, Any]:
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return {
-        "cores": os.cpu_count(),
-        "cpu": models[0] if models else platform.machine(),
-        "memory_gib": round(memory),
-        "system": platform.system(),
-    }
-
-
-def versions() -> dict[str, str]:
-    found = {"Python": platform.python_version()}
-    for library in LIBRARIES:
-        try:
-            found[library] = importlib.metadata.version(library)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def _add_runs(folder: Path, runs: dict[str, Any]) -> None:
-    path = folder / "results.json"
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    together = dict(sorted({**known, **runs}.items()))
-    path.write_text(json.dumps(together, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    before = ticks()
+    time.sleep(seconds)
+    return round((ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds, 2)
 
 
 def take_over(folder: Path, into: Path = RESULTS) -> list[str]:
     """Bring the results of another machine beside those of this one; the names of its scripts."""
-    runs = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     into.mkdir(parents=True, exist_ok=True)
-    for name in runs:
-        shutil.copyfile(folder / f"{name}.csv", into / f"{name}.csv")
-    _add_runs(into, runs)
-    return list(runs)
+    names = list(read_runs(folder))
+    for name in names:
+        for kind in ("csv", "json"):
+            shutil.copyfile(folder / f"{name}.{kind}", into / f"{name}.{kind}")
+    return names
 
 
 def _main(folders: Sequence[str]) -> None:

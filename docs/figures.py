@@ -1,9 +1,9 @@
 """Every figure that prose quotes, beside the results it comes from: `python -m docs.figures [--write]`.
 
-A figure in prose is followed by its name in a comment, which no reader sees: `a mean NMI of 0.65<!--nmi-development-->`.
-figures.toml says where the name is found in the files of results, and as many digits as are written must agree. A number
-that looks like a result and has no name is a mistake, too: what is set, defined or printed by the paper says so by
-`<!--set-->`. Code runs as a test of its own, and tables between markers are written by `experiments.pages`.
+A figure in prose is followed by its name in a comment, which no reader sees: `an NMI of 0.65<!--nmi-14-->`.
+figures.toml says where the name is found in the files of results, and as many digits as are written must agree. A
+number that looks like a result and has no name is a mistake, too: what is set, defined or printed by the paper says so
+by `<!--set-->`. Code runs as a test of its own, and tables between markers are written by `experiments.pages`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAMED = re.compile(rf"(?P<number>{NUMBER})(?P<unit>(?:\s|\u00a0)?(?:%|×|°))?<!
 RESULT = re.compile(
     rf"(?<![\w.,])(?:[−-]?[01]\.\d\d+|{NUMBER}(?:\s|\u00a0)(?:ms|s|seconds|minutes|times (?:as|faster|slower)))(?!\w)"
 )
-CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|^    .*$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 TABLES = re.compile(r"<!-- (?:table|run|blocks|paper).*?<!-- end -->", re.DOTALL)
 LINKS = re.compile(r"\]\([^)]*\)|<!-- .*? -->", re.DOTALL)
 

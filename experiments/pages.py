@@ -8,9 +8,14 @@ The file is named from the page's folder, the block by its title. What may follo
 is called), `columns A; B` (these alone, in this order), `rows A; B`, `digits 2` (after the point; otherwise three) or
 `figures 3` (that many that count, whatever the size), for one column `digits 2 of seconds`.
 
-    <!-- run: results/results.json -->
+    <!-- blocks: results/tables.csv -->
 
-is when, on which code and on which machine it was measured; `| card` after it names the scripts it is about.
+is all tables of a file under their titles, and
+
+    <!-- run: results -->
+
+is when, on which code and on which machine it was measured; `| card` after it names the scripts it is about. What
+`<!-- paper: results | … -->` can be is in `against_paper.page_text`.
 
     python -m experiments.pages PAGE ... [--check]
 """
@@ -18,35 +23,34 @@ is when, on which code and on which machine it was measured; `| card` after it n
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments import against_paper
+from experiments.provenance import read_runs
 from experiments.result_files import read_figures, value_of
-from experiments.table_blocks import Cell, written
+from experiments.table_blocks import Block, Cell, written
 
-MARKED = re.compile(r"(<!-- (table|run): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+MARKED = re.compile(r"(<!-- (table|run|blocks|paper): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 class PageError(Exception):
     """A marker that names what is not there."""
 
 
-def with_tables(page: Path, *, missing_ok: bool = False) -> str:
-    """The text of a page with every marked table as the results have it; without its file a table may stay as it is."""
+def with_tables(page: Path) -> str:
+    """The text of a page with every marked table as the results have it; without its file, a table is empty."""
 
     def made(match: re.Match[str]) -> str:
         name, *options = [one.strip() for one in match[3].split(" | ")]
         path = page.parent / name
         if not path.exists():
-            if missing_ok:
-                return match[0]
-            raise PageError(f"{page}: no file {name}")
+            return match[1] + match[5]
         try:
-            text = table_text(path, options) if match[2] == "table" else run_text(path, options)
+            text = TEXTS[match[2]](path, options)
         except PageError as problem:
             raise PageError(f"{page}: {name}: {problem}") from None
         return f"{match[1]}{text}{match[5]}"
@@ -111,10 +115,28 @@ def _cell_text(cell: Cell, way: tuple[str, int] | None) -> str:
     return f"{cell:,.{max(0, count - 1 - exponent)}f}"
 
 
+def blocks_text(path: Path, options: Sequence[str] = ()) -> str:
+    """All blocks of a file of results, each under its title; the numbers of a column as one of them needs."""
+    made = []
+    for title, rows in read_figures(path).items():
+        columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+        fractions = {one for one in columns if any("." in row.get(one, "") for row in rows.values())}
+        cells = [
+            [name, *(_in_column(value_of(row.get(one, "")), one in fractions) for one in columns)]
+            for name, row in rows.items()
+        ]
+        made.append(f"**{title}**\n\n{Block(title, ('', *columns), cells).table()}")
+    return "\n".join(made)
+
+
+def _in_column(cell: Cell, of_fractions: bool) -> Cell:
+    """A score of exactly 1 is written as the others of its column."""
+    return float(cell) if of_fractions and isinstance(cell, int) else cell
+
+
 def run_text(path: Path, names: Sequence[str] = ()) -> str:
     """When, on which code and where a run was made: a sentence, and one more for what was measured elsewhere."""
-    told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    runs = {"": told} if "date" in told else told
+    runs = read_runs(path)
     wanted = [one for option in names for one in re.split(r", *", option)]
     if unknown := [one for one in wanted if one not in runs]:
         raise PageError(f"no {unknown[0]!r}; there are {', '.join(runs)}")
@@ -122,12 +144,16 @@ def run_text(path: Path, names: Sequence[str] = ()) -> str:
     for name, run in runs.items():
         if not wanted or name in wanted:
             groups.setdefault((run["date"], run["commit"], machine_text(run["machine"])), []).append(name)
-    sentences = []
+    sentences: list[str] = []
+    told_versions: dict[str, str] = {}
     for (date, commit, machine), members in sorted(groups.items(), key=lambda one: -len(one[1])):
         begin = "Measured" if not sentences else f"{', '.join(f'`{one}`' for one in members)}:"
-        taken = sum(runs[one].get("seconds", 0.0) for one in members)
-        minutes = f", {taken / 60:.0f} minutes" if taken >= 90 else f", {taken:.0f} seconds" if taken else ""
-        sentences.append(f"{begin} {date} at commit `{commit}` on {machine}{_versions(runs, members)}{minutes}.\n")
+        words = [f"{begin} {date} at commit `{commit}` on {machine}", *_how_long([runs[one] for one in members])]
+        versions = {one: version for name in members for one, version in runs[name].get("versions", {}).items()}
+        # Of another machine or day only what differs.
+        words += [f"{one} {version}" for one, version in versions.items() if told_versions.get(one) != version]
+        told_versions |= versions
+        sentences.append(", ".join(words) + ".\n")
     return "".join(sentences)
 
 
@@ -139,18 +165,29 @@ def machine_text(machine: Any) -> str:
     return f"{machine['card']} ({cores})" if machine.get("card") else cores
 
 
-def _versions(runs: dict[str, Any], members: Sequence[str]) -> str:
-    versions: dict[str, str] = {}
-    for name in members:
-        versions.update(runs[name].get("versions", {}))
-    return "; " + ", ".join(f"{one} {version}" for one, version in versions.items()) if versions else ""
+def _how_long(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """How long some runs took together, and how much else was going on before each of them."""
+    words = []
+    if seconds := sum(run.get("seconds", 0.0) for run in runs):
+        words.append(f"in {seconds / 60:.0f} minutes" if seconds >= 90 else f"in {seconds:.0f} seconds")
+    if busy := [run["busy cores before"] for run in runs if "busy cores before" in run]:
+        words.append(f"with at most {max(busy):g} cores busy before")
+    return words
+
+
+TEXTS: dict[str, Callable[[Path, list[str]], str]] = {
+    "table": table_text,
+    "run": run_text,
+    "blocks": blocks_text,
+    "paper": against_paper.page_text,
+}
 
 
 def update(pages: Sequence[Path], *, check: bool = False) -> list[Path]:
     """Write the tables of some pages anew, or only look; the pages that differ from their results."""
     differing = []
     for page in pages:
-        text = with_tables(page, missing_ok=True)
+        text = with_tables(page)
         if text != page.read_text(encoding="utf-8"):
             differing.append(page)
             if not check:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 COLUMNS = ("block", "row", "column", "value")
+# Block, row and column name a figure.
+Figure = tuple[str, str, str, "float | int | str | None"]
 Figures = dict[str, dict[str, dict[str, str]]]
 
 
@@ -25,15 +27,25 @@ class Titled(Protocol):
     def rows(self) -> Sequence[Sequence[Any]]: ...
 
 
-def write_figures(path: Path, blocks: Iterable[Titled]) -> None:
+def write_blocks(path: Path, blocks: Iterable[Titled]) -> None:
+    """Every cell by the first cell of its row and the head of its column."""
+    figures = (
+        (block.title, str(row[0]), column, cell)
+        for block in blocks
+        for row in block.rows
+        for column, cell in zip(block.head[1:], row[1:], strict=True)
+    )
+    write_figures(path, figures)
+
+
+def write_figures(path: Path, figures: Iterable[Figure]) -> None:
+    """A line for each figure; numbers with six digits, which is more than a page ever quotes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for block in blocks:
-            for row in block.rows:
-                for column, cell in zip(block.head[1:], row[1:], strict=True):
-                    writer.writerow([block.title, row[0], column, cell])
+        for block, row, column, value in figures:
+            writer.writerow([block, row, column, float(f"{value:.6g}") if isinstance(value, float) else value])
 
 
 def read_figures(path: Path) -> Figures:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,9 +11,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-# Block, row and column name a figure; results of all experiments and benchmarks are kept so, one figure a line.
-Figure = tuple[str, str, str, "float | int | str | None"]
-HEAD = ("block", "row", "column", "value")
+from experiments.result_files import Figure, write_figures
 
 
 @dataclass(frozen=True)
@@ -76,16 +73,6 @@ def show(name: str, rows: Sequence[Row], folder: Path, console: Console) -> None
         previous = row.data
     print_wide(table, console)
     write_figures(folder / f"{name}.csv", (figure for row in rows for figure in row.figures(name)))
-
-
-def write_figures(path: Path, figures: Iterable[Figure]) -> None:
-    """Write figures as CSV, a line each; numbers with six digits, which is more than a page ever quotes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(HEAD)
-        for block, row, column, value in figures:
-            writer.writerow([block, row, column, f"{value:.6g}" if isinstance(value, float) else value])
 
 
 def print_wide(table: Table, console: Console) -> None:

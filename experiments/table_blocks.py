@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from experiments.results import Figure, print_wide, write_figures
+from experiments.result_files import write_blocks
+from experiments.results import print_wide
 
 Cell = str | float | int | None
 
@@ -28,12 +29,6 @@ class Block:
         """The figures as a table of Markdown."""
         lines = [_line(self.head), _line(["---"] * len(self.head))]
         return "\n".join([*lines, *(_line([written(cell) for cell in row]) for row in self.rows), ""])
-
-    def figures(self) -> Iterator[Figure]:
-        """Every cell by the first cell of its row and the head of its column."""
-        for row in self.rows:
-            for column, cell in zip(self.head[1:], row[1:], strict=True):
-                yield self.title, str(row[0]), column, cell
 
     def show(self, console: Console) -> None:
         console.print(f"\n{self.title}", style="bold", highlight=False, markup=False, soft_wrap=True)
@@ -118,7 +113,7 @@ def written(cell: Cell) -> str:
 
 def write(name: str, blocks: Sequence[Block], folder: Path) -> None:
     """All blocks as NAME.csv with one figure a line."""
-    write_figures(folder / f"{name}.csv", (figure for block in blocks for figure in block.figures()))
+    write_blocks(folder / f"{name}.csv", blocks)
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-import importlib.util
+import csv
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from docs import figures
 from experiments import against_paper, pages
 from experiments.provenance import read_runs
-from experiments.result_files import read_figures
+from experiments.result_files import Figure, read_figures, write_figures
 
 ROOT = Path(__file__).parents[1]
 RESULTS = (ROOT / "experiments" / "results", ROOT / "benchmarks" / "results")
 READMES = tuple(ROOT / place / "README.md" for place in ("", "experiments", "benchmarks"))
 
 
-def figures_of_docs() -> ModuleType:
-    """docs/figures.py, a script beside the pages and no part of the package."""
-    spec = importlib.util.spec_from_file_location("docs_figures", ROOT / "docs" / "figures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_every_figure_in_prose_is_the_one_that_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    status = figures_of_docs().main([])
+    status = figures.main([])
     assert status == 0, capsys.readouterr().out
 
 
 def test_every_name_of_a_figure_is_quoted_somewhere() -> None:
-    figures = figures_of_docs()
     every = "".join(page.read_text(encoding="utf-8") for page in figures.pages())
     assert [name for name in figures.places() if f"<!--{name}-->" not in every] == []
 
 
 def test_a_figure_that_differs_or_has_no_name_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    figures = figures_of_docs()
     page = tmp_path / "page.md"
     page.write_text("Found in 0.51<!--found--> of the rows in 3 s.\n\n```python\nx = 0.123\n```\n", encoding="utf-8")
-    (tmp_path / "results.csv").write_text("block,row,column,value\nB,ours,NMI,0.648\n", encoding="utf-8")
+    write_figures(tmp_path / "results.csv", [("B", "ours", "NMI", 0.648)])
     (tmp_path / "figures.toml").write_text(
         '[found]\nfile = "results.csv"\nblock = "B"\nrow = "ours"\ncolumn = "NMI"\n', encoding="utf-8"
     )
@@ -72,27 +60,24 @@ def test_all_that_is_quoted_was_measured_on_one_day_and_one_commit() -> None:
 
 def test_a_figure_is_named_once_in_its_file() -> None:
     for path in (path for folder in RESULTS for path in folder.glob("*.csv")):
-        lines = [line.rsplit(",", 1)[0] for line in path.read_text(encoding="utf-8").splitlines()]
-        assert sum(len(row) for block in read_figures(path).values() for row in block.values()) == len(lines) - 1, path
+        with open(path, newline="", encoding="utf-8") as stream:
+            lines = list(csv.DictReader(stream))
+        assert sum(len(row) for block in read_figures(path).values() for row in block.values()) == len(lines), path
 
 
 def test_reasons_are_given_where_the_results_show_them(tmp_path: Path) -> None:
-    def row(data: str, method: str, ours: float, paper: str = "") -> str:
-        name = f"mnist_fmnist,{data} · {method} · SVM accuracy"
-        told = "".join(
-            f"{name},{column},{value}\n" for column, value in (("ours", ours), ("sd", 0.001), ("runs", "one"))
-        )
-        return told + (f"{name},paper,{paper}\n" if paper else "")
+    def row(data: str, method: str, ours: float) -> list[Figure]:
+        named = {"paper": 0.88, "ours": ours, "sd": 0.001, "runs": "one"}
+        return [("mnist_fmnist", f"{data} · {method} · SVM accuracy", *one) for one in named.items()]
 
-    (tmp_path / "mnist_fmnist.csv").write_text(
-        "block,row,column,value\n"
-        + row("mnist a", "IMAPCE", 0.80, "0.88")
-        + row("mnist a as uint8", "IMAPCE", 0.87, "0.88")
-        + row("mnist b", "IMAPCE", 0.80, "0.88")
-        + row("mnist b", "IMAPCE, automatic", 0.91, "0.88")
-        + row("mnist c", "IMAPCE", 0.87, "0.88"),
-        encoding="utf-8",
-    )
+    rows = [
+        *row("mnist a", "IMAPCE", 0.80),
+        *row("mnist a as uint8", "IMAPCE", 0.87),
+        *row("mnist b", "IMAPCE", 0.80),
+        *row("mnist b", "IMAPCE, automatic", 0.91),
+        *row("mnist c", "IMAPCE", 0.87),
+    ]
+    write_figures(tmp_path / "mnist_fmnist.csv", rows)
     results = against_paper.Results(tmp_path)
     numbers = {one.key[0]: one for one in results.numbers()}
     assert {data: one.is_below for data, one in numbers.items()} == {"mnist a": True, "mnist b": True, "mnist c": False}
