@@ -1,6 +1,6 @@
 """The browser app, beside what was asked of it: Chromium without a GPU, best of three, 100,000 and 1,000,000 points.
 
-    python -m benchmarks.app [ROWS ...]
+    python -m benchmarks.app [--rows 100000 1000000]
 
 A page is watched from outside: what it puts on its canvas, what goes through its socket and when.
 """
@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import weakref
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 import uvicorn
 
+from benchmarks.record import Record, at_least, at_most, measure
 from imapce import Exploration
 from imapce.app.conversation import Conversation
 from imapce.app.scene import LassoIndex
@@ -56,7 +58,7 @@ WANTED = {
 MORE_IS_BETTER = {"turn, frames per second"}
 
 WATCH = """
-window.seen = { drawn: [], selected: [], painted: [], sent: [], got: [] };
+window.seen = { drawn: [], painted: [], sent: [], got: [] };
 const put = CanvasRenderingContext2D.prototype.putImageData;
 CanvasRenderingContext2D.prototype.putImageData = function (...given) {
   put.apply(this, given);
@@ -80,11 +82,14 @@ window.WebSocket = class extends Plain {
   }
 };
 new MutationObserver((changes) => {
-  for (const one of changes) {
-    if (one.attributeName === "data-drawn") seen.drawn.push(performance.now());
-    if (one.attributeName === "data-selections") seen.selected.push(performance.now());
-  }
-}).observe(document, { subtree: true, attributes: true, attributeFilter: ["data-drawn", "data-selections"] });
+  for (const one of changes) seen.drawn.push(performance.now());
+}).observe(document, { subtree: true, attributes: true, attributeFilter: ["data-drawn"] });
+// A selection is on the screen with the first picture after its answer.
+seen.selections = () => seen.sent.filter((one) => one.type === "select").flatMap((one) => {
+  const answer = seen.got.find((other) => other.re === one.id);
+  const picture = answer && seen.painted.find((at) => at >= answer.at);
+  return picture ? [picture] : [];
+});
 document.addEventListener("pointerup", () => (seen.released = performance.now()), true);
 document.addEventListener("pointermove", () => (seen.moved = performance.now()), true);
 document.addEventListener("click", () => (seen.clicked = performance.now()), true);
@@ -157,7 +162,7 @@ class Page:
         self.page.goto(link, wait_until="commit")
         self.wait("seen.drawn.length > 0 && seen.painted.length > 0")
         self.opened = time.perf_counter() - started
-        self.wait("document.querySelector('.imapce').dataset.selections")
+        self.wait("(({ asked, done }) => asked > 0 && asked === done)(document.querySelector('.imapce').dataset)")
         self.page.wait_for_timeout(300)
 
     def wait(self, condition: str, seconds: float = 240) -> None:
@@ -176,14 +181,14 @@ class Page:
 
     def lasso(self) -> float:
         """ms from the release of a lasso to the selection on the screen."""
-        before = self.value("seen.selected.length")
+        before = self.value("seen.selections().length")
         self.page.mouse.move(*self.at(0.3, 0.3))
         self.page.mouse.down()
         for place in ((0.6, 0.25), (0.7, 0.6), (0.4, 0.7), (0.3, 0.5)):
             self.page.mouse.move(*self.at(*place), steps=8)
         self.page.mouse.up()
-        self.wait(f"seen.selected.length > {before}")
-        return self.value("seen.selected.at(-1) - seen.released")
+        self.wait(f"seen.selections().length > {before}")
+        return self.value("seen.selections().at(-1) - seen.released")
 
     def other_view(self, number: int) -> tuple[float, float, float]:
         """ms to the first frame of a turn to another optimum, its frames per second, bytes per point."""
@@ -372,23 +377,26 @@ def best(work: Any) -> float:
     return min(times)
 
 
-def main(sizes: list[int]) -> None:
+def main(record: Record, asked: Namespace) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as player, tempfile.TemporaryDirectory() as folder:
         browser = player.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        record.versions["Chromium"] = browser.version
         context = browser.new_context(viewport={"width": 1200, "height": 900})
-        columns = {n: measured(n, context, Path(folder)) for n in sizes}
+        for n in [10_000] if asked.quick else asked.rows:
+            found = measured(n, context, Path(folder))
+            table = record.table(f"{n:,} points", "what", "seen")
+            for name, wanted in WANTED.items():
+                bound = wanted[0 if n <= 100_000 else 1]
+                claim = at_least(bound, "seen") if name in MORE_IS_BETTER else at_most(bound, "seen")
+                table.row(name, float(found[name]), claim=claim)
         browser.close()
-    print(f"{'':40}" + "".join(f"{n:>12,} {'wanted':>9}" for n in sizes))
-    for name, wanted in WANTED.items():
-        line = f"{name:40}"
-        for n in sizes:
-            value, goal = columns[n][name], wanted[0 if n <= 100_000 else 1]
-            good = value >= goal if name in MORE_IS_BETTER else value <= goal
-            line += f"{value:12.3g} {'≥' if name in MORE_IS_BETTER else '≤'}{goal:>5} {'✓' if good else '✗'} "
-        print(line)
+
+
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
 
 
 if __name__ == "__main__":
-    main([int(size) for size in sys.argv[1:]] or [100_000, 1_000_000])
+    measure("app", main, __doc__, options)

@@ -1,6 +1,6 @@
 """Ten people on one server for five minutes: no error, and memory that stays where it is.
 
-    python -m benchmarks.app_sessions [SECONDS]
+    python -m benchmarks.app_sessions [--seconds 300]
 
 Each has a socket of their own and goes round: look, lasso, describe, colour, turn to another view, take, undo, redo.
 """
@@ -8,10 +8,10 @@ Each has a socket of their own and goes round: look, lasso, describe, colour, tu
 from __future__ import annotations
 
 import random
-import sys
 import tempfile
 import threading
 import time
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from websockets.sync.client import connect
 
 from benchmarks.app import rows_of, serving
+from benchmarks.record import Record, at_most, measure
 from imapce.app.messages import pack, unpack
 from imapce.app.server import cookie_of
 
@@ -103,7 +104,8 @@ def live(person: Person, until: float, seed: int, rounds: list[int]) -> None:
         person.errors.append(f"{type(problem).__name__}: {problem}")
 
 
-def main(seconds: float) -> None:
+def live_together(seconds: float) -> tuple[list[int], list[str], list[float]]:
+    """Rounds of everyone, what went wrong, and the server's memory in MB, asked twenty times over the time."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.npy"
         np.save(path, rows_of(ROWS))
@@ -119,15 +121,30 @@ def main(seconds: float) -> None:
             memory = []
             while any(thread.is_alive() for thread in threads):
                 memory.append(resident(pid))
-                time.sleep(min(15.0, seconds / 10))
+                time.sleep(seconds / 20)
             for person in people:
                 person.socket.close()
-    errors = [error for person in people for error in person.errors]
-    print(f"{PEOPLE} sessions of {ROWS:,} rows, {seconds:.0f} s: {sum(rounds)} rounds, {len(errors)} errors")
-    print(f"memory, MB: {' '.join(f'{one:.0f}' for one in memory)}")
+    return rounds, [error for person in people for error in person.errors], memory
+
+
+def main(record: Record, asked: Namespace) -> None:
+    seconds = 10.0 if asked.quick else asked.seconds
+    rounds, errors, memory = live_together(seconds)
     for error in errors[:10]:
         print(error)
+    table = record.table("Sessions side by side", f"{PEOPLE} sessions of {ROWS:,} rows, {seconds:.0f} s", "seen")
+    table.row("rounds of what people do", sum(rounds))
+    table.row("errors", len(errors), claim=at_most(0, "seen"))
+    half = len(memory) // 2
+    table.row("memory after a tenth of the time, MB", memory[max(1, len(memory) // 10)])
+    table.row("most memory in the first half, MB", max(memory[:half]))
+    table.row("most memory in the second half, MB", max(memory[half:]))
+    table.row("memory at the end, MB", memory[-1])
+
+
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("--seconds", type=float, default=SECONDS)
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS)
+    measure("app_sessions", main, __doc__, options)

@@ -1,13 +1,13 @@
 """Claims about the baselines, each against a peer in the same run.
 
-`python -m benchmarks.baselines` runs all of them, `python -m benchmarks.baselines cpca` one.
+`python -m benchmarks.baselines` runs all of them, `--only cpca --out DIR` one.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 
 import contrastive
@@ -16,16 +16,18 @@ from scipy.linalg import subspace_angles
 
 from benchmarks import ctsne, fair_nerv
 from benchmarks.problems import median_seconds, sandals_and_sneakers
+from benchmarks.record import Record, at_least, measure
 from imapce import Samples
 from imapce.baselines import CPCA
 
 
-def cpca() -> None:
+def cpca(record: Record) -> None:
     """The whole automatic choice of α (41 weights) on 6,000×784 with a background of 1,000×784: 5 times faster.
 
     The peer is asked for two weights: it counts α = 0 among them, so that one is left, as with ours.
     """
-    data = sandals_and_sneakers()
+    n, n_background = (600, 300) if record.quick else (6_000, 1_000)
+    data = sandals_and_sneakers(n, n_background)
     model = CPCA(random_state=0)
     with warnings.catch_warnings():
         # Ours: pixels that are constant in the background. The peer's: 0/0 in these columns, complex eigenvectors.
@@ -39,24 +41,24 @@ def cpca() -> None:
     same = model.path_.components[int(np.argmin(np.abs(model.path_.alphas - alphas[1])))]
     standardised = (data.X - model.mean_) / np.where(model.scale_ > 0, model.scale_, 1.0)
     angle = float(subspace_angles(standardised @ same.T, np.asarray(views[1]).real).max())
-    print(
-        f"cPCA, 41 weights, 6,000x784 and 1,000x784: ours {ours:.2f} s (alpha {model.alpha_:.4g}), contrastive "
-        f"{theirs:.2f} s (alpha {alphas[1]:.4g}); ratio {theirs / ours:.1f}x (claim 5x); largest angle between the two "
-        f"views at the peer's alpha {angle:.1e}",
-        flush=True,
+    table = record.table(
+        "cPCA, 41 weights", "rows", "ours, s", "contrastive, s", "times faster", "largest angle between the views, rad"
     )
+    size = f"{n:,}×784 and {n_background:,}×784"
+    table.row(size, ours, theirs, theirs / ours, angle, claim=at_least(5, "times faster"))
 
 
-CLAIMS: dict[str, Callable[[], None]] = {"cpca": cpca, "ctsne": ctsne.main, "fair_nerv": fair_nerv.main}
+CLAIMS: dict[str, Callable[[Record], None]] = {"cpca": cpca, "ctsne": ctsne.maps, "fair_nerv": fair_nerv.maps}
 
 
-def main() -> None:
-    wanted = sys.argv[1:] or list(CLAIMS)
-    if unknown := [name for name in wanted if name not in CLAIMS]:
-        sys.exit(f"no claim is called {unknown[0]!r}; choose among {', '.join(CLAIMS)}")
-    for name in wanted:
-        CLAIMS[name]()
+def main(record: Record, asked: Namespace) -> None:
+    for name in asked.only or CLAIMS:
+        CLAIMS[name](record)
+
+
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("--only", nargs="+", choices=list(CLAIMS))
 
 
 if __name__ == "__main__":
-    main()
+    measure("baselines", main, __doc__, options)

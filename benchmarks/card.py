@@ -1,6 +1,9 @@
 """The quartic reduction on a card against one plain read of the same bytes, against float64, and whole fits.
 
-    python -m benchmarks.card [--quick]
+    IMAPCE_COMMIT=abc1234 python -m benchmarks.card [--quick] [--out DIR]
+
+Runs where the card is, with NumPy and CuPy; what is missing there for whole fits and files (scikit-learn, pyarrow) is
+named, and these are left out. `python -m benchmarks.record DIR` then brings the results beside the others.
 
 One evaluation is ten frames of two axes over float32 rows: kernel and reduction of its partial sums, timed by events
 (median of 15 after 3). "read" is a kernel that adds up the same bytes, in the same run; "products" are plain float32
@@ -10,23 +13,22 @@ of Σ s(z − m)uᵀ/σ, which the gradient is made of, and of κ.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
 import cupy as cp
 import numpy as np
-import pyarrow as pa
 
-from imapce import IMAPCE, scan
+from benchmarks.record import FigureTable, Record, at_most, measure
 from imapce.rows.cuda import CudaRows, plain_quartic
 from imapce.rows.cuda_kernel import FRAME_COLUMNS, HalvesStore
 from imapce.rows.standardized import StandardizedRows
-from imapce.tables import write_table
 
-SIZES = {(2_000_000, 784): 1.15, (10_000_000, 64): 1.15, (1_000_000, 200): 1.3, (200_000, 5_000): 2.6}
+# Rows and columns, and how many plain reads one evaluation may take.
+SIZES = {(2_000_000, 784): 1.15, (10_000_000, 64): 1.15, (1_000_000, 200): 1.3, (200_000, 5_000): 2.5}
 FRAMES, AXES = 10, 2
 READ = cp.RawKernel(
     r"""
@@ -91,7 +93,7 @@ def exact(X: cp.ndarray, Z: StandardizedRows, W: np.ndarray) -> tuple[np.ndarray
     return weighted, np.einsum("rdk,rdk->r", W, weighted)
 
 
-def evaluation(n: int, d: int, wanted: float) -> None:
+def evaluation(table: FigureTable, n: int, d: int, most: float) -> None:
     X = make(n, d)
     begin = time.perf_counter()
     rows = CudaRows.open(X)
@@ -116,52 +118,72 @@ def evaluation(n: int, d: int, wanted: float) -> None:
     for _ in range(40):
         Z.quartic(W)
     host = (time.perf_counter() - begin) / 40 * 1e3
-    print(
-        f"{n:>10,} x {d:<5} read {read:6.3f} ms ({4e-9 * n * d / read:.2f} TB/s)  evaluation {mine:6.3f} ms = "
-        f"{mine / read:.2f} x read (wanted {wanted})  products {products / read:.1f} x  from the host {host:.3f} ms  "
-        f"error {error:.1e}, kappa {error_kappa:.1e}  bit-equal {same}  opened in {opened:.2f} s",
-        flush=True,
+    table.row(
+        *(f"{n:,} × {d:,}", read, 4e-9 * n * d / read, mine / read, products / read, host, float(error)),
+        *(float(error_kappa), "yes" if same else "no", opened),
+        claim=at_most(most, "evaluation, reads"),
     )
 
 
-def fits(n: int, d: int) -> None:
+def fits(record: Record, n: int, d: int) -> None:
+    """Whole fits of rows that lie on the card; the first of three compiles."""
+    from imapce import IMAPCE
+
     X = make(n, d)
-    for name, model in {
-        "fixed alpha and mu": lambda: IMAPCE(alpha=0.0, mu="paper", random_state=0),
-        "default": lambda: IMAPCE(random_state=0),
-    }.items():
+    table = record.table("Whole fits on the card", f"{n:,} × {d}", "best of three, s", "first, s", "evaluations")
+    for name, model, most in (
+        ("α and μ given", lambda: IMAPCE(alpha=0.0, mu="paper", random_state=0), 0.3),
+        ("everything automatic", lambda: IMAPCE(random_state=0), 2.0),
+    ):
         times = []
         for _ in range(3):
             cp.cuda.Device().synchronize()
             begin = time.perf_counter()
             fitted = model().fit(X)
             times.append(time.perf_counter() - begin)
-        print(
-            f"{n:,} x {d} on the card, {name}: {min(times):.3f} s (all: {', '.join(f'{t:.3f}' for t in times)}), "
-            f"{fitted.n_evaluations_} evaluations; {fitted.stop_reason_[:150]}",
-            flush=True,
-        )
+        table.row(name, min(times), times[0], fitted.n_evaluations_, claim=at_most(most, "best of three, s"))
 
 
-def files(n: int, d: int) -> None:
+def files(record: Record, n: int, d: int) -> None:
     """A default fit of Parquet files that are read twice into the card, against the same pass by pass on the host."""
+    import pyarrow as pa
+
+    from imapce import IMAPCE, scan
+    from imapce.tables import write_table
+
     X = make(n, d).get()
+    table = record.table("Default fits of Parquet files", f"{n:,} × {d}, engine", "seconds", claims=False)
     with tempfile.TemporaryDirectory() as folder:
-        table = pa.table({f"x{place}": X[:, place] for place in range(d)})
+        columns = pa.table({f"x{place}": X[:, place] for place in range(d)})
         for part in range(8):
-            write_table(table.slice(part * (n // 8), n // 8), f"{folder}/part-{part}.parquet")
-        del X, table
+            write_table(columns.slice(part * (n // 8), n // 8), f"{folder}/part-{part}.parquet")
+        del X, columns
         for engine in ("cuda", "files"):
             begin = time.perf_counter()
             fitted = IMAPCE(engine=engine, random_state=0).fit(scan(folder))
-            seconds = time.perf_counter() - begin
-            print(f"{n:,} x {d} of Parquet, engine {fitted.engine_}: {seconds:.1f} s, everything automatic", flush=True)
+            table.row(fitted.engine_, time.perf_counter() - begin)
+
+
+def main(record: Record, asked: Namespace) -> None:
+    assert FRAME_COLUMNS >= FRAMES * AXES
+    driver = cp.cuda.runtime.driverGetVersion()
+    record.machine["card"] = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    record.versions["CUDA driver"] = f"{driver // 1000}.{driver % 1000 // 10}"
+    table = record.table(
+        "One evaluation",
+        *("rows × columns", "one read, ms", "read, TB/s", "evaluation, reads", "float32 products of CuPy, reads"),
+        *("from and to the host, ms", "error of the sums", "error of κ", "repeats bit-equal", "opened, s"),
+    )
+    for (n, d), most in SIZES.items():
+        evaluation(table, n // (20 if asked.quick else 1), d, most)
+        cp.get_default_memory_pool().free_all_blocks()
+    n = 200_000 if asked.quick else 2_000_000
+    for part, d in ((fits, 784), (files, 200)):
+        try:
+            part(record, n, d)
+        except ModuleNotFoundError as missing:
+            print(f"{part.__name__}: not measured, {missing.name} is not installed here", flush=True)
 
 
 if __name__ == "__main__":
-    assert FRAME_COLUMNS >= FRAMES * AXES
-    for (n_rows, n_columns), most in SIZES.items():
-        evaluation(n_rows // (20 if "--quick" in sys.argv else 1), n_columns, most)
-        cp.get_default_memory_pool().free_all_blocks()
-    fits(200_000 if "--quick" in sys.argv else 2_000_000, 784)
-    files(200_000 if "--quick" in sys.argv else 2_000_000, 200)
+    measure("card", main, __doc__)

@@ -5,9 +5,9 @@ Both start from the same 50 principal axes, exact neighbours, perplexity and ite
 
 from __future__ import annotations
 
-import sys
 import time
 
+from benchmarks.record import FigureTable, Record, at_most
 from imapce import datasets
 from imapce.baselines import CTSNE, TSNE
 
@@ -18,27 +18,24 @@ def seconds(method: CTSNE | TSNE, data: datasets.Dataset) -> float:
     return time.perf_counter() - start
 
 
-def time_of_one_map(background: datasets.Dataset, classes: tuple[str, str], n_iter: int, n_jobs: int) -> None:
+def time_of_one_map(table: FigureTable, background: datasets.Dataset, classes: tuple[str, str], quick: bool) -> None:
+    n, n_iter = (600, 50) if quick else (6_000, 1_000)
     data = datasets.make_superimposed(
-        datasets.fetch_fashion_mnist(), background, classes, n=6000, n_background=0, random_state=0
+        datasets.fetch_fashion_mnist(), background, classes, n=n, n_background=0, random_state=0
     )
     settings = {"perplexity": 30, "n_iter": n_iter, "exaggeration_iter": n_iter // 4, "random_state": 0}
     # Compiling is paid once a machine.
     CTSNE(perplexity=5, n_iter=2).fit(data.X[:100], prior=data.labels["class"][:100])
     ours = seconds(CTSNE(**settings), data)
-    peer = seconds(TSNE(n_jobs=n_jobs, **settings), data)
-    print(
-        f"{data.name}: ct-SNE {ours:.1f} s, openTSNE with {n_jobs} thread(s) {peer:.1f} s, ratio {ours / peer:.2f} "
-        "(claim 2.5)",
-        flush=True,
-    )
+    n_labels = len(set(data.labels["background_class"].tolist()))
+    for n_jobs, threads in ((1, "one thread"), (2, "two threads")):
+        peer = seconds(TSNE(n_jobs=n_jobs, **settings), data)
+        name = f"{n:,}×784, {n_labels} labels, {threads} of the peer"
+        table.row(name, ours, peer, ours / peer, claim=at_most(2.5, "ratio"))
 
 
-def main(n_iter: int = 1000) -> None:
-    for n_jobs in (1, 2):
-        time_of_one_map(datasets.fetch_mnist(), ("Sandal", "Sneaker"), n_iter, n_jobs)
-        time_of_one_map(datasets.fetch_cifar100(), ("Trouser", "Dress"), n_iter, n_jobs)
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+def maps(record: Record) -> None:
+    table = record.table("ct-SNE", "rows", "ours, s", "t-SNE of openTSNE, s", "ratio")
+    time_of_one_map(table, datasets.fetch_mnist(), ("Sandal", "Sneaker"), record.quick)
+    if not record.quick:
+        time_of_one_map(table, datasets.fetch_cifar100(), ("Trouser", "Dress"), record.quick)

@@ -9,8 +9,8 @@ then the seconds of processors are the ones to compare. A round over next to no 
 
 from __future__ import annotations
 
-import argparse
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import psutil
 from distributed import Client, LocalCluster
 
+from benchmarks.record import Record, at_most, measure
 from imapce.common.work import one_thread
 from imapce.rows.dask import DaskRows
 from imapce.rows.dense import DenseRows
@@ -56,7 +57,7 @@ def in_memory(n: int, d: int, chunk: int) -> DenseRows:
     return DenseRows(X)
 
 
-def measured(n: int, d: int, chunk: int, *, turns: int, workers: list[psutil.Process]) -> None:
+def measured(record: Record, n: int, d: int, chunk: int, *, turns: int, workers: list[psutil.Process]) -> None:
     W, offset = random_frames(10, d, 2, np.random.default_rng(0)), np.zeros((10, 2))
     theirs, mine = in_memory(n, d, chunk), on_cluster(n, d, chunk)
     expected, got = theirs.quartic(W, offset).weighted, mine.quartic(W, offset).weighted
@@ -68,33 +69,42 @@ def measured(n: int, d: int, chunk: int, *, turns: int, workers: list[psutil.Pro
         dask.append(taken(lambda: mine.quartic(W, offset), everywhere))
         with one_thread():
             alone.append(taken(lambda: theirs.quartic(W, offset), here))
-    (wall, _), (dask_wall, dask_cpu), (_, cpu) = (np.median(one, axis=0) for one in (dense, dask, alone))
+    (wall, _), (dask_wall, dask_cpu), (alone_wall, cpu) = (np.median(one, axis=0) for one in (dense, dask, alone))
     n_chunks = -(-n // chunk)
     distributed.SMALLEST_CHUNK = 1
     nothing = on_cluster(2 * n_chunks, d, 2)
     nothing.quartic(W, offset)
-    idle = np.median([taken(lambda: nothing.quartic(W, offset), everywhere)[0] for _ in range(turns)])
-    print(
-        f"{n:,} x {d} float32 ({4e-9 * n * d:.1f} GB), one evaluation of ten starts: "
-        f"dense with two threads {wall:.3f} s, "
-        f"two Dask workers {dask_wall:.3f} s, ratio {dask_wall / wall:.2f} (claim 1.5);\n"
-        f"seconds of processors: dense with one thread {cpu:.3f}, client and workers {dask_cpu:.3f}, "
-        f"ratio {dask_cpu / cpu:.2f};\n"
-        f"a round of {n_chunks} chunks of no rows {1e3 * idle:.0f} ms; largest difference {error:.1e}",
-        flush=True,
+    idle, idle_cpu = np.median([taken(lambda: nothing.quartic(W, offset), here) for _ in range(turns)], axis=0)
+    table = record.table(
+        "One evaluation of ten starts", f"{n:,} × {d} float32, seconds", "dense", "two workers", "ratio"
     )
+    table.row("by the clock, two threads", wall, dask_wall, dask_wall / wall, claim=at_most(1.5, "ratio"))
+    table.row("by the clock, one thread", alone_wall, dask_wall, dask_wall / alone_wall)
+    table.row("of processors, one thread; client and workers", cpu, dask_cpu, dask_cpu / cpu)
+    beside = record.table("What Dask takes by itself", "what", "measured", claims=False)
+    beside.row("chunks of a round", n_chunks)
+    beside.row("a round without rows, by the clock, ms", 1e3 * idle)
+    beside.row("a round without rows, processor of the client, ms", 1e3 * idle_cpu)
+    beside.row("rate for each core of the evaluation, GB/s", 4e-9 * n * d / dask_cpu)
+    beside.row("largest relative difference from dense", float(error))
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--columns", type=int, default=100)
-    parser.add_argument("--chunk", type=int, default=100_000)
-    parser.add_argument("--turns", type=int, default=5)
-    asked = parser.parse_args()
+def main(record: Record, asked: Namespace) -> None:
+    rows, chunk = (100_000, 10_000) if asked.quick else (asked.rows, asked.chunk)
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
     ):
         workers = [psutil.Process(nanny.pid) for nanny in cluster.workers.values()]
-        measured(asked.rows, asked.columns, asked.chunk, turns=asked.turns, workers=workers)
+        measured(record, rows, asked.columns, chunk, turns=asked.turns, workers=workers)
+
+
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--columns", type=int, default=100)
+    parser.add_argument("--chunk", type=int, default=100_000)
+    parser.add_argument("--turns", type=int, default=5)
+
+
+if __name__ == "__main__":
+    measure("dask", main, __doc__, options)

@@ -14,23 +14,22 @@ import subprocess
 import sys
 import time
 import warnings
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.growth import planted
+from benchmarks.problems import seconds_of
+from benchmarks.record import Record, at_most, measure
 from imapce import IMAPCE, Exploration, datasets
-
-
-def seconds_of(call) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def mixture_of_all_columns(X: np.ndarray) -> float:
@@ -40,19 +39,15 @@ def mixture_of_all_columns(X: np.ndarray) -> float:
         return seconds_of(lambda: mixture.fit(StandardScaler().fit_transform(X)))
 
 
-def whole_exploration() -> None:
+def whole_exploration(record: Record) -> None:
     X = datasets.fetch_image_segmentation().X
     totals, fitting, clustering = [], [], []
-    for seed in range(5):
+    for seed in range(1 if record.quick else 5):
         start = time.perf_counter()
-        estimator = IMAPCE(alpha=1.0, mu=1e5)
-        paper_way = {"estimator": estimator, "clusterer": "dpgmm", "refine": False}
-        exploration = Exploration(X, min_cluster_size=75, random_state=seed, **paper_way)
+        exploration = Exploration(X, min_cluster_size=75, random_state=seed, **paper_way(1e5))
         fit = cluster = 0.0
         while not exploration.done:
-            begun = time.perf_counter()
-            exploration.propose(clusters=False)
-            fit += time.perf_counter() - begun
+            fit += seconds_of(lambda session=exploration: session.propose(clusters=False))
             begun = time.perf_counter()
             found = exploration.cluster().most_distinct
             cluster += time.perf_counter() - begun
@@ -61,33 +56,35 @@ def whole_exploration() -> None:
         totals.append(time.perf_counter() - start)
         fitting.append(fit / totals[-1])
         clustering.append(cluster / totals[-1])
-    rest = 1 - np.mean(fitting) - np.mean(clustering)
-    print(
-        f"Image Segmentation, ten starts a step: {np.median(totals):.2f} s a whole exploration (claim 5 s), worst of "
-        f"five seeds {max(totals):.2f} s; fitting {np.mean(fitting):.0%}, clustering {np.mean(clustering):.0%}, "
-        f"rest {rest:.0%}; one mixture of all columns {mixture_of_all_columns(X):.2f} s",
-        flush=True,
+    table = record.table(
+        "The paper's way, whole",
+        *("table", "median, s", "worst seed, s", "of which fitting", "clustering", "one mixture of all columns, s"),
+    )
+    table.row(
+        *("Image Segmentation, ten starts a step", float(np.median(totals)), max(totals)),
+        *(float(np.mean(fitting)), float(np.mean(clustering)), mixture_of_all_columns(X)),
+        claim=at_most(5, "median, s"),
     )
 
 
-def one_step() -> None:
-    X = planted(100_000, 50)
-    ways = {
-        "the paper's way": {"estimator": IMAPCE(alpha=1.0, mu="paper"), "clusterer": "dpgmm", "refine": False},
-        "automatic": {},
-    }
-    for name, options in ways.items():
+def paper_way(mu: float | str) -> dict[str, Any]:
+    return {"estimator": IMAPCE(alpha=1.0, mu=mu), "clusterer": "dpgmm", "refine": False}
+
+
+def one_step(record: Record) -> None:
+    n = 5_000 if record.quick else 100_000
+    X = planted(n, 50)
+    table = record.table("A step of a large table", f"{n:,}×50", "all, s", "fit, s", "clusters, s")
+    for name, options in {"the paper's way": paper_way("paper"), "automatic": {}}.items():
         exploration = Exploration(X, random_state=0, **options)
-        fit = seconds_of(lambda session=exploration: session.propose(clusters=False))
-        cluster = seconds_of(exploration.cluster)
-        first = seconds_of(exploration.accept)
-        second = seconds_of(exploration.propose)
-        print(
-            f"100,000 x 50, {name}: first step {fit + cluster:.2f} s (fit {fit:.2f}, clusters {cluster:.2f}), "
-            f"accept {first:.2f} s, second step {second:.2f} s (claim 2 s each)",
-            flush=True,
-        )
-    print(f"one mixture of all columns of 1,000 of the rows {mixture_of_all_columns(X[:1_000]):.1f} s")
+        for place in ("first", "second"):
+            fit = seconds_of(lambda session=exploration: session.propose(clusters=False))
+            cluster = seconds_of(exploration.cluster)
+            table.row(f"{name}, {place}", fit + cluster, fit, cluster, claim=at_most(2, "all, s"))
+            if place == "first":
+                exploration.accept()
+    peer = mixture_of_all_columns(X[:1_000])
+    table.row("one mixture of all columns of 1,000 of the rows", peer, None, None)
 
 
 @contextmanager
@@ -104,7 +101,7 @@ def busy_loops(count: int = 2) -> Iterator[None]:
             loop.wait()
 
 
-def everyday_tables() -> None:
+def everyday_tables(record: Record) -> None:
     """Whole explorations with defaults, alone and beside two busy loops; the median of three seeds each."""
     tables = {
         "iris": (load_iris().data, 0.3),
@@ -112,7 +109,9 @@ def everyday_tables() -> None:
         "Image Segmentation": (datasets.fetch_image_segmentation().X, 3.0),
         "digits": (load_digits().data, 4.0),
     }
-    for name, (X, claim) in tables.items():
+    alone_table = record.table("Whole explorations, defaults", "table", "alone, s", "one mixture of all columns, s")
+    beside_table = record.table("Beside two busy loops", "table", "seconds", "times those alone")
+    for name, (X, most) in list(tables.items())[: 1 if record.quick else None]:
 
         def median_of_seeds(X: np.ndarray = X) -> float:
             return float(np.median([seconds_of(Exploration(X, random_state=seed).run) for seed in range(3)]))
@@ -121,36 +120,60 @@ def everyday_tables() -> None:
         alone = median_of_seeds()
         with busy_loops():
             beside = median_of_seeds()
-        print(
-            f"{name}, {X.shape[0]:,} x {X.shape[1]}: {alone:.2f} s a whole exploration (claim {claim:g} s), beside two "
-            f"busy loops {beside:.2f} s, {beside / alone:.1f} times that (claim 2); "
-            f"one mixture of all columns {mixture_of_all_columns(X):.2f} s",
-            flush=True,
-        )
+        title = f"{name}, {X.shape[0]:,}×{X.shape[1]}"
+        alone_table.row(title, alone, mixture_of_all_columns(X), claim=at_most(most, "alone, s"))
+        beside_table.row(title, beside, beside / alone, claim=at_most(2, "times those alone"))
 
 
-def large_table() -> None:
+def categories(n: int, n_columns: int) -> pa.Table:
+    """Columns of four levels; in three groups one level of a column is more frequent than the others."""
+    rng = np.random.default_rng(0)
+    groups, favourite = rng.integers(3, size=n), rng.integers(4, size=(3, n_columns))
+    levels = np.where(rng.random((n, n_columns)) < 0.6, favourite[groups], rng.integers(4, size=(n, n_columns)))
+    return pa.table({f"c{place}": np.array(list("abcd"))[levels[:, place]] for place in range(n_columns)})
+
+
+def adult_as_it_is() -> pa.Table:
+    data = datasets.fetch_adult("full")
+    columns = {name: data.X[:, place] for place, name in enumerate(data.feature_names)}
+    return pa.table(columns | {name: text for name, text in data.labels.items() if name != "income"})
+
+
+def mixed_tables(record: Record) -> None:
+    """Categories beside numbers, and categories alone: whole explorations with defaults, once."""
+    table = record.table("Tables of categories", "table", "whole exploration, s", claims=False)
+    n = 1_000 if record.quick else 8_000
+    made = {f"{n:,}×22, drawn categories": categories(n, 22)}
+    if not record.quick:
+        made["Adult as it is, 32,561×14"] = adult_as_it_is()
+    for name, X in made.items():
+        table.row(name, seconds_of(Exploration(X, random_state=0).run))
+
+
+def large_table(record: Record) -> None:
     """The four waits of a session on 100,000 rows, with defaults."""
-    X = planted(100_000, 20)
+    n = 5_000 if record.quick else 100_000
+    X = planted(n, 20)
     exploration = Exploration(X, random_state=0)
-    view = seconds_of(lambda: exploration.propose(clusters=False))
-    clusters = seconds_of(exploration.cluster)
-    accept = seconds_of(exploration.accept)
-    second = seconds_of(lambda: exploration.propose(clusters=False))
-    print(
-        f"100,000 x 20: first view {view:.2f} s (claim 0.7), clusters {clusters:.2f} s (claim 1), "
-        f"accept {accept:.2f} s (claim 0.2), second view {second:.2f} s (claim 1.5); "
-        f"one mixture of all columns of 1,000 of the rows {mixture_of_all_columns(X[:1_000]):.1f} s",
-        flush=True,
-    )
+    table = record.table("The waits of a session", f"{n:,}×20", "seconds")
+    waits = {
+        "first view": (lambda: exploration.propose(clusters=False), 0.7),
+        "clusters": (exploration.cluster, 1.0),
+        "accept": (exploration.accept, 0.2),
+        "second view": (lambda: exploration.propose(clusters=False), 1.5),
+    }
+    for name, (call, most) in waits.items():
+        table.row(name, seconds_of(call), claim=at_most(most, "seconds"))
+    table.row("one mixture of all columns of 1,000 of the rows", mixture_of_all_columns(X[:1_000]))
 
 
-def main() -> None:
-    whole_exploration()
-    one_step()
-    everyday_tables()
-    large_table()
+def main(record: Record, asked: Namespace) -> None:
+    whole_exploration(record)
+    one_step(record)
+    everyday_tables(record)
+    mixed_tables(record)
+    large_table(record)
 
 
 if __name__ == "__main__":
-    main()
+    measure("exploration", main, __doc__)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.problems import median_seconds, sandals_and_sneakers
+from benchmarks.record import FigureTable, Record, at_most
 from imapce import datasets
 from imapce.baselines import FairNeRV, FairTNeRV
 from imapce.baselines.fair_nerv import FairCost, Weights
@@ -46,33 +47,20 @@ def plain_gradient(Y: Any, log_p: Any, S: Any, labels: Any, weights: Weights, st
     return 2 * (B.sum(axis=1, keepdims=True) * Y - B @ Y)
 
 
-def synthetic() -> tuple[str, Any, Any]:
-    data = datasets.load_synthetic_paper()
-    return "synthetic, batch known", data.X, data.labels["batch"]
-
-
-def superimposed_digits() -> tuple[str, Any, Any]:
-    data = sandals_and_sneakers()
-    return "MNIST+Fashion-MNIST, digit known", data.X, data.labels["background_class"]
-
-
-def time_of_a_map(name: str, X: Any, labels: Any, claim: int) -> None:
-    for Estimator in (FairNeRV, FairTNeRV):
+def time_of_a_map(table: FigureTable, name: str, X: Any, labels: Any, most: float, n_iter: int) -> None:
+    for of, Estimator in {"Fair-NeRV": FairNeRV, "Fair-t-NeRV": FairTNeRV}.items():
         # Compiling is not part of the claim.
         Estimator(n_neighbors=5, n_iter=1).fit(np.random.default_rng(0).normal(size=(50, 3)))
         start, cpu = time.perf_counter(), time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            model = Estimator(random_state=0).fit(X, prior=labels)
+            model = Estimator(random_state=0, n_iter=n_iter).fit(X, prior=labels)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-        print(
-            f"{name}, {len(X):,} rows: {Estimator.__name__} {seconds:.1f} s ({cpu:.1f} s of CPU) for "
-            f"{model.n_iter_} iterations (claim {claim} s), cost {model.cost_:.6g}",
-            flush=True,
-        )
+        cells = (seconds, cpu, model.n_iter_, model.cost_)
+        table.row(f"{of}, {name}", *cells, claim=at_most(most, "seconds"))
 
 
-def time_of_one_gradient(name: str, X: Any, labels: Any, repeats: int) -> None:
+def time_of_one_gradient(table: FigureTable, name: str, X: Any, labels: Any, repeats: int) -> None:
     spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     rows = (X - X.mean(axis=0)) / spread
     Y = np.random.default_rng(0).normal(size=(len(X), 2))
@@ -86,18 +74,22 @@ def time_of_one_gradient(name: str, X: Any, labels: Any, repeats: int) -> None:
             lambda: plain_gradient(Y, log_p, fair.scales, labels, DEMO, student),  # noqa: B023
             max(1, repeats // 3),
         )
-        print(
-            f"{name}, {len(X):,} rows, one gradient, {'Student' if student else 'normal'}: ours {1e3 * ours:.1f} ms, "
-            f"n×n arrays {1e3 * plain:.0f} ms, ratio {plain / ours:.0f}, relative difference {difference:.1e}",
-            flush=True,
-        )
+        of = "Fair-t-NeRV" if student else "Fair-NeRV"
+        table.row(f"{of}, {name}", 1e3 * ours, 1e3 * plain, plain / ours, float(difference))
 
 
-def main() -> None:
-    for problem, claim, repeats in ((synthetic(), 30, 15), (superimposed_digits(), 90, 5)):
-        time_of_one_gradient(*problem, repeats)
-        time_of_a_map(*problem, claim)
-
-
-if __name__ == "__main__":
-    main()
+def maps(record: Record) -> None:
+    data = datasets.load_synthetic_paper()
+    known = [(f"{len(data.X):,} rows, batch known", data.X, data.labels["batch"], 30, 15)]
+    if not record.quick:
+        images = sandals_and_sneakers()
+        known.append((f"{len(images.X):,} images, digit known", images.X, images.labels["background_class"], 90, 5))
+    gradients = record.table(
+        "Fair-NeRV, one gradient",
+        *("rows", "ours, ms", "n×n arrays of NumPy, ms", "times faster", "relative difference"),
+        claims=False,
+    )
+    table = record.table("Fair-NeRV, a map", "rows", "seconds", "CPU, s", "iterations", "cost")
+    for name, X, labels, most, repeats in known:
+        time_of_one_gradient(gradients, name, X, labels, 3 if record.quick else repeats)
+        time_of_a_map(table, name, X, labels, most, 50 if record.quick else 1_000)

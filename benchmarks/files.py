@@ -1,23 +1,25 @@
 """Files larger than memory: whole default fits of Parquet files, their peak memory and their rate against pyarrow's.
 
-    python -m benchmarks.files [--rows 40000000] [--columns 16] [--folder DIR] [--keep]
+    python -m benchmarks.files [--shape 40000000x16 ...] [--folder DIR]
 
-The rate is that of all passes of a fit together (bytes of the columns read, over its seconds; once over all of them,
-once over those between the beginning and the end of a pass), beside pyarrow reading the same columns in batches and
-doing nothing with them, before and after in the same run and with the same threads. CPU seconds stand beside, for
-machines with other work. Rows are float32: three planted clusters in four columns, and a loud nuisance in four others,
-which the background shows too.
+Files are written to a folder that is thrown away, or to DIR and kept. The rate is that of all passes of a fit together
+(bytes of the columns read, over its seconds; once over all of them, once over those between the beginning and the end
+of a pass), beside pyarrow reading the same columns in batches and doing nothing with them, before and after in the same
+run and with the same threads. CPU seconds stand beside, for machines with other work. Rows are float32: three planted
+clusters in four columns, and a loud nuisance in four others, which the background shows too. An exploration from disk
+tells its peak memory on the way.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.record import Record, at_least, at_most, measure
+
+# Rows and columns, the least share of pyarrow's own rate and the most memory in GiB, where one is claimed.
+SHAPES: dict[tuple[int, int], tuple[float | None, float]] = {
+    (40_000_000, 16): (0.6, 1.5),
+    (5_000_000, 200): (None, 2.0),
+}
+EXPLORED, STEPS = (4_000_000, 16), 4
 GROUP = 1 << 20
 CLUSTERS = 3
 
@@ -62,6 +72,11 @@ def plain_read(path: Path) -> tuple[float, float]:
     return time.perf_counter() - begin, time.process_time() - cpu
 
 
+def peak() -> float:
+    """The most memory this process ever held, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def fit(data: str, background: str) -> dict[str, Any]:
     """One default fit, in a process of its own; what it took, and how well the clusters are seen."""
     from imapce import IMAPCE, Samples, scan
@@ -90,47 +105,103 @@ def fit(data: str, background: str) -> dict[str, Any]:
         "cpu": cpu,
         "within": within[0],
         "passes": passes[0],
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "peak": peak(),
         "accuracy": knn_accuracy(view, labels_of(0, 20_000)),
         "engine": model.engine_,
         "said": model.stop_reason_,
     }
 
 
-def measured(n: int, d: int, folder: Path) -> None:
-    data, background = folder / f"rows_{n}_{d}.parquet", folder / f"background_{d}.parquet"
-    if not data.exists():
+def explore(data: str) -> dict[str, float]:
+    """Peak memory of an exploration from disk, in a process of its own."""
+    from imapce import Exploration, scan
+
+    exploration = Exploration(scan(data), random_state=0)
+    found = {"opened": peak()}
+    exploration.propose()
+    found["first proposal"] = peak()
+    exploration.run(max_steps=STEPS)
+    return {**found, f"after {len(exploration.steps)} steps": peak()}
+
+
+def in_a_process(*words: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.files", *words]
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return found
+
+
+def made(n: int, d: int, folder: Path) -> tuple[Path, Path]:
+    """The file of rows and the one of the background."""
+    data, background = folder / f"rows_{n}_{d}.parquet", folder / f"background_{n}_{d}.parquet"
+    if not background.exists():
         write(data, n, d, clusters=True)
         write(background, max(100_000, n // 100), d, clusters=False)
+    return data, background
+
+
+def measured(record: Record, n: int, d: int, folder: Path) -> None:
+    share, most = SHAPES.get((n, d), (None, None))
+    data, background = made(n, d, folder)
     before = [plain_read(data) for _ in range(2)]
-    command = [sys.executable, "-m", "benchmarks.files", "--fit", str(data), str(background)]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    found = in_a_process("--fit", str(data), str(background))
     alone, alone_cpu = (min(one) for one in zip(*before, plain_read(data), strict=True))
     gigabytes = 4e-9 * n * d
     read, plain = gigabytes * found["passes"], gigabytes / alone
-    print(
-        f"{n:,} x {d} float32 ({gigabytes:.1f} GB), default fit with a background: {found['seconds']:.1f} s "
-        f"({found['cpu']:.1f} s CPU), {found['passes']:.1f} passes, {read / found['seconds']:.2f} GB/s = "
-        f"{read / found['seconds'] / plain:.0%} of pyarrow alone ({plain:.2f} GB/s, {alone_cpu:.1f} s CPU a pass; "
-        f"{found['passes'] * alone_cpu / found['cpu']:.0%} by CPU), "
-        f"within passes {read / found['within']:.2f} GB/s = {read / found['within'] / plain:.0%}; "
-        f"peak memory {found['peak']:.2f} GiB, 15-NN of the planted clusters {found['accuracy']:.3f}; "
-        f"engine {found['engine']}. {found['said'][:100]}",
-        flush=True,
+    name, (fits, rates, memory) = f"{n:,} × {d}", record.tables[:3]
+    fits.row(
+        name, gigabytes, data.stat().st_size / 1e9, found["seconds"], found["cpu"], found["passes"], found["accuracy"]
     )
+    rates.row(
+        *(name, read / found["seconds"], plain, alone_cpu, read / found["seconds"] / plain),
+        *(read / found["within"] / plain, found["passes"] * alone_cpu / found["cpu"]),
+        claim=None if share is None else at_least(share, "share of pyarrow's"),
+    )
+    memory.row(name, found["peak"], claim=None if most is None else at_most(most, "peak, GiB"))
+    print(f"engine {found['engine']}. {found['said'][:100]}", flush=True)
+
+
+def in_folder(asked: Namespace, work: Callable[[Path], None]) -> None:
+    """Do some work where files may be written: where it was asked for, or in a folder that is thrown away after it."""
+    if asked.folder:
+        work(asked.folder)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        work(Path(folder))
+
+
+def explored(record: Record, n: int, d: int, folder: Path) -> None:
+    table = record.table("An exploration from disk", f"{n:,} × {d}", "peak memory, GiB", claims=False)
+    for when, memory in in_a_process("--explore", str(made(n, d, folder)[0])).items():
+        table.row(when, memory)
+
+
+def main(record: Record, asked: Namespace) -> None:
+    shapes = [tuple(map(int, one.split("x"))) for one in asked.shape] or list(SHAPES)
+    if asked.quick and not asked.shape:
+        shapes = [(400_000, 16)]
+    head = ("rows × columns", "in memory, GB", "on disk, GB", "fit, s", "CPU, s", "passes", "15-NN of the clusters")
+    record.table("Fits from files", *head, claims=False)
+    record.table(
+        "Rates of reading",
+        *("rows × columns", "fit, GB/s", "pyarrow alone, GB/s", "pyarrow alone, CPU s a pass"),
+        *("share of pyarrow's", "share within passes", "share by CPU"),
+    )
+    record.table("Memory of a fit from files", "rows × columns", "peak, GiB")
+    for n, d in shapes:
+        in_folder(asked, lambda folder, n=n, d=d: measured(record, n, d, folder))
+    n, d = (100_000, 16) if asked.quick else EXPLORED
+    in_folder(asked, lambda folder: explored(record, n, d, folder))
+
+
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("--shape", nargs="*", default=[], metavar="ROWSxCOLUMNS")
+    parser.add_argument("--folder", type=Path)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=40_000_000)
-    parser.add_argument("--columns", type=int, default=16)
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--fit", nargs=2)
-    asked = parser.parse_args()
-    if asked.fit:
-        print(json.dumps(fit(*asked.fit)))
-    elif asked.folder:
-        measured(asked.rows, asked.columns, asked.folder)
+    if sys.argv[1:2] == ["--fit"]:
+        print(json.dumps(fit(*sys.argv[2:])))
+    elif sys.argv[1:2] == ["--explore"]:
+        print(json.dumps(explore(*sys.argv[2:])))
     else:
-        with tempfile.TemporaryDirectory() as made:
-            measured(asked.rows, asked.columns, Path(made))
+        measure("files", main, __doc__, options)

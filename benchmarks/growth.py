@@ -1,4 +1,4 @@
-"""Claim: the time of a fit grows at most like n^1.05 (1e4 to 1e6 rows, 50 columns); growth in d is printed beside it.
+"""Claim: the time of a fit grows at most like n^1.05 (1e4 to 1e6 rows, 50 columns); growth in d stands beside it.
 
 The data are three planted clusters in noise, so that every size has the same answer; the peer is scikit-learn's PCA.
 """
@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import time
 import warnings
+from argparse import Namespace
 
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.problems import seconds_of
+from benchmarks.record import FigureTable, Record, at_most, measure
 from imapce import IMAPCE
 
 
@@ -36,31 +39,31 @@ def exponent(sizes: list[int], seconds: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
-def table(label: str, shapes: list[tuple[int, int]], sizes: list[int], repeats: int) -> None:
+def measured(table: FigureTable, shapes: list[tuple[int, int]], sizes: list[int], repeats: int) -> tuple[float, float]:
+    """The exponents of a fit's seconds and of those of one evaluation."""
     totals, each = [], []
     for shape in shapes:
         X = planted(*shape)
         runs = [seconds_of_fit(X) for _ in range(repeats)]
-        seconds = float(np.median([run[0] for run in runs]))
-        start = time.perf_counter()
-        PCA(2).fit(X)
-        pca = time.perf_counter() - start
+        seconds, evaluations = float(np.median([run[0] for run in runs])), runs[0][1]
         totals.append(seconds)
-        each.append(seconds / runs[0][1])
-        print(
-            f"{shape[0]:>9,} x {shape[1]:<5,}: fit {seconds:7.3f} s, {runs[0][1]:4d} evaluations, "
-            f"{1e3 * each[-1]:8.3f} ms each; PCA {pca:.3f} s",
-            flush=True,
-        )
-    print(f"exponent in {label}: fit {exponent(sizes, totals):.2f}, per evaluation {exponent(sizes, each):.2f}")
+        each.append(seconds / evaluations)
+        pca = seconds_of(lambda X=X: PCA(2).fit(X))
+        table.row(f"{shape[0]:,} × {shape[1]:,}", seconds, evaluations, 1e3 * each[-1], pca)
+    return exponent(sizes, totals), exponent(sizes, each)
 
 
-def main() -> None:
-    rows = [10_000, 30_000, 100_000, 300_000, 1_000_000]
-    table("n (claim 1.05)", [(n, 50) for n in rows], rows, 3)
-    columns = [50, 158, 500, 1_581, 5_000]
-    table("d at 5,000 rows", [(5_000, d) for d in columns], columns, 1)
+def main(record: Record, asked: Namespace) -> None:
+    seen = record.table("Fits", "rows × columns", "fit, s", "evaluations", "each, ms", "PCA, s", claims=False)
+    rows = [3_000, 10_000, 30_000] if asked.quick else [10_000, 30_000, 100_000, 300_000, 1_000_000]
+    # 5,000 columns took a minute more and told nothing about a claim.
+    columns = [50, 158] if asked.quick else [50, 158, 500, 1_581]
+    in_n = measured(seen, [(n, 50) for n in rows], rows, 3)
+    in_d = measured(seen, [(5_000, d) for d in columns], columns, 1)
+    table = record.table("Exponents", "seconds as a power of", "fit", "one evaluation")
+    table.row(f"n, {rows[0]:,} to {rows[-1]:,} rows of 50 columns", *in_n, claim=at_most(1.05, "fit"))
+    table.row(f"d, {columns[0]} to {columns[-1]:,} columns of 5,000 rows", *in_d)
 
 
 if __name__ == "__main__":
-    main()
+    measure("growth", main, __doc__)

@@ -29,22 +29,22 @@ def synthetic() -> Problem:
     X = StandardizedRows(open_rows(datasets.load_synthetic_paper().X))
     known = np.arange(X.n_features) < 4
     M = QuadraticForm.combine([(1.0, X.second_moment), (-1.0, X.with_columns(known))])
-    return Problem("synthetic, prior columns 0-3, mu = 200", M, X, 200.0)
+    return Problem("synthetic, prior columns 0–3, μ = 200", M, X, 200.0)
 
 
 def image_segmentation() -> Problem:
     X = StandardizedRows(open_rows(datasets.fetch_image_segmentation().X))
-    return Problem("Image Segmentation, mu = 1e5", X.second_moment, X, 1e5)
+    return Problem("Image Segmentation, μ = 1e5", X.second_moment, X, 1e5)
 
 
-def sandals_and_sneakers() -> datasets.Dataset:
-    """Sandals and sneakers over digits, 6,000 images, and 1,000 digits alone."""
+def sandals_and_sneakers(n: int = 6_000, n_background: int = 1_000) -> datasets.Dataset:
+    """Sandals and sneakers over digits, and digits alone."""
     return datasets.make_superimposed(
         datasets.fetch_fashion_mnist(),
         datasets.fetch_mnist(),
         ("Sandal", "Sneaker"),
-        n=6000,
-        n_background=1000,
+        n=n,
+        n_background=n_background,
         random_state=0,
     )
 
@@ -54,15 +54,16 @@ def superimposed_digits() -> Problem:
     X = StandardizedRows(open_rows(data.X))
     Y = StandardizedRows(open_rows(data.background))
     M = QuadraticForm.combine([(1.0, X.second_moment), (-1.0, Y.second_moment)])
-    return Problem("MNIST+Fashion-MNIST, mu = 1e5", M, X, 1e5)
+    return Problem("MNIST+Fashion-MNIST, μ = 1e5", M, X, 1e5)
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
 
 
 def median_seconds(call: Callable[[], object], repeats: int = 7) -> float:
     """The median wall time of a call after one that warms caches."""
     call()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds))
+    return float(np.median([seconds_of(call) for _ in range(repeats)]))

@@ -7,12 +7,14 @@ each point, as PNG; for a plot one such scatter plot.
 from __future__ import annotations
 
 import tempfile
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks.exploration import seconds_of
+from benchmarks.problems import seconds_of
+from benchmarks.record import Record, at_most, measure
 from imapce import IMAPCE, Exploration
 from imapce.plotting import plot_embedding, save_figure, write_view_report
 from imapce.plotting.style import CLUSTER_HUES
@@ -34,33 +36,34 @@ def plain_figure(points: np.ndarray, kinds: np.ndarray, n_panels: int, path: Pat
     figure.savefig(path, dpi=105)
 
 
-def main() -> None:
-    few = groups(8_000, 20, [1 / 20] * 20, apart=6.0)
-    many = groups(1_000_000, 20, [0.4, 0.3, 0.2, 0.07, 0.0295, 0.0005], apart=4.0)
+def main(record: Record, asked: Namespace) -> None:
+    small, large = (1_000, 10_000) if asked.quick else (8_000, 1_000_000)
+    few = groups(small, 20, [1 / 20] * 20, apart=6.0)
+    many = groups(large, 20, [0.4, 0.3, 0.2, 0.07, 0.0295, 0.0005], apart=4.0)
+    reports = record.table("Reports", "rows", "ours, s", "plain scatter plots, s", "clusters", "steps", "page, MB")
+    plots = record.table("Plots", "rows", "ours, s", "plain scatter plot, s")
     with tempfile.TemporaryDirectory() as folder:
         page, picture = Path(folder) / "page.html", Path(folder) / "figure.png"
-        for (X, kinds), claim in ((few, 4), (many, 8)):
+        for (X, kinds), most in ((few, 4), (many, 8)):
             exploration = Exploration(X, random_state=0).run()
             points = exploration.overview().embedding
             labels = np.array([f"kind {kind}" for kind in range(20)])[kinds]
-            n_steps = len(exploration.steps)
+            n_steps, n_clusters = len(exploration.steps), len(exploration.clusters_)
             plain = seconds_of(lambda points=points, kinds=kinds: plain_figure(points, kinds, 3, picture))
             taken = seconds_of(lambda ours=exploration, labels=labels: ours.report(page, labels=labels))
-            print(
-                f"report of {len(X):,} rows, {len(exploration.clusters_)} clusters, {n_steps} steps: {taken:.1f} s "
-                f"(claim {claim} s); three plain scatter plots for each step {plain * n_steps:.1f} s; "
-                f"page {page.stat().st_size / 1e6:.1f} MB",
-                flush=True,
-            )
+            size = page.stat().st_size / 1e6
+            cells = (taken, plain * n_steps, n_clusters, n_steps, size)
+            reports.row(f"{len(X):,}", *cells, claim=at_most(most, "ours, s"))
             plain = seconds_of(lambda points=points, kinds=kinds: plain_figure(points, kinds, 1, picture))
             taken = seconds_of(
                 lambda points=points, labels=labels: save_figure(plot_embedding(points, color=labels), picture)
             )
-            print(f"plot of {len(X):,} rows: {taken:.2f} s (claim 2 s); plain scatter plot {plain:.2f} s", flush=True)
+            plots.row(f"{len(X):,}", taken, plain, claim=at_most(2, "ours, s"))
         model = IMAPCE(alpha=0.0, mu=1.0, random_state=0).fit(many[0])
         taken = seconds_of(lambda: write_view_report(model, many[0], page, color=many[1]))
-        print(f"report of a view of {len(many[0]):,} rows: {taken:.1f} s (claim 8 s)", flush=True)
+        size = page.stat().st_size / 1e6
+        reports.row(f"{large:,}, of one view", taken, None, None, None, size, claim=at_most(8, "ours, s"))
 
 
 if __name__ == "__main__":
-    main()
+    measure("reports", main, __doc__)

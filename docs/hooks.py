@@ -126,7 +126,8 @@ def options_of(command: str) -> str:
     for parameter in sorted(parameters, key=lambda one: (not one.required, getattr(one, "rich_help_panel", "") or "")):
         is_argument = parameter.param_type_name == "argument"
         names = [parameter.metavar] if is_argument else [*parameter.opts, *parameter.secondary_opts]
-        if "--help" in names:
+        # Older names of an option work and are not shown, here as in --help.
+        if "--help" in names or getattr(parameter, "hidden", False):
             continue
         values = [] if is_argument else [_value(parameter)]
         shown = " ".join(_code(text) for text in (*names, *values) if text)

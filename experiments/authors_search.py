@@ -25,7 +25,7 @@ from imapce.search.race import Solution, minimize
 class SteepestIMAPCE(IMAPCE):
     """IMAPCE with one random start and pymanopt's steepest descent in place of our solver."""
 
-    def _solution(self, problem: Problem, callback: Any) -> Solution:
+    def _solution(self, problem: Problem, *others: Any) -> Solution:
         alpha, mu = float(self.alpha) if problem.Y.any_known else 0.0, float(self.mu)
         Z = problem.Z
         objective = Objective(problem.contrast(alpha), Z, mu)

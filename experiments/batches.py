@@ -9,7 +9,6 @@ tables of at most 600 rows.
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
@@ -48,7 +47,7 @@ def batches(run: Run) -> list[Row]:
     for lacking in (correcting.missing(), batch_scib.missing()):
         if lacking:
             run.console.print(lacking, highlight=False, markup=False, soft_wrap=True)
-    write("batches", f"Batches ({len(asked)} cases, {os.cpu_count()} cores)", blocks, run.folder)
+    write("batches", blocks, run.results)
     return []
 
 

@@ -14,6 +14,7 @@ import ast
 import hashlib
 import importlib.util
 import json
+import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -25,15 +26,19 @@ from imapce.common.whole_files import whole_file
 
 # The package itself lists its lazy public names, and a session can draw itself or open its page: none of it computes.
 SHOWING = ("imapce.plotting", "imapce.app", "imapce.anndata")
+# Beside its results a cell keeps how long they took, so that the time of an interrupted run can be told.
+MADE_IN = "made in seconds"
 
 
 class Cells:
-    """A folder of finished cells."""
+    """A folder of finished cells; `seconds` is what all that were asked for took to make, whenever that was."""
 
     def __init__(self, folder: Path, *, fresh: bool = False):
         self.folder = folder
         self.fresh = fresh
+        self.seconds = 0.0
         self._made_now: set[str] = set()
+        self._counted: set[str] = set()
 
     def recall(self, settings: Mapping[str, Any], code: str, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What `compute()` gave for these settings, from disk if it is there; `code` is the module that computes."""
@@ -42,13 +47,23 @@ class Cells:
         path = self.folder / f"{name}.npz"
         if path.exists() and (not self.fresh or name in self._made_now):
             with np.load(path, allow_pickle=False) as stored:
-                return {key: _plain(stored[key]) for key in stored.files if key != "settings"}
+                found = {key: _plain(stored[key]) for key in stored.files if key != "settings"}
+            self._count(name, found.pop(MADE_IN))
+            return found
+        start = time.perf_counter()
         result = compute()
+        made_in = time.perf_counter() - start
+        self._count(name, made_in)
         self.folder.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as stream:
-            np.savez_compressed(stream, settings=np.asarray(label), **result)
+            np.savez_compressed(stream, settings=np.asarray(label), **{**result, MADE_IN: made_in})
         self._made_now.add(name)
         return result
+
+    def _count(self, name: str, seconds: float) -> None:
+        if name not in self._counted:
+            self._counted.add(name)
+            self.seconds += seconds
 
 
 def _plain(array: np.ndarray) -> Any:

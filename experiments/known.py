@@ -8,7 +8,6 @@ known.md and known.csv. What is wanted stands beside what is seen; nothing is as
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,7 @@ def known(run: Run) -> list[Row]:
         block.show(run.console)
     if lacking := correcting.missing((correcting.HARMONY,)):
         run.console.print(lacking, highlight=False, markup=False, soft_wrap=True)
-    write("known", f"A label known ({len(stories)} stories, {os.cpu_count()} cores)", blocks, run.folder)
+    write("known", blocks, run.results)
     return []
 
 
@@ -114,7 +113,10 @@ def _explorations(run: Run, stories: list[Story]) -> tuple[list[Block], list[Wan
                 len(np.unique(labels[labels >= 0])),
             ]
         )
-        alone += [[story.title, *one] for one in of_one_class(labels, story.known, story.looked_for)]
+        alone += [
+            [f"{story.title}, cluster {one[0]}", *one[1:]]
+            for one in of_one_class(labels, story.known, story.looked_for)
+        ]
         run.note(f"{story.title}: NMI {rows[-1][1]:.3f}, with the known {rows[-1][4]:.3f}, {rows[-1][7]} clusters")
     means = [mean([float(row[j]) for row in rows if row[j] is not None]) for j in range(1, 8)]
     rows.append(["mean", *means])
@@ -131,7 +133,7 @@ def _explorations(run: Run, stories: list[Story]) -> tuple[list[Block], list[Wan
         Block("A label known, explorations: NMI of the clusters", (*head, "clusters: ours"), rows, note),
         Block(
             "Clusters that are one class of the known only",
-            ("story", "cluster", "rows", "class of the known", "mostly"),
+            ("story", "rows", "class of the known", "mostly"),
             alone,
             "A cell type that only one run holds is rightly of one run only.",
         ),

@@ -22,14 +22,14 @@ FAIR_NERV = {"tau_in": 0.957, "tau_out": 0.995, "beta": 0.149, "gamma": 0.973, "
 
 @dataclass(frozen=True)
 class Method:
-    """`given` says what the estimator is fitted with: the prior itself, its labels, or nothing.
+    """`given` says what the estimator is fitted with: the prior itself, its labels, nothing, or the prior to be erased.
 
     `column` is the paper's column it stands beside, `seeded` whether another seed gives another view of the same data.
     """
 
     name: str
     estimator: str
-    given: Literal["prior", "labels", "nothing"]
+    given: Literal["prior", "labels", "nothing", "erased"]
     column: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seeded: bool = True
@@ -59,6 +59,9 @@ class Method:
 
 
 IMAPCE_PAPER = Method("IMAPCE", "IMAPCE", "prior", "IMAPCE", {"alpha": 1.0})
+# Nothing set; a method's own parameters win over the problem's μ.
+AUTOMATIC = IMAPCE_PAPER.at("IMAPCE, automatic", alpha="auto", mu="auto")
+ERASED = replace(AUTOMATIC, name="IMAPCE, automatic, erase=True", given="erased")
 ONE_START = Method("IMAPCE, the authors' search", "SteepestIMAPCE", "prior", "IMAPCE", {"alpha": 1.0})
 PCA = Method("cPCA, the authors' call (= PCA)", "CPCA", "prior", "cPCA", {"alpha": "paper"}, seeded=False)
 CPCA = Method("cPCA", "CPCA", "prior", "cPCA", seeded=False)
@@ -74,7 +77,7 @@ OTHERS = (
     Method("revised ct-SNE", "RevisedCTSNE", "labels", None, {"perplexity": 50}, pixels_as_they_are=True),
     Method("Fair-t-NeRV", "FairTNeRV", "labels", None, FAIR_NERV, pixels_as_they_are=True),
 )
-PAPER = (PCA, CPCA, TSNE, CT_SNE, FAIR, IMAPCE_PAPER)
+PAPER = (PCA, CPCA, TSNE, CT_SNE, FAIR, IMAPCE_PAPER, AUTOMATIC)
 
 
 def estimator_class(name: str) -> Any:
@@ -92,7 +95,7 @@ def view(cells: Cells, method: Method, problem: Problem, seed: int) -> dict[str,
     settings = method.settings(problem, seed)
 
     def compute() -> dict[str, Any]:
-        prior = {"prior": problem.prior, "labels": problem.known, "nothing": None}[method.given]
+        prior = problem.given(method.given)
         estimator = kind(**settings["parameters"], random_state=seed)
         start = time.perf_counter()
         with warnings.catch_warnings():

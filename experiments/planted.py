@@ -61,10 +61,11 @@ def minorities(run: Run) -> list[Row]:
             for score in ("view", "exploration"):
                 values = [one[score] for one in found]
                 reached = sum(value >= FOUND for value in values)
-                title = f"F1 in the {score}, {FOUND} in {reached} of {n_seeds}"
                 data = f"planted {share:.0%}, known: {kind}"
-                rows.append(Row(data, "IMAPCE, automatic", title, None, values, f"seeds 0–{n_seeds - 1}"))
-                run.note(f"{data}: {title}")
+                often = {f"in how many of {n_seeds} at least {FOUND}": float(reached)}
+                title, runs = f"F1 in the {score}", f"seeds 0–{n_seeds - 1}"
+                rows.append(Row(data, "IMAPCE, automatic", title, None, values, runs, often))
+                run.note(f"{data}: {title} at least {FOUND} in {reached} of {n_seeds}")
     return rows
 
 
@@ -102,9 +103,9 @@ def outliers(run: Run) -> list[Row]:
                         },
                     )
                     values.append(cell["angle"])
-                title = f"degrees, worst {max(values):.1f}"
-                rows.append(Row(f"{name}, {kind} at 100 sd", method, title, None, values, f"seeds 0–{n_seeds - 1}"))
-                run.note(f"{name} · {kind} · {method}: {title}")
+                data, runs = f"{name}, {kind} at 100 sd", f"seeds 0–{n_seeds - 1}"
+                rows.append(Row(data, method, "degrees", None, values, runs, {"worst": max(values)}))
+                run.note(f"{name} · {kind} · {method}: degrees, worst {max(values):.1f}")
     return rows
 
 

@@ -51,6 +51,12 @@ class Problem:
         structure = {name: labels[:n_rows] for name, labels in self.structure.items()}
         return replace(self, X=self.X[:n_rows], known=self.known[:n_rows], structure=structure)
 
+    def given(self, way: str) -> Any:
+        """What a method is told: the prior, its labels, the prior to be erased, or nothing."""
+        if way == "erased":
+            return replace(self.prior, erase=True)
+        return {"prior": self.prior, "labels": self.known, "nothing": None}[way]
+
     @property
     def is_images(self) -> bool:
         return self.score == "linear"

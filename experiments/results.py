@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +10,8 @@ import numpy as np
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
+
+from experiments.result_files import Figure, write_figures
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,16 @@ class Row:
     def difference(self) -> float | None:
         return None if self.paper is None else self.mean - self.paper
 
+    def figures(self, block: str) -> Iterator[Figure]:
+        """Every figure of the row by its name: the paper's, ours, its deviation, what stands beside."""
+        named = {"paper": self.paper, "ours": self.mean, "sd": self.deviation, **self.beside, "runs": self.runs}
+        for column, value in {**named, "seconds": self.seconds}.items():
+            if value is not None:
+                yield block, f"{self.data} · {self.method} · {self.score}", column, value
+
 
 def show(name: str, rows: Sequence[Row], folder: Path, console: Console) -> None:
-    """Print the table "paper | ours ± sd" and write it, with every column, as NAME.csv."""
+    """Print the table "paper | ours ± sd" and write its figures as NAME.csv."""
     others = list(dict.fromkeys(column for row in rows for column in row.beside))
     # Columns as wide as their words: a table that does not fit the window is better scrolled than broken.
     table = Table(title=f"{name}: the paper and ours", title_justify="left")
@@ -64,13 +72,7 @@ def show(name: str, rows: Sequence[Row], folder: Path, console: Console) -> None
         )
         previous = row.data
     print_wide(table, console)
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["data", "method", "score", "paper", "ours", "sd", "difference", *others, "runs", "seconds"])
-        for row in rows:
-            values = [row.paper, row.mean, row.deviation, row.difference, *(row.beside.get(one) for one in others)]
-            writer.writerow([row.data, row.method, row.score, *values, row.runs, row.seconds])
+    write_figures(folder / f"{name}.csv", (figure for row in rows for figure in row.figures(name)))
 
 
 def print_wide(table: Table, console: Console) -> None:

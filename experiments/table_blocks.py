@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from experiments.result_files import write_blocks
 from experiments.results import print_wide
 
 Cell = str | float | int | None
@@ -25,10 +25,9 @@ class Block:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
 
-    def markdown(self) -> str:
-        lines = [f"### {self.title}", ""]
-        lines += [self.note, ""] if self.note else []
-        lines += [_line(self.head), _line(["---"] * len(self.head))]
+    def table(self) -> str:
+        """The figures as a table of Markdown."""
+        lines = [_line(self.head), _line(["---"] * len(self.head))]
         return "\n".join([*lines, *(_line([written(cell) for cell in row]) for row in self.rows), ""])
 
     def show(self, console: Console) -> None:
@@ -112,18 +111,9 @@ def written(cell: Cell) -> str:
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
-def write(name: str, title: str, blocks: Sequence[Block], folder: Path) -> None:
-    """All blocks as NAME.md, to be pasted, and as NAME.csv with one figure a line."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = "\n".join([f"## {title}", "", *(block.markdown() for block in blocks)])
-    (folder / f"{name}.md").write_text(text, encoding="utf-8")
-    with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["block", "row", "column", "value"])
-        for block in blocks:
-            for row in block.rows:
-                for column, cell in zip(block.head[1:], row[1:], strict=True):
-                    writer.writerow([block.title, row[0], column, cell])
+def write(name: str, blocks: Sequence[Block], folder: Path) -> None:
+    """All blocks as NAME.csv with one figure a line."""
+    write_blocks(folder / f"{name}.csv", blocks)
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -57,17 +57,17 @@ def measure(run: Run, tables: Sequence[str] = table_suite.NAMES) -> tuple[list[B
         scores = {value: _scores(run, suite, dataclasses.replace(default, **{name: value})) for value in tried}
         for value, found in scores.items():
             title = f"{value}{' (default)' * (value == usual)}"
-            rows.append([name, title, *(mean(list(found[score].values())) for score in SCORES)])
-            run.note(f"{name} = {title}: NMI {rows[-1][2]:.3f}, ARI {rows[-1][3]:.3f}")
+            rows.append([f"{name} = {title}", *(mean(list(found[score].values())) for score in SCORES)])
+            run.note(f"{name} = {title}: NMI {rows[-1][1]:.3f}, ARI {rows[-1][2]:.3f}")
         left_out = {score: leave_one_out({str(value): scores[value][score] for value in tried}) for score in SCORES}
-        rows.append([name, "chosen, leave-one-table-out", *left_out.values()])
+        rows.append([f"{name}, chosen, leave-one-table-out", *left_out.values()])
         for score in SCORES:
             gap = abs(left_out[score] - mean(list(scores[usual][score].values())))
             what = f"{name}: {score.upper()} with one table left out, from the default's"
             lines.append(Wanted(what, WITHIN, gap, at_most=True))
     title = f"Constants: mean NMI and ARI of the candidates, {len(suite)} tables"
     note = "Leave-one-table-out: for each table the value that is best on the others, its score there, averaged."
-    return [Block(title, ("constant", "value", "NMI", "ARI"), rows, note)], lines
+    return [Block(title, ("constant", "NMI", "ARI"), rows, note)], lines
 
 
 def _scores(run: Run, suite: Sequence[table_suite.Table], settings: Any) -> Mapping[str, Mapping[str, float]]:

@@ -7,8 +7,6 @@ stability, rules on small tables only, no picture by UMAP and no constants.
 
 from __future__ import annotations
 
-import os
-
 from experiments import (
     table_constants,
     table_explorations,
@@ -64,6 +62,5 @@ def tables(run: Run) -> list[Row]:
     ]
     for block in blocks:
         block.show(run.console)
-    which = f"seeds 0–{seeds - 1}" if seeds > 1 else "seed 0"
-    write("tables", f"Everyday tables ({which}, {os.cpu_count()} cores)", blocks, run.folder)
+    write("tables", blocks, run.results)
     return []

@@ -39,12 +39,13 @@ from experiments.__main__ import EXPERIMENTS, experiment
 from experiments.cells import Cells, fingerprint
 from experiments.methods import IMAPCE_PAPER, view
 from experiments.problems import ADULT_PRIORS, TABLE_1, Problem
+from experiments.provenance import note_run, read_runs
 from experiments.results import Row, show
 from experiments.running import Run
 from experiments.tuning import ctsne_grid, fair_nerv_draws
 from rich.console import Console
 
-from imapce import Attributes, datasets
+from imapce import IMAPCE, Attributes, Samples, datasets
 
 
 @pytest.fixture
@@ -65,9 +66,33 @@ def test_a_finished_cell_is_not_computed_again(tmp_path: Path) -> None:
     again = Cells(tmp_path).recall({"data": "a"}, "imapce.search.descent", compute)
     assert calls == [1]
     assert again["score"] == first["score"] == 0.25
+    assert set(again) == {"score", "embedding"}
     np.testing.assert_array_equal(again["embedding"], np.eye(3))
     Cells(tmp_path).recall({"data": "b"}, "imapce.search.descent", compute)
     assert calls == [1, 1]
+
+
+def test_the_time_of_an_interrupted_run_is_that_of_all_its_cells(tmp_path: Path) -> None:
+    first = Cells(tmp_path)
+    for data in ("a", "b"):
+        first.recall(
+            {"data": data}, "imapce.search.descent", lambda: {"score": float(np.linalg.svd(np.eye(200))[1][0])}
+        )
+    again = Cells(tmp_path)
+    for data in ("a", "b", "a"):
+        again.recall({"data": data}, "imapce.search.descent", lambda: {"score": 0.0})
+    assert again.seconds == pytest.approx(first.seconds)
+    assert first.seconds > 0
+
+
+def test_where_figures_come_from_is_kept_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMAPCE_COMMIT", "abc1234")
+    for name in ("table1", "adult"):
+        note_run(tmp_path, name, 12.34, load=0.1)
+    runs = read_runs(tmp_path)
+    assert list(runs) == ["adult", "table1"]
+    assert runs["adult"]["commit"] == "abc1234"
+    assert runs["adult"]["seconds"] == 12.3
 
 
 def test_an_interrupted_cell_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -134,11 +159,18 @@ def test_a_table_prints_the_papers_number_beside_ours_and_writes_all_of_it(tmp_p
         *("synthetic", "IMAPCE", "NLS", "0.45", "0.450 ± 0.010", "0.900", "seeds 0–1", "0.50")
     ]
     with open(tmp_path / "table.csv", newline="") as stream:
-        written = list(csv.DictReader(stream))
-    assert written[0]["paper"] == "0.45"
-    assert float(written[0]["ours"]) == pytest.approx(0.45)
-    assert float(written[0]["difference"]) == pytest.approx(0.0)
-    assert written[1]["paper"] == written[1]["NLS / ceiling"] == ""
+        written = {(line["row"], line["column"]): line["value"] for line in csv.DictReader(stream)}
+    ours, other = "synthetic · IMAPCE · NLS", "synthetic · LEACE · NLS"
+    assert {column: value for (row, column), value in written.items() if row == ours} == {
+        "paper": "0.45",
+        "ours": "0.45",
+        "sd": "0.01",
+        "NLS / ceiling": "0.9",
+        "runs": "seeds 0–1",
+        "seconds": "0.5",
+    }
+    assert written[other, "ours"] == "0.4"
+    assert (other, "paper") not in written
 
 
 def test_seeds_overrule_and_one_is_enough_where_nothing_is_random(tmp_path: Path, small_problem: Problem) -> None:
@@ -308,3 +340,19 @@ def test_a_category_by_two_doors_is_one_answer(tmp_path: Path) -> None:
     cell = known_cells.doors(Run(Cells(tmp_path), tmp_path, Console(file=io.StringIO())), table, "batch")
     assert cell["angle"] < 1e-3
     assert cell["agreement"] == 1.0
+
+
+def test_the_authors_search_is_one_descent_of_the_same_objective() -> None:
+    pytest.importorskip("pymanopt", reason="a peer to compare with")
+    from experiments.authors_search import SteepestIMAPCE
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 6))
+    X[:100, 0] += 6
+    background = Samples(rng.standard_normal((100, 6)))
+    settings = {"alpha": 1.0, "mu": 100.0, "random_state": 0}
+    theirs = SteepestIMAPCE(**settings).fit(X, prior=background)
+    ours = IMAPCE(**settings).fit(X, prior=background)
+    assert theirs.components_ @ theirs.components_.T == pytest.approx(np.eye(2), abs=1e-8)
+    assert len(theirs.optima_) == 1
+    assert ours.optima_[0].objective <= theirs.optima_[0].objective + 1e-6

@@ -9,6 +9,7 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from helpers import grouped, standardised
+from imapce import IMAPCE
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.rows.subspace import Subspace
@@ -33,6 +34,24 @@ def test_leading_eigenvectors_are_the_algebraically_largest_in_descending_order(
     assert np.allclose(values, expected)
     assert np.allclose(M @ vectors, vectors * values, atol=1e-9)
     assert np.allclose(vectors.T @ vectors, np.eye(3), atol=1e-10)
+
+
+def test_columns_that_are_uncorrelated_but_for_rounding_have_eigenvectors_too() -> None:
+    rng = np.random.default_rng(4)
+    kind = rng.integers(0, 3, 600)
+    rate = np.tile(rng.gamma(2.0, 0.3, 100), (600, 1))
+    for one in range(3):
+        rate[np.ix_(kind == one, np.arange(8 * one, 8 * one + 8))] *= 5
+    logs = np.log1p(rng.poisson(rate))
+    # As many others, the principal scores of counts: LAPACK gives back none of the two largest of their correlations.
+    left, sizes, _ = np.linalg.svd(logs - logs.mean(axis=0), full_matrices=False)
+    scores = left[:, :15] * sizes[:15]
+    assert IMAPCE(random_state=0).fit(scores).components_.shape == (2, 15)
+    for noise in (0.0, 1e-16, 6e-16):
+        nearly = np.eye(15) + noise * np.tri(15, k=-1) + noise * np.tri(15, k=-1).T
+        values, vectors = leading_eigenvectors(QuadraticForm.of_matrix(600 * nearly), 2)
+        assert values == pytest.approx([600, 600])
+        assert vectors.T @ vectors == pytest.approx(np.eye(2), abs=1e-12)
 
 
 def test_an_implicit_matrix_gives_the_same_vectors_every_time() -> None:

@@ -238,8 +238,11 @@ class Conversation(Stage):
         view = self.exploration.overview(progress=self._progress_of(job), cancel=job.cancelled)
         self.show(self.study.overview_scene(view))
         self.tell_state()
-        told = self.exploration.description()
-        words = {number: one.name for number, one in zip(told.numbers, told.clusters, strict=True)}
+        # Clusters of older files have no words of their own.
+        words = {
+            cluster.number: cluster.words or self.exploration.describe(cluster.rows).name
+            for cluster in self.exploration.clusters_
+        }
         if self.scene.kind == "overview":
             self.recolour(self.study.overview_scene(view, words))
 

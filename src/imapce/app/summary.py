@@ -178,11 +178,10 @@ def _choice(profile: Profile) -> str:
 
 def _of_cluster(study: Study, rows: NDArray[np.bool_]) -> dict[str, str]:
     """How often a taken cluster was found again and what its neighbour shares, where the rows are one; else empty."""
-    places = np.flatnonzero(rows)
-    for cluster in study.exploration.clusters_:
-        if np.array_equal(np.sort(cluster.rows), places):
-            return {"stability": stability_in_words(cluster.stability), "overlap": overlap_in_words(cluster.overlap)}
-    return {"stability": "", "overlap": ""}
+    cluster = study.exploration.found.record.moves.cluster_of(rows)
+    if cluster is None:
+        return {"stability": "", "overlap": ""}
+    return {"stability": stability_in_words(cluster.stability), "overlap": overlap_in_words(cluster.overlap)}
 
 
 def _trait(trait: Trait) -> dict[str, Any]:

@@ -201,7 +201,9 @@ def _facts(exploration: Exploration, words: list[str]) -> dict[str, Any]:
     n_rows, taken = len(exploration.labels_), int((exploration.labels_ >= 0).sum())
     start = int(exploration.known.sum()) - taken
     return {
-        "summary": session_in_sentences(exploration.record(), exploration.structure, words),
+        "summary": session_in_sentences(
+            exploration.found.record, exploration.structure, words, exploration.feature_names
+        ),
         "rows": n_rows,
         "known": words,
         "known_rows": start,

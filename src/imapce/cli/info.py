@@ -79,20 +79,15 @@ def _tell_table(file: str, show: ShowOptions) -> None:
         names = list(data.names) if isinstance(data, NamedMatrix) else []
         left_out = {}
     rows, columns = data.shape
-    ways = {
-        "view": f"imapce embed {shlex.quote(file)} --plot view.png",
-        "clusters": f"imapce explore {shlex.quote(file)} --report report.html",
-        "by eye": f"imapce app {shlex.quote(file)}",
-    }
+    view = f"imapce embed {shlex.quote(file)} --plot view.png"
+    clusters = f"imapce explore {shlex.quote(file)} --report report.html"
+    by_eye = f"imapce app {shlex.quote(file)}"
     console = show.console()
     facts = {"a table": f"{rows:,} rows, {columns:,} columns"}
     facts |= {kind: f"{len(some):,} ({listing(some, 10)})" for kind, some in kinds.items()}
     if left_out:
         facts["left out"] = listing((f"{name} {reason}" for name, reason in left_out.items()), 20)
-    facts |= {
-        f"to see {what}" if what == "clusters" else f"to see a {what}" if what == "view" else "to look by eye": way
-        for what, way in ways.items()
-    }
+    facts |= {"to see a view": view, "to see clusters": clusters, "to look by eye": by_eye}
     console.print(facts_table(facts))
     for note in notes:
         console.print(note, markup=False, highlight=False)
@@ -104,7 +99,7 @@ def _tell_table(file: str, show: ShowOptions) -> None:
         kinds=kinds,
         left_out=left_out,
         reading=notes,
-        go_on=ways,
+        go_on={"view": view, "clusters": clusters, "by eye": by_eye},
     )
 
 
@@ -162,7 +157,7 @@ def _tell_session(file: str, show: ShowOptions, *, details: bool) -> None:
         **({"estimator": _named_values(record.parameters)} if details else {}),
         "go on": f"{go_on['command']}, or in Python {go_on['python']}, with the same data",
     }
-    sentences = session_in_sentences(record, structure, known)
+    sentences = session_in_sentences(record, structure, known, data.columns)
     print_sentences(console, sentences)
     console.print(facts_table(facts))
     if clusters:

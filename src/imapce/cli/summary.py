@@ -13,7 +13,7 @@ import numpy as np
 from imapce.choice.read_back import ReadBack, told_by
 from imapce.clusters.structure import Structure
 from imapce.common.arrays import Array
-from imapce.common.words import counted, listing
+from imapce.common.words import counted, enumerated, listing
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.record import Record
 from imapce.exploration.verdict import BEGINNINGS
@@ -62,8 +62,12 @@ def _how_well(model: IMAPCE) -> str:
     )
 
 
-def session_in_sentences(record: Record, structure: Structure | None, known: Sequence[str]) -> list[str]:
-    """Of an exploration, as far as it went; `structure` is the verdict on it, `known` what was known, in words."""
+def session_in_sentences(
+    record: Record, structure: Structure | None, known: Sequence[str], names: Sequence[str]
+) -> list[str]:
+    """Of an exploration, as far as it went; `structure` is the verdict on it, `known` what was known, in words, and
+    `names` are those of its features.
+    """
     clusters, n_rows = record.moves.clusters, record.moves.n_rows
     taken = sum(cluster.size for cluster in clusters)
     verdict = "" if structure is None else f"{BEGINNINGS[structure.verdict]}: "
@@ -77,12 +81,11 @@ def session_in_sentences(record: Record, structure: Structure | None, known: Seq
         nothing_seen = "No view was taken in which what is known could be seen."
         return [there, nothing_seen if known else _known(None, known)]
     share = np.mean([np.mean(step.components**2, axis=0) for step in steps], axis=0)
-    names = list(record.data.columns) if record.data is not None else []
     told = steps[0].read_back
     titles = [str(name) for prior in record.priors for name in ([prior.title] if prior.title else prior.listed)]
     read = None if told is None else ReadBack.of(told, listing(titles, MOST_KNOWN) if titles else "")
     made = [f"The views that show {'it' if len(clusters) == 1 else 'them'} are made of {_columns(share, names)}."]
-    return [there, *(made if len(names) == len(share) else []), _known(read, known)]
+    return [there, *made, _known(read, known)]
 
 
 def _columns(share: Array, names: Sequence[str]) -> str:
@@ -92,8 +95,7 @@ def _columns(share: Array, names: Sequence[str]) -> str:
         return f"many columns, none of them more than {100 * share.max():.0f}\N{NO-BREAK SPACE}%"
     told = [f"{names[place]} ({100 * share[place]:.0f}\N{NO-BREAK SPACE}%)" for place in order]
     rest = int((share >= LEAST_SHARE).sum()) - len(order)
-    words = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
-    return f"{words}{f', then {rest} more' if rest else ''}"
+    return f"{enumerated(told)}{f', then {rest} more' if rest else ''}"
 
 
 def _known(read: ReadBack | None, known: Sequence[str] | None) -> str:

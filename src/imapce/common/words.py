@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from imapce.errors import Sentence
@@ -42,6 +42,15 @@ def listing(items: Iterable[str], most: int = 50) -> str:
     if any(isinstance(item, Sentence) for item in shown):
         return Sentence(Sentence.joined(", ", shown[:most]), tail)
     return (", ".join(shown[:most]) or "nothing") + tail
+
+
+def enumerated(items: Sequence[str]) -> str:
+    """All items, the last one after an "and".
+
+    >>> enumerated(["age", "sex", "income"])
+    'age, sex and income'
+    """
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def close_matches(wanted: str, known: Iterable[str]) -> str:

@@ -45,6 +45,13 @@ class BlockSums:
     holes: Array | None = None
     near: Array | None = None
 
+    @classmethod
+    def about_mean(cls, rows: Rows, n_groups: int, gaps: Array | None) -> BlockSums:
+        """Those about the mean of all rows; `gaps` (d,) is what missing cells were filled with."""
+        moments = rows.moments()
+        near = SAME * (np.sqrt(moments.variance) + SAME * np.abs(moments.mean + rows.origin))
+        return cls(moments.mean, n_groups, None if gaps is None else gaps - rows.origin, near)
+
     def __call__(self, block: Array, groups: Codes) -> tuple[Array, Array, Array]:
         places = (groups, np.arange(len(groups)))
         members = sparse.csr_array((np.ones(len(groups)), places), shape=(self.n_groups, len(groups)))
@@ -95,11 +102,8 @@ class GroupMoments:
     @classmethod
     def of_groups(cls, rows: Rows, groups: Codes, n_groups: int, gaps: Array | None) -> GroupMoments:
         """Those of rows in groups (n,); `gaps` (d,) is what missing cells were filled with, None where nothing was."""
-        moments = rows.moments()
-        near = SAME * (np.sqrt(moments.variance) + SAME * np.abs(moments.mean + rows.origin))
-        reduce = BlockSums(moments.mean, n_groups, None if gaps is None else gaps - rows.origin, near)
-        sums, squares, holes = rows.unfolded.add_blocks(reduce, beside=groups)
-        return cls(rows.origin, moments.mean, np.bincount(groups, minlength=n_groups), sums, squares, holes)
+        sums, squares, holes = rows.unfolded.add_blocks(BlockSums.about_mean(rows, n_groups, gaps), beside=groups)
+        return cls(rows.origin, rows.moments().mean, np.bincount(groups, minlength=n_groups), sums, squares, holes)
 
     @classmethod
     def of_all(cls, rows: Rows, gaps: Array | None) -> GroupMoments:
@@ -114,9 +118,7 @@ class GroupMoments:
     def split(self, rows: Rows, inside: Mask, gaps: Array | None) -> GroupMoments:
         """Of all rows as one group two: those outside, and those inside, which alone are read."""
         chosen = rows.unfolded.subset(inside)
-        near = SAME * (np.sqrt(rows.moments().variance) + SAME * np.abs(self.centre + self.origin))
-        reduce = BlockSums(self.centre, 1, None if gaps is None else gaps - self.origin, near)
-        here = chosen.add_blocks(reduce, beside=np.zeros(chosen.n_rows, dtype=np.intp))
+        here = chosen.add_blocks(BlockSums.about_mean(rows, 1, gaps), beside=np.zeros(chosen.n_rows, dtype=np.intp))
         sums, squares, holes = (
             np.vstack([all_of - of_set, of_set])
             for all_of, of_set in zip((self.sums, self.squares, self.holes), here, strict=True)

@@ -15,7 +15,6 @@ from imapce.exploration.data import Data
 from imapce.priors.base import UNTITLED, Prior, column_sources, given_names
 from imapce.priors.effect import Explained
 from imapce.priors.kinds import as_list
-from imapce.priors.names import with_names_read
 from imapce.tables.columns import Column
 from imapce.tables.reader import Reader
 
@@ -28,7 +27,7 @@ def known_from(prior: Any, data: Data) -> dict[str, Any]:
 
     Labels are read here, so that those which cannot be used are refused before the first look.
     """
-    priors, n = as_list(with_names_read(prior, data.table)), data.n_rows
+    priors, n = as_list(prior), data.n_rows
     for known in priors:
         known.require_same_index(data.table)
     return {

@@ -239,6 +239,11 @@ class Moves(Comparable):
             labels[cluster.rows] = cluster.number
         return labels
 
+    def cluster_of(self, rows: Mask) -> TakenCluster | None:
+        """The cluster that is just these rows (n,); None where none is."""
+        places = np.flatnonzero(rows)
+        return next((one for one in self.clusters if np.array_equal(np.sort(one.rows), places)), None)
+
     @cached_property
     def origins(self) -> tuple[int | None, ...]:
         """For each of the clusters the number of the step that took it as it is, from 1; None where it was regrouped

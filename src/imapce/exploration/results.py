@@ -296,7 +296,7 @@ class Results:
             "reason": self.reasons_,
         }
         if moves.clusters or self.has_looked:
-            places = self.coordinates(self.found.see_all(UNWATCHED))
+            places = self.found.see_all(UNWATCHED).embedding
             columns |= dict(zip(axis_names(places.shape[1]), places.T, strict=True))
         return frame(columns, like=data.table)
 
@@ -367,9 +367,8 @@ class Results:
         outside = ~inside if against is None else self.found.data.mask_of(against, "against")
         aside = self.found.set_aside & ~inside
         profile = self._describer(inside.astype(np.intp) + 2 * outside, 4, set_aside=aside).profile([1, 3], [2, 3])
-        places = np.flatnonzero(inside)
-        taken = (one for one in self.found.record.moves.clusters if np.array_equal(np.sort(one.rows), places))
-        return profile if against is not None else _as_taken(profile, next(taken, None))
+        taken = self.found.record.moves.cluster_of(inside)
+        return profile if against is not None else _as_taken(profile, taken)
 
     # What it was called before.
     profile = describe

@@ -407,7 +407,7 @@ class Exploration(Results):
             changes["estimator"] = clone(found.record.estimator).set_params(**weights)
             changes["estimator"].check_parameters()
         if prior is not None:
-            changes |= known_from(prior, found.data)
+            changes |= known_from(with_names_read(prior, found.data.table), found.data)
             for known in changes["priors"]:
                 known.column_mask(found.data.reader)
         if granularity is not None:

@@ -228,18 +228,19 @@ def _signed(text: str) -> str:
     return text.replace("-", "−", 1) if any(digit in text for digit in "123456789") else text.lstrip("-")
 
 
-def overlap_in_words(overlap: float | None) -> str:
+def overlap_in_words(overlap: float | None, *, beside: str = "") -> str:
     r"""How much a cluster overlaps its nearest neighbour in the view, on a scale of four words.
 
     Two bell curves that Bhattacharyya's distance B apart share exp(−B) of the area below them. Empty where there is no
-    neighbour, or nobody measured.
+    neighbour, or nobody measured. `beside` says what it overlaps, where that is not clear.
 
-    >>> overlap_in_words(0.0), overlap_in_words(0.3)
-    ('very distinct (under 1\xa0% overlap)', 'touching (30\xa0% overlap)')
+    >>> overlap_in_words(0.0), overlap_in_words(0.3, beside="its neighbour")
+    ('very distinct (under 1\xa0% overlap)', 'touching (30\xa0% overlap with its neighbour)')
     """
     if overlap is None or math.isnan(overlap):
         return ""
-    return f"{overlap_in_a_word(overlap)} ({overlap_in_percent(overlap)} overlap)"
+    whom = f" with {beside}" if beside else ""
+    return f"{overlap_in_a_word(overlap)} ({overlap_in_percent(overlap)} overlap{whom})"
 
 
 def overlap_in_a_word(overlap: float) -> str:

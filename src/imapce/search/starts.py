@@ -50,7 +50,7 @@ def _decompose(form: QuadraticForm, count: int) -> tuple[Array, Array]:
     # ARPACK cannot find all of them, and so many are asked for only where they are few.
     matrix = form @ np.eye(d) if form.matrix is None and count >= d else form.matrix
     if matrix is not None and (d <= DENSE_EIGEN_LIMIT or count >= d):
-        values, vectors = eigh(matrix, subset_by_index=(d - count, d - 1))
+        values, vectors = _largest(matrix, count)
     else:
         operator = LinearOperator(
             (d, d), matvec=lambda v: form @ v.reshape(d, 1), matmat=lambda V: form @ V, dtype=np.float64
@@ -61,6 +61,18 @@ def _decompose(form: QuadraticForm, count: int) -> tuple[Array, Array]:
     return values[order], vectors[:, order]
 
 
+def _largest(matrix: Array, count: int) -> tuple[Array, Array]:
+    """The `count` largest eigenvalues of a symmetric matrix, rising, with their vectors."""
+    d = len(matrix)
+    values, vectors = eigh(matrix, subset_by_index=(d - count, d - 1))
+    if vectors.shape[1] == count:
+        return values, vectors
+    # Of a matrix that is the identity but for rounding, as that of PCA scores is, LAPACK's choice of some gives back
+    # none at all (SciPy 1.17); asked for all, it gives all.
+    values, vectors = eigh(matrix, driver="evd")
+    return values[-count:], vectors[:, -count:]
+
+
 def _from_gram(F: Array, count: int) -> tuple[Array, Array] | None:
     """The leading eigenvalues and eigenvectors of FᵀF, F (n, d), from those of the smaller FFᵀ; None where F has fewer.
 
@@ -69,7 +81,7 @@ def _from_gram(F: Array, count: int) -> tuple[Array, Array] | None:
     n = len(F)
     if count > n:
         return None
-    values, left = eigh(F @ F.T, subset_by_index=(n - count, n - 1))
+    values, left = _largest(F @ F.T, count)
     if values[0] <= SMALLEST_SHARE * values[-1]:
         return None
     # Orthonormal but for rounding, which grows with the spread of the eigenvalues.

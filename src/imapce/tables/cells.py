@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imapce.common.words import counted
+from imapce.common.words import counted, enumerated
 from imapce.tables.columns import Texts, days, is_date, text_cells
 from imapce.tables.encode import column_at, column_names, native_table
 from imapce.tables.values import Recognised, Writing, recognise_cells
@@ -155,18 +155,14 @@ def _but_for(texts: Texts, words: tuple[str, ...]) -> str:
     phrases = [f"{word!r} {_in_rows(rows.tolist())}" for word, rows in told[:MOST_WORDS]]
     if rest := told[MOST_WORDS:]:
         phrases.append(f"{counted(len(rest), 'other word')} {_in_rows_count(sum(len(rows) for _, rows in rest))}")
-    return f" but for {_enumerated(phrases)}, read as missing"
+    return f" but for {enumerated(phrases)}, read as missing"
 
 
 def _in_rows(rows: list[int]) -> str:
     if len(rows) > MOST_ROWS:
         return _in_rows_count(len(rows))
-    return f"in row{'s' if len(rows) > 1 else ''} {_enumerated([f'{row:,}' for row in rows])}"
+    return f"in row{'s' if len(rows) > 1 else ''} {enumerated([f'{row:,}' for row in rows])}"
 
 
 def _in_rows_count(count: int) -> str:
     return f"in {counted(count, 'row')}"
-
-
-def _enumerated(items: list[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

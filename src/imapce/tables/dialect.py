@@ -17,6 +17,7 @@ from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any
 
+from imapce.common.words import enumerated
 from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
 
 # What is looked at; files with longer lines are looked at until two lines are seen.
@@ -115,8 +116,8 @@ def recognise(
     passed_over = len(comments) - (names is not None) + titles
     if passed_over:
         facts.append(f"{passed_over} {'line' if passed_over == 1 else 'lines'} above the table passed over")
-    words = " and ".join([", ".join(facts[:-1]), facts[-1]] if len(facts) > 1 else facts)
-    return Dialect(chosen, mark, code, header=first, skipped=above + titles, names=names, words=words)
+    skipped = above + titles
+    return Dialect(chosen, mark, code, header=first, skipped=skipped, names=names, words=enumerated(facts))
 
 
 def check_given(

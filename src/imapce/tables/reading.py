@@ -25,7 +25,7 @@ from imapce.tables.cells import ReadCells, dates_as_days, has_cells_to_read, rea
 from imapce.tables.encode import Table, column_at, column_names, is_table, selected
 from imapce.tables.named import NamedMatrix
 from imapce.tables.remarks import looked_over
-from imapce.tables.usable import usable_columns
+from imapce.tables.usable import IS_A_DATE, usable_columns
 
 if TYPE_CHECKING:
     from imapce.tables.files import Contents
@@ -147,7 +147,7 @@ def choose_features(
     learned = Table.learn(table, argument, written={name: written[name] for name in names if name in written})
     features, reasons = usable_columns(learned, keep=keep)
     reasons = {
-        name: f"{reason}, {cells.dates[name]}" if reason == "is a date" and name in cells.dates else reason
+        name: f"{reason}, {cells.dates[name]}" if reason == IS_A_DATE and name in cells.dates else reason
         for name, reason in reasons.items()
         if name not in labels
     }
@@ -165,7 +165,7 @@ def choose_features(
     notes: list[str] = [note for name, note in cells.notes.items() if name in features]
     if reasons:
         ways: list[Words] = [Phrase("keep columns", "columns= keeps what can be kept")]
-        if any(reason.startswith("is a date") for reason in reasons.values()):
+        if any(reason.startswith(IS_A_DATE) for reason in reasons.values()):
             ways += [", ", Phrase("keep dates", 'dates="as-numbers" the dates')]
         beside = Phrase("carried", "left out of the features")
         notes.append(Sentence(beside, f": {told}; ", *ways, "."))
@@ -199,7 +199,7 @@ def column_of(X: Any, name: str, argument: str = "color") -> list[Any]:
 
 
 def _way_to_a_feature(reasons: Mapping[str, str]) -> Phrase:
-    if any(reason.startswith("is a date") for reason in reasons.values()):
+    if any(reason.startswith(IS_A_DATE) for reason in reasons.values()):
         return Phrase("number of a date", 'add one, or take the dates with imapce.read(X, dates="as-numbers")')
     return Phrase("no feature", "add one, or name the right sep of a text file")
 

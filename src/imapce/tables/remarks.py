@@ -43,10 +43,12 @@ def looked_over(table: Table, transform: Any = None) -> Table:
 
     Of very many columns nothing is told: they are measured alike, as genes and pixels are.
     """
-    before = [] if not table.notes else _remarks(table)
-    made = table if transform is None else table.transformed(transform)
-    kept = [note for note in table.notes if note not in before]
-    return replace(made, notes=[*kept, *_remarks(made, asked=transform is not None)])
+    remarks = _remarks(table) if table.notes or transform is None else []
+    kept = [note for note in table.notes if note not in remarks]
+    if transform is None:
+        return replace(table, notes=[*kept, *remarks])
+    made = table.transformed(transform)
+    return replace(made, notes=[*kept, *_remarks(made, asked=True)])
 
 
 def _remarks(table: Table, *, asked: bool = False) -> list[str]:

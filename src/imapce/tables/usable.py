@@ -25,6 +25,7 @@ from imapce.errors import InvalidValueError
 from imapce.tables.columns import MOST_TEXT_VALUES, numbers
 from imapce.tables.encode import Table, column_at, column_names
 
+IS_A_DATE = "is a date"
 # id, row_id, PassengerId and sampleID, but neither "acid" nor "paid".
 _ID_NAME = re.compile(r"(|.*[\W_])[iI][dD]|.*[a-z](Id|ID)")
 _COUNT_NAME = re.compile(
@@ -102,7 +103,7 @@ def _reason(table: Table, place: int) -> str | None:
     summary, series, rows = table.summary, column_at(table, place), len(table)
     problem, found = summary.problem(place), summary.categories.get(place)
     if series.dtype.is_temporal() and summary.n_missing[place] < rows:
-        return "is a date"
+        return IS_A_DATE
     if found is not None:
         if found.is_text and found.n_values == rows > 1 and not _is_prose(series):
             return f"is an id, {rows} distinct values in {rows} rows"

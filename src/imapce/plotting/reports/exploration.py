@@ -308,9 +308,8 @@ class _Report:
             first = exploration.clusters_[exploration.origins_.index(index)].number
             stable = stability_in_words(taken.stability)
             chance = "" if step.p_value is None else p_value_in_words(step.p_value)
-            apart = overlap_in_words(taken.overlap)
-            near = apart.replace(" overlap)", " overlap with its nearest neighbour)")
-            sentences = [near, f"It {stable}" if stable else "", chance]
+            apart = overlap_in_words(taken.overlap, beside="its nearest neighbour")
+            sentences = [apart, f"It {stable}" if stable else "", chance]
             if taken.number == first:
                 parts.append(self._step(index))
             if not exploration.regroupings:
