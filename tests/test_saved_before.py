@@ -1,4 +1,4 @@
-"""Models and sessions that version 0.1 wrote open: they show what they showed, and an exploration goes on from there."""
+"""Models and sessions that 0.1 wrote open: they show what they showed, and an exploration goes on from there."""
 
 from __future__ import annotations
 
