@@ -11,6 +11,7 @@ file that a page writes can be linked to as made/PAGE/FILE.
 from __future__ import annotations
 
 import ast
+import base64
 import contextlib
 import functools
 import io
@@ -100,6 +101,10 @@ def run(page: Path) -> Outcome:
                 if hasattr(value, "savefig"):
                     picture = f"{number}.png"
                     value.savefig(picture, dpi=PICTURE_DPI, metadata={"Software": None})
+                elif hasattr(value, "_repr_mimebundle_"):
+                    # A widget lives in a notebook alone, and brings a picture for pages.
+                    picture = f"{number}.png"
+                    Path(picture).write_bytes(base64.b64decode(value._repr_mimebundle_()[0]["image/png"]))
                 elif value is not None:
                     printed += _shown(value)
                 outcome.outputs.append(printed.rstrip())

@@ -14,7 +14,8 @@ is all tables of a file under their titles, and
 
     <!-- run: results -->
 
-is when, on which code and on which machine it was measured; `| card` after it names the scripts it is about. What
+is when, on which code and on which machine it was measured; `| card` after it names the scripts it is about, `| short`
+leaves out versions and time. What
 `<!-- paper: results | … -->` can be is in `against_paper.page_text`.
 
     python -m experiments.pages PAGE ... [--check]
@@ -145,7 +146,8 @@ def _in_column(cell: Cell, of_fractions: bool) -> Cell:
 def run_text(path: Path, names: Sequence[str] = ()) -> str:
     """When, on which code and where a run was made: a sentence, and one more for what was measured elsewhere."""
     runs = read_runs(path)
-    wanted = [one for option in names for one in re.split(r", *", option)]
+    short = "short" in names
+    wanted = [one for option in names if option != "short" for one in re.split(r", *", option)]
     if unknown := [one for one in wanted if one not in runs]:
         raise PageError(f"no {unknown[0]!r}; there are {', '.join(runs)}")
     groups: dict[tuple[str, str, str], list[str]] = {}
@@ -156,7 +158,11 @@ def run_text(path: Path, names: Sequence[str] = ()) -> str:
     told_versions: dict[str, str] = {}
     for (date, commit, machine), members in sorted(groups.items(), key=lambda one: -len(one[1])):
         begin = "Measured" if not sentences else f"{', '.join(f'`{one}`' for one in members)}:"
-        words = [f"{begin} {date} at commit `{commit}` on {machine}", *_how_long([runs[one] for one in members])]
+        words = [f"{begin} {date} at commit `{commit}` on {machine}"]
+        if short:
+            sentences.append(f"{words[0]}.\n")
+            continue
+        words += _how_long([runs[one] for one in members])
         versions = {one: version for name in members for one, version in runs[name].get("versions", {}).items()}
         # Of another machine or day only what differs.
         words += [f"{one} {version}" for one, version in versions.items() if told_versions.get(one) != version]

@@ -45,7 +45,7 @@ def write_figures(path: Path, figures: Iterable[Figure]) -> None:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(COLUMNS)
         for block, row, column, value in figures:
-            writer.writerow([block, row, column, f"{value:.6g}" if isinstance(value, float) else value])
+            writer.writerow([block, row, column, float(f"{value:.6g}") if isinstance(value, float) else value])
 
 
 def read_figures(path: Path) -> Figures:

@@ -31,7 +31,7 @@ def results_of(folder: Path, quick: bool = False) -> None:
 def test_a_claim_is_judged_by_what_was_measured(tmp_path: Path) -> None:
     results_of(tmp_path)
     rows = read_figures(tmp_path / "solver.csv")["Ten starts"]
-    assert rows["iris"] == {"ours, s": "0.01234", "ratio": "70", "wanted": "≥ 60", "claim": "holds"}
+    assert rows["iris"] == {"ours, s": "0.01234", "ratio": "70.0", "wanted": "≥ 60", "claim": "holds"}
     assert rows["digits"]["claim"] == "missed"
     assert rows["peer"] == {"ours, s": "3", "ratio": "", "wanted": "", "claim": ""}
     assert readme.claims(tmp_path) == (1, ["solver, Ten starts, digits: wanted ≥ 25"])
