@@ -59,7 +59,7 @@ reproduce: .venv/installed       ## every table and figure of the paper, its num
 	$(BIN)/python -m experiments all --jobs 2 $(if $(QUICK),--quick --out experiments/out/quick)
 	$(if $(QUICK),,$(BIN)/python -m experiments.pages README.md experiments/README.md && $(BIN)/python -m docs.figures)
 
-nightly:                         ## what a night may take: all checks, then every experiment once, quickly
+nightly:                         ## what a night may take: checks, versions, experiments and benchmarks, the page five times; one table
 	.ci/nightly
 
 app: .venv/app-installed         ## the browser app

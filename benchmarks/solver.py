@@ -113,7 +113,7 @@ def main(record: Record, asked: Namespace) -> None:
         peer, lowest, evaluations = steepest_descent(problem, min(run[1] for run in runs), 0)
         faster = {digits: peer[digits] / seconds for digits in READINGS}
         table.row(
-            *(problem.name, seconds, max(run[1] for run in runs), peer[15], lowest, evaluations),
+            *(problem.name, seconds, f"{max(run[1] for run in runs):.10g}", peer[15], f"{lowest:.10g}", evaluations),
             *(faster[digits] for digits in READINGS),
             claim=at_least(floor, "times faster, all digits"),
         )

@@ -14,7 +14,8 @@ is all tables of a file under their titles, and
 
     <!-- run: results -->
 
-is when, on which code and on which machine it was measured; `| card` after it names the scripts it is about. What
+is when, on which code and on which machine it was measured; `| card` after it names the scripts it is about, `| short`
+leaves out versions and time. What
 `<!-- paper: results | … -->` can be is in `against_paper.page_text`.
 
     python -m experiments.pages PAGE ... [--check]
@@ -25,7 +26,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +80,10 @@ def table_text(path: Path, options: Sequence[str]) -> str:
             ways[column] = (word, int(count))
         else:
             raise PageError(f"{option!r} is no option of a table")
+    fractions = _of_fractions(block, columns)
     lines = [[head, *columns], ["---"] * (len(columns) + 1)]
     for row in rows:
-        cells = [value_of(block[row].get(column, "")) for column in columns]
+        cells = [_in_column(value_of(block[row].get(column, "")), column in fractions) for column in columns]
         ways_of_cells = [ways.get(column, ways.get("")) for column in columns]
         lines.append([row, *(_cell_text(*one) for one in zip(cells, ways_of_cells, strict=True))])
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
@@ -120,13 +122,20 @@ def blocks_text(path: Path, options: Sequence[str] = ()) -> str:
     made = []
     for title, rows in read_figures(path).items():
         columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-        fractions = {one for one in columns if any("." in row.get(one, "") for row in rows.values())}
+        fractions = _of_fractions(rows, columns)
         cells = [
             [name, *(_in_column(value_of(row.get(one, "")), one in fractions) for one in columns)]
             for name, row in rows.items()
         ]
         made.append(f"**{title}**\n\n{Block(title, ('', *columns), cells).table()}")
     return "\n".join(made)
+
+
+def _of_fractions(rows: Mapping[str, Mapping[str, str]], columns: Sequence[str]) -> set[str]:
+    """The columns in which some number has a fraction."""
+    return {
+        column for column in columns if any(isinstance(value_of(row.get(column, "")), float) for row in rows.values())
+    }
 
 
 def _in_column(cell: Cell, of_fractions: bool) -> Cell:
@@ -137,7 +146,8 @@ def _in_column(cell: Cell, of_fractions: bool) -> Cell:
 def run_text(path: Path, names: Sequence[str] = ()) -> str:
     """When, on which code and where a run was made: a sentence, and one more for what was measured elsewhere."""
     runs = read_runs(path)
-    wanted = [one for option in names for one in re.split(r", *", option)]
+    short = "short" in names
+    wanted = [one for option in names if option != "short" for one in re.split(r", *", option)]
     if unknown := [one for one in wanted if one not in runs]:
         raise PageError(f"no {unknown[0]!r}; there are {', '.join(runs)}")
     groups: dict[tuple[str, str, str], list[str]] = {}
@@ -148,7 +158,11 @@ def run_text(path: Path, names: Sequence[str] = ()) -> str:
     told_versions: dict[str, str] = {}
     for (date, commit, machine), members in sorted(groups.items(), key=lambda one: -len(one[1])):
         begin = "Measured" if not sentences else f"{', '.join(f'`{one}`' for one in members)}:"
-        words = [f"{begin} {date} at commit `{commit}` on {machine}", *_how_long([runs[one] for one in members])]
+        words = [f"{begin} {date} at commit `{commit}` on {machine}"]
+        if short:
+            sentences.append(f"{words[0]}.\n")
+            continue
+        words += _how_long([runs[one] for one in members])
         versions = {one: version for name in members for one, version in runs[name].get("versions", {}).items()}
         # Of another machine or day only what differs.
         words += [f"{one} {version}" for one, version in versions.items() if told_versions.get(one) != version]

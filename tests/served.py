@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import imapce
 from browser import chromium_or_skip
 
-ROOT = Path(__file__).parents[1]
+# Of the package that is tested: of this tree, or installed.
+HOME = Path(imapce.__file__).parents[1]
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Server:
 @contextmanager
 def served(*arguments: str | Path, cwd: Path, token: str = "") -> Iterator[Server]:
     """Start the server, wait for its link, and end it."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1", "IMAPCE_TOKEN": token}
+    environment = {**os.environ, "PYTHONPATH": str(HOME), "PYTHONUNBUFFERED": "1", "IMAPCE_TOKEN": token}
     process = subprocess.Popen(
         [sys.executable, "-m", "imapce", "app", "--no-browser", *map(str, arguments)],
         cwd=cwd,

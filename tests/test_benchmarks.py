@@ -106,7 +106,7 @@ def test_a_page_shows_what_the_file_holds(tmp_path: Path) -> None:
         "| --- | --- | --- | --- |",
         "| iris | 70 | 0.012 | holds |",
         "| digits | 20 | 2.0 | **missed** |",
-        "| peer | – | 3 | – |",
+        "| peer | – | 3.0 | – |",
         "<!-- end -->",
         "after",
     ]

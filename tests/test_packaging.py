@@ -93,7 +93,11 @@ def test_the_source_archive_holds_what_a_packager_asks_for(built: Path) -> None:
         "README.md",
         "CHANGELOG.md",
         "CITATION.cff",
+        "CONTRIBUTING.md",
         "SECURITY.md",
+        "Makefile",
+        ".ci/constraints/lowest.txt",
+        ".github/workflows/tests.yml",
         "src/imapce/py.typed",
         "conftest.py",
     )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from imapce.tables.reading import read
     from imapce.tables.scan import scan
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "IMAPCE",

@@ -149,7 +149,7 @@ def test_scanpy_draws_it() -> None:
 def test_sparse_cells_are_never_written_out() -> None:
     """150,000 x 3,000 counts are 3.6 GB written out."""
     rng = np.random.default_rng(0)
-    counts = sparse.random_array((150_000, 3_000), density=3e-4, rng=rng, format="csr", dtype=np.float32)
+    counts = sparse.csr_array(sparse.random(150_000, 3_000, density=3e-4, random_state=rng, dtype=np.float32))
     cells = anndata.AnnData(sparse.csr_matrix(counts))
     cells.obs["batch"] = rng.integers(0, 2, 150_000).astype(str)
     assert features(cells).matrix is cells.X

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from served import ROOT, Watched, click, lasso, press, settled, taken
+from served import HOME, Watched, click, lasso, press, settled, taken
 
 needed = ("jupyterlab", "ipykernel", "anywidget")
 pytestmark = pytest.mark.skipif(
@@ -34,7 +34,7 @@ def laboratory(folder: Path) -> Iterator[str]:
     home = folder / "home"
     environment = {
         **os.environ,
-        "PYTHONPATH": str(ROOT / "src"),
+        "PYTHONPATH": str(HOME),
         **{name: str(home / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")},
         **dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9"),
         "no_proxy": "127.0.0.1,localhost",

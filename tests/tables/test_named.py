@@ -79,7 +79,7 @@ def test_gaps_are_filled_as_those_of_an_array() -> None:
 
 def test_sparse_is_never_written_out() -> None:
     """200,000 x 4,000 numbers are 6 GB written out; the search must do with a small part of that."""
-    sparse_rows = sparse.random_array((200_000, 4_000), density=2.5e-4, rng=np.random.default_rng(0), format="csr")
+    sparse_rows = sparse.csr_array(sparse.random(200_000, 4_000, density=2.5e-4, random_state=0))
     names = tuple(f"gene{place}" for place in range(4_000))
     tracemalloc.start()
     try:
