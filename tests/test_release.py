@@ -193,6 +193,7 @@ def test_the_night_ends_as_its_steps_did(
     assert told in out
     assert "unseen" not in out
     assert nightly.main(["unseen"]) == 1
+    assert nightly.main(["neither"]) == 2
 
 
 def test_the_steps_of_the_night_are_there(nightly: ModuleType) -> None:
