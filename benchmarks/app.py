@@ -90,6 +90,11 @@ seen.selections = () => seen.sent.filter((one) => one.type === "select").flatMap
   const picture = answer && seen.painted.find((at) => at >= answer.at);
   return picture ? [picture] : [];
 });
+// The pictures of the last view that came; what is still painted of the one before is none of them.
+seen.pictures = () => {
+  const view = seen.got.findLast((one) => one.type === "view");
+  return seen.painted.filter((at) => at >= view.at);
+};
 document.addEventListener("pointerup", () => (seen.released = performance.now()), true);
 document.addEventListener("pointermove", () => (seen.moved = performance.now()), true);
 document.addEventListener("click", () => (seen.clicked = performance.now()), true);
@@ -192,12 +197,12 @@ class Page:
 
     def other_view(self, number: int) -> tuple[float, float, float]:
         """ms to the first frame of a turn to another optimum, its frames per second, bytes per point."""
-        drawn, painted = self.value("[seen.drawn.length, seen.painted.length]")
+        drawn = self.value("seen.drawn.length")
         self.page.locator(".views button").nth(number).click()
-        self.wait(f"seen.drawn.length > {drawn} && seen.painted.length > {painted}")
-        first = self.value(f"seen.painted[{painted}] - seen.clicked")
+        self.wait(f"seen.drawn.length > {drawn} && seen.pictures().length > 0")
+        first = self.value("seen.pictures()[0] - seen.clicked")
         self.page.wait_for_timeout(1500)
-        times = np.array(self.value(f"seen.painted.slice({painted})"))
+        times = np.array(self.value("seen.pictures()"))
         turn = times[times < times[0] + 1000]
         got = self.value("seen.got.filter((one) => one.type === 'view').at(-1).bytes[0]")
         return first, (len(turn) - 1) / (turn[-1] - turn[0]) * 1000, got

@@ -1,6 +1,8 @@
-"""The price of choosing α and μ: an automatic fit against one with both fixed (ten starts), at most 4 times as long.
+"""The price of choosing α and μ: an automatic fit against one with both fixed (ten starts), of images at most 4 times.
 
-`python -m benchmarks.auto` takes the paper's problems: tables of a few columns, and images of 784 pixels.
+`python -m benchmarks.auto` takes the paper's problems: tables of a few columns, and images of 784 pixels. With columns
+known, clusters are looked for in all directions first, which takes the same whatever a fixed fit takes: of tables that
+are fitted in milliseconds nothing is claimed.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ def main(record: Record, asked: Namespace) -> None:
             )
             auto = median_seconds(lambda on=on: IMAPCE(random_state=0).fit(on.X, prior=on.prior), repeats=repeats)
         size = f"{on.X.shape[0]:,}×{on.X.shape[1]}"
-        table.row(f"{name}, {size}", fixed, auto, auto / fixed, claim=at_most(4, "ratio"))
+        claim = at_most(4, "ratio") if on.is_images else None
+        table.row(f"{name}, {size}", fixed, auto, auto / fixed, claim=claim)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def claims(folder: Path) -> tuple[int, list[str]]:
 
 def main() -> None:
     held, missed = claims(RESULTS)
-    print("\n".join([f"{held} claims hold, {len(missed)} are missed", *missed]))
+    print("\n".join([f"claims that hold: {held}; missed: {len(missed)}", *missed]))
     pages.main([PAGE])
 
 

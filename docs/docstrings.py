@@ -17,6 +17,8 @@ NAMED = re.compile(r"^([\w, ]+) : ", re.MULTILINE)
 EXAMPLE = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
 # `:func:`name`` and `:class:`~module.Name`` of another markup.
 ROLE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
+# uns["<key>_colors"]: a browser would take it for an element and show nothing; in code it is shown as it is.
+PLACEHOLDER = re.compile(r"(?<!`)<(\w+)>")
 
 
 class HouseStyle(Extension):
@@ -37,7 +39,9 @@ def in_markdown(text: str) -> str:
     **Parameters**
     <BLANKLINE>
     - `a, b`: numbers.
+    >>> in_markdown('uns["<key>_colors"] and `<LOD>`')
+    'uns["&lt;key&gt;_colors"] and `<LOD>`'
     """
-    text = ROLE.sub(r"`\1`", HEADING_OF_EXAMPLES.sub("", text))
+    text = PLACEHOLDER.sub(r"&lt;\1&gt;", ROLE.sub(r"`\1`", HEADING_OF_EXAMPLES.sub("", text)))
     text = PARAMETERS.sub(lambda match: "**Parameters**\n\n" + NAMED.sub(r"- `\1`: ", match["body"]), text)
     return EXAMPLE.sub(lambda match: f"```pycon\n{match.group()}\n```", text)

@@ -163,7 +163,7 @@ def _default(parameter: Any) -> str:
     if parameter.required:
         return "needed"
     value = parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
-    return "" if value is None or value is False else "on" if value is True else _code(str(value))
+    return "" if value is None or value is False or value == "" else "on" if value is True else _code(str(value))
 
 
 def _code(text: str) -> str:

@@ -20,6 +20,8 @@ LIBRARIES = (
     *("numba", "umap-learn", "harmonypy", "scanpy", "leidenalg", "dask", "uvicorn", "websockets", "playwright"),
     *("cupy-cuda12x", "cupy-cuda13x"),
 )
+# The file left out holds the version and the names of the package, and computes nothing.
+COMPUTES = ("src", ":!src/imapce/__init__.py")
 
 Run = dict[str, Any]
 
@@ -47,8 +49,8 @@ def commit() -> str:
     """The last commit that changed the package, "+" where it was changed since; IMAPCE_COMMIT where there is no git."""
     if told := os.environ.get("IMAPCE_COMMIT"):
         return told
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", "src")
-    return _git("log", "-1", "--format=%h", "--", "src") + ("+" if changed else "")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", *COMPUTES)
+    return _git("log", "-1", "--format=%h", "--", *COMPUTES) + ("+" if changed else "")
 
 
 def _git(*arguments: str) -> str:

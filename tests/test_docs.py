@@ -109,6 +109,13 @@ def test_the_picture_of_the_readme_is_the_one_its_code_makes() -> None:
     assert np.mean(np.abs(made - kept) > 0.1) < 0.03
 
 
+@pytest.mark.parametrize("page", sorted((DOCS / "rooms").glob("*.md")), ids=name_of)
+def test_every_file_that_a_room_names_is_there(page: Path) -> None:
+    house = ROOT / "src" / "imapce"
+    for file in re.findall(r"`((?:\w+/)*\w+\.py)`", page.read_text(encoding="utf-8")):
+        assert (house / file).is_file() or (house / page.stem / file).is_file(), file
+
+
 def test_what_it_cannot_do_still_comes_out_as_the_page_says() -> None:
     told = "\n".join(snippets.run(DOCS / "what-it-cannot-do.md").outputs)
     for words in (
