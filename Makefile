@@ -37,8 +37,8 @@ test: .venv/installed            ## all tests
 	$(BIN)/python -m pytest -n auto
 
 lint: .venv/installed            ## style, types and the import contract
-	$(BIN)/ruff check src tests benchmarks experiments docs examples
-	$(BIN)/ruff format --check src tests benchmarks experiments docs examples
+	$(BIN)/ruff check src tests benchmarks experiments docs examples .ci/nightly
+	$(BIN)/ruff format --check src tests benchmarks experiments docs examples .ci/nightly
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

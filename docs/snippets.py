@@ -128,6 +128,15 @@ def _environment(folder: str) -> dict[str, str]:
     }
 
 
+def _refuse_warnings() -> None:
+    """Warnings are errors, but for those that Python shows to nobody: what one library asks of another."""
+    warnings.simplefilter("error")
+    warnings.simplefilter("ignore", PendingDeprecationWarning)
+    # anndata asks for the second through contextlib, of which it is told then.
+    warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(anndata|scanpy)\.")
+    warnings.filterwarnings("ignore", "The 'mode.chained_assignment' option is deprecated", DeprecationWarning)
+
+
 def _python(block: Block, page: Path, names: dict[str, Any]) -> tuple[str, Any]:
     """What a block prints and, where its last line is an expression, the value of that."""
     # Lines before it, so that a traceback names the line of the page.
@@ -135,9 +144,7 @@ def _python(block: Block, page: Path, names: dict[str, Any]) -> tuple[str, Any]:
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        # Python shows these to nobody: what one library asks of another is no matter of the page.
-        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        _refuse_warnings()
         exec(compile(tree, str(page), "exec"), names)
         if last is not None:
             value = eval(compile(ast.Expression(last.value), str(page), "eval"), names)
@@ -168,7 +175,7 @@ def _shell(block: Block, page: Path) -> str:
         else:
             *words, target = [*words, None] if ">" not in words else [*words[: words.index(">")], words[-1]]
             with warnings.catch_warnings():
-                warnings.simplefilter("error")
+                _refuse_warnings()
                 result = CliRunner().invoke(app, words[1:])
             code, output, complaint = result.exit_code, result.stdout, result.stderr or str(result.exception)
             if target is not None:

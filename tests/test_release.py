@@ -99,7 +99,7 @@ def test_the_newest_versions_are_allowed_and_one_for_each_python(python: str) ->
 )
 def test_files_of_the_hosting_are_what_their_schema_says(schema: str, files: list[Path]) -> None:
     if importlib.util.find_spec("check_jsonschema") is None:
-        pytest.skip("check-jsonschema, of the tools for tests, is not installed")
+        pytest.skip("check-jsonschema, of the development tools, is not installed")
     assert files
     nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     done = subprocess.run(
@@ -193,6 +193,7 @@ def test_the_night_ends_as_its_steps_did(
     assert told in out
     assert "unseen" not in out
     assert nightly.main(["unseen"]) == 1
+    assert nightly.main(["neither"]) == 2
 
 
 def test_the_steps_of_the_night_are_there(nightly: ModuleType) -> None:
