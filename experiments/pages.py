@@ -15,7 +15,7 @@ is all tables of a file under their titles, and
     <!-- run: results -->
 
 is when, on which code and on which machine it was measured; `| card` after it names the scripts it is about, `| short`
-leaves out versions and time. What
+leaves out versions and time, `| each` adds the minutes of every one. What
 `<!-- paper: results | … -->` can be is in `against_paper.page_text`.
 
     python -m experiments.pages PAGE ... [--check]
@@ -146,8 +146,8 @@ def _in_column(cell: Cell, of_fractions: bool) -> Cell:
 def run_text(path: Path, names: Sequence[str] = ()) -> str:
     """When, on which code and where a run was made: a sentence, and one more for what was measured elsewhere."""
     runs = read_runs(path)
-    short = "short" in names
-    wanted = [one for option in names if option != "short" for one in re.split(r", *", option)]
+    short, each = "short" in names, "each" in names
+    wanted = [one for option in names if option not in ("short", "each") for one in re.split(r", *", option)]
     if unknown := [one for one in wanted if one not in runs]:
         raise PageError(f"no {unknown[0]!r}; there are {', '.join(runs)}")
     groups: dict[tuple[str, str, str], list[str]] = {}
@@ -168,6 +168,10 @@ def run_text(path: Path, names: Sequence[str] = ()) -> str:
         words += [f"{one} {version}" for one, version in versions.items() if told_versions.get(one) != version]
         told_versions |= versions
         sentences.append(", ".join(words) + ".\n")
+    if each:
+        taken = sorted(((run["seconds"], name) for name, run in runs.items()), reverse=True)
+        told = ", ".join(f"{name} {seconds / 60:.0f}" for seconds, name in taken)
+        sentences.append(f"Minutes of each: {told}.\n")
     return "".join(sentences)
 
 
