@@ -14,8 +14,9 @@ from experiments.problems import Problem, sources
 from experiments.results import Row
 from experiments.running import Run
 from imapce import IMAPCE, Exploration, datasets
+from imapce.plotting.cloud import Group, draw_groups
 from imapce.plotting.figure import save_figure
-from imapce.plotting.steps import cloud, cluster_hue, encircle
+from imapce.plotting.steps import cluster_hue, encircle
 from imapce.plotting.style import INK, KNOWN_GREY, LABEL_SIZE, PALETTE, TITLE_SIZE, blank_figure, quiet_axes
 
 SHOWN = (PCA, CPCA, CT_SNE, FAIR, IMAPCE_PAPER)
@@ -187,16 +188,14 @@ def exploration(run: Run, file: str, n_steps: int = 4) -> None:
     for number, (top, middle, bottom) in enumerate(panels.T):
         step = session.propose()
         points, rest, found = step.embedding, step.unexplored, step.clusters
-        for ax in (top, middle, bottom):
-            cloud(ax, points, ~rest, KNOWN_GREY, 1.0)
-        cloud(top, points, rest, INK, 2.0)
-        cloud(middle, points, rest & (found < 0), "#9A9A9A", 1.5)
-        for cluster in range(int(found.max()) + 1):
-            cloud(middle, points, found == cluster, cluster_hue(cluster), 2.0)
+        known = Group(~rest, KNOWN_GREY, 1.0)
+        clusters = [Group(found == one, cluster_hue(one)) for one in range(int(found.max()) + 1)]
+        draw_groups(top, points, [known, Group(rest, INK)])
+        draw_groups(middle, points, [known, Group(rest & (found < 0), "#9A9A9A", 1.5), *clusters])
         for cluster in step.most_distinct:
             encircle(middle, points, np.flatnonzero(found == cluster), cluster)
-        for place, name in enumerate(names):
-            cloud(bottom, points, rest & (classes == name), PALETTE[place], 2.0)
+        by_class = [Group(rest & (classes == name), PALETTE[place]) for place, name in enumerate(names)]
+        draw_groups(bottom, points, [known, *by_class])
         for ax, title in ((top, f"Step {number + 1}"), (middle, None), (bottom, None)):
             quiet_axes(ax, "", "", title=title)
             ax.set_aspect("auto")

@@ -219,8 +219,7 @@ def test_examples_of_the_suite_run(module: object) -> None:
 
 def test_every_experiment_is_there_by_its_name() -> None:
     for name in EXPERIMENTS:
-        if name != "figures":
-            assert experiment(name).__name__ == name
+        assert experiment(name).__name__ == name
 
 
 def test_views_are_judged_with_five_neighbours_where_rows_are_few() -> None:
