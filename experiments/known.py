@@ -184,7 +184,8 @@ def _random_labels(run: Run) -> tuple[list[Block], list[Wanted]]:
             )
     means = [mean([float(row[j]) for row in rows]) for j in range(1, 7)]
     rows.append(["mean", *means])
-    head = ("table", "view: free", "random label", "difference", "NMI: free", "random label", "difference")
+    ways = ("free", "random label", "difference")
+    head = ("table", *(f"{score}: {way}" for score in ("view", "NMI") for way in ways))
     note = f"{draws} drawn labels each; tables: of those of at most {RANDOM_ROWS:,} rows, by name, every second one."
     lines = [
         Wanted("random label known: views, size of the mean difference", 0.01, abs(means[2]), True, f"{means[2]:+.3f}"),
