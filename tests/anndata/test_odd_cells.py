@@ -204,3 +204,12 @@ def test_features_of_a_view_are_plain_arrays() -> None:
     cells = cells_of()
     cells.X = cells.X.toarray()
     assert type(features(cells[10:20]).matrix) is np.ndarray
+
+
+def test_a_layer_is_told_by_its_name_and_x_is_none() -> None:
+    cells = made_cells(60, 36)
+    with pytest.raises(ImapceError, match=r"layer must be one of adata.layers, which holds 'log'; got 'logs'"):
+        features(cells, layer="logs")
+    cells.X = None
+    with pytest.raises(ImapceError, match=r"adata.X is empty; name another matrix by layer \('log'\) or use_rep"):
+        features(cells)

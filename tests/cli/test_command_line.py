@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 import imapce
 from commands import files_beside, succeed
+from imapce.cli.messages import warnings_in_one_line
 from imapce.cli.options import with_option_groups
 
 
@@ -74,6 +76,14 @@ def test_commands_share_their_options() -> None:
             assert option in told, (command, option)
     assert "--starts" not in succeed("compare", "--help")
     assert all(option in succeed("transform", "--help") for option in of_text)
+
+
+def test_what_libraries_tell_those_who_write_code_is_no_line_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings_in_one_line():
+        for of_code in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+            warnings.warn("this call goes away", of_code, stacklevel=1)
+        warnings.warn("two rows are the same", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "imapce: warning: two rows are the same\n"
 
 
 @dataclass(frozen=True)

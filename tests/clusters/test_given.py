@@ -72,6 +72,16 @@ def test_what_the_known_tells_wholly_has_no_part() -> None:
     assert np.abs(model.given(twin, labels=run.astype(str))[:, 8]).max() < 1e-12
 
 
+@pytest.mark.parametrize("erase", [False, True])
+def test_a_known_column_that_does_not_vary_takes_nothing(erase: bool) -> None:
+    X, _, _ = two_types()
+    X[:, 7] = 3.0
+    known = Attributes([7], erase=erase)
+    # Beside the answer itself: nothing is divided by nothing on the way, which warns and so fails.
+    np.testing.assert_allclose(IMAPCE().fit_transform(X, prior=known), IMAPCE().fit_transform(X), atol=1e-9)
+    assert np.array_equal(Exploration(X, prior=known).run().labels_, Exploration(X).run().labels_)
+
+
 def test_a_label_that_says_nothing_costs_nothing() -> None:
     costs, found = [], []
     for seed in range(2, 7):

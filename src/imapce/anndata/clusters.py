@@ -20,7 +20,7 @@ from imapce.exploration.knowledge import WEIGHED
 from imapce.exploration.session import Exploration
 from imapce.exploration.traits import overlap_in_a_word
 from imapce.plotting.steps import OTHER_GREY, cluster_hue
-from imapce.tables.named import NamedMatrix, column_means, features, require_in_memory
+from imapce.tables.named import NamedMatrix, column_means, features, named_members, require_in_memory
 
 # Bytes of corrected cells that are written where the cells themselves are sparse.
 MOST_CORRECTED = 2 * 10**9
@@ -161,7 +161,7 @@ def _explored_layer(adata: Any, exploration: Exploration) -> str | None:
         return None
     rows = exploration.found.data.rows
     means = rows.moments().mean + rows.origin
-    for layer in (None, *adata.layers):
+    for layer in (None, *named_members(adata.layers)):
         if layer is None and adata.X is None:
             continue
         matrix = features(adata, layer=layer).select(names).matrix

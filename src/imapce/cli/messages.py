@@ -211,9 +211,14 @@ def named(option: str) -> Iterator[None]:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Print what the library warns of as lines like those of errors, without the place in the code."""
+    """Print what the library warns of as lines like those of errors, without the place in the code.
+
+    What other libraries say to those who write code, not to those who run it, is no line of a command.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        for of_code in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+            warnings.simplefilter("ignore", of_code)
         yield
     for warning in caught:
         words = warning.message if isinstance(warning.message, str) else warning.message.args[0]

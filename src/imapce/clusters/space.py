@@ -272,7 +272,8 @@ def effect_of(
     B, beside = alone, one
     if shares is not None:
         B, beside = alone + regression(shares, settings.leaning, lambda D: products(D) - D.T @ L @ alone), shares
-    if whole:
+    # What does not vary tells nothing, and has nothing to be tested.
+    if whole or not r:
         return whiten @ B
     tells = np.zeros(len(squares), dtype=bool)
     for of in [one] if shares is None else [one, beside]:

@@ -172,10 +172,20 @@ def features(adata: Any, *, layer: str | None = None, use_rep: str | None = None
         return NamedMatrix(_numbers(held, f"{name}.layers[{layer!r}]"), tuple(adata.var_names))
     if adata.X is None:
         raise InvalidValueError(
-            f"{name}.X is empty; name another matrix by layer ({listing(map(repr, adata.layers))}) or use_rep "
-            f"({listing(map(repr, adata.obsm))})."
+            f"{name}.X is empty; name another matrix by layer ({listing(map(repr, named_members(adata.layers)))}) or "
+            f"use_rep ({listing(map(repr, adata.obsm))})."
         )
     return NamedMatrix(_numbers(adata.X, f"{name}.X"), tuple(adata.var_names))
+
+
+def named_members(mapping: Any) -> list[str]:
+    """What the layers or representations of an AnnData are called; from anndata 0.13 on, X is a layer without a name.
+
+    >>> from anndata import AnnData
+    >>> named_members(AnnData(np.eye(2), layers={"log": np.eye(2)}).layers)
+    ['log']
+    """
+    return [name for name in mapping if name is not None]
 
 
 def require_in_memory(adata: Any, name: str = "adata") -> None:
@@ -238,7 +248,7 @@ def about_cells(adata: Any) -> pa.Table:
 def _member(mapping: Any, key: str, argument: str, where: str) -> Any:
     if key not in mapping:
         raise InvalidValueError(
-            argument, f"must be one of {where}, which holds {listing(map(repr, mapping))}; got {key!r}."
+            argument, f"must be one of {where}, which holds {listing(map(repr, named_members(mapping)))}; got {key!r}."
         )
     return mapping[key]
 
