@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -38,10 +40,33 @@ TALL, LARGE_IF_TALL = 50_000, 2_000_000
 SECONDS_BETWEEN_TELLINGS = 0.1
 
 
+@contextmanager
+def interrupt_held() -> Iterator[None]:
+    """A block that Ctrl-C ends when it is over, not inside: what is raised in a function that C calls is lost.
+
+    >>> with interrupt_held():
+    ...     total = sum(range(3))
+    """
+    # Python hears signals in its main thread alone; a handler of C, which it does not know, stays.
+    if threading.current_thread() is not threading.main_thread() or (before := signal.getsignal(signal.SIGINT)) is None:
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
 @functools.cache
 def _thread_pools() -> ThreadpoolController:
-    # Looking for the BLAS libraries takes milliseconds, as long as a small fit; they do not change.
-    return ThreadpoolController()
+    # Looking for the BLAS libraries takes milliseconds, as long as a small fit; they do not change. The system calls it
+    # back for each of them.
+    with interrupt_held():
+        return ThreadpoolController()
 
 
 def one_thread() -> AbstractContextManager[Any]:
