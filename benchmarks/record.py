@@ -23,15 +23,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.provenance import machine, note_run, read_runs, versions
-from experiments.result_files import write_blocks
+from experiments.provenance import note_run, read_runs
+from experiments.result_files import Cell, write_blocks
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 QUICK_RESULTS = ROOT / "build" / "bench"
 # Beside the figures of a row: its bound, and whether it is kept.
 CLAIM_COLUMNS = ("wanted", "claim")
-Cell = str | float | int | None
 
 
 @dataclass(frozen=True)
@@ -135,8 +134,14 @@ class Record:
 
     def write(self, folder: Path, seconds: float, busy: float) -> None:
         write_blocks(folder / f"{self.name}.csv", self.tables)
-        beside = {"machine": {**machine(), **self.machine}, "versions": {**versions(), **self.versions}}
-        note_run(folder, self.name, seconds, **beside, **{"busy cores before": busy})
+        note_run(
+            folder,
+            self.name,
+            seconds,
+            machine_too=self.machine,
+            versions_too=self.versions,
+            **{"busy cores before": busy},
+        )
 
 
 def measure(

@@ -8,6 +8,7 @@ by `<!--set-->`. Code runs as a test of its own, and tables between markers are 
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import tomllib
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.result_files import read_figures
+from experiments.result_files import Figures, read_figures
 
 ROOT = Path(__file__).parents[1]
 NAMES = ROOT / "docs" / "figures.toml"
@@ -45,10 +46,9 @@ class Place:
     times: float = 1.0
     part: int = 0
 
-    @property
-    def value(self) -> float:
-        kept = read_figures(ROOT / self.file)[self.block][self.row][self.column]
-        return self.times * float(kept.split(" / ")[self.part])
+    def value(self, figures: Figures) -> float:
+        """What its file has."""
+        return self.times * float(figures[self.block][self.row][self.column].split(" / ")[self.part])
 
 
 def pages() -> list[Path]:
@@ -60,6 +60,12 @@ def pages() -> list[Path]:
 def places() -> dict[str, Place]:
     """Every name of figures.toml."""
     return {name: Place(**place) for name, place in tomllib.loads(NAMES.read_text(encoding="utf-8")).items()}
+
+
+def values() -> dict[str, float]:
+    """What was measured, for every name."""
+    read = functools.cache(read_figures)
+    return {name: place.value(read(ROOT / place.file)) for name, place in places().items()}
 
 
 def quoted(value: float, like: str) -> str:
@@ -119,7 +125,7 @@ def _line(text: str, match: re.Match[str]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Compare all pages, or bring them up to date; 1 where a figure differs or has no name."""
-    known = {name: place.value for name, place in places().items()}
+    known = values()
     wrong = 0
     for page in pages():
         text = page.read_text(encoding="utf-8")

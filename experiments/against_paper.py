@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from experiments.result_files import read_figures
-from experiments.table_blocks import Block, Cell
+from experiments.result_files import Cell, PageError, read_figures
+from experiments.table_blocks import Block
 
 OURS, AUTOMATIC, SEARCH = "IMAPCE", "IMAPCE, automatic", "IMAPCE, the authors' search"
 EXPERIMENTS = (
@@ -197,14 +197,16 @@ def page_text(folder: Path, options: list[str]) -> str:
     asked, *rest = options
     way, _, name = asked.partition(" ")
     among = rest[0].removeprefix("with ") if rest else ""
-    block = {
+    ways = {
         "summary": lambda: summary(results),
         "below": lambda: below(results),
         "compared": lambda: compared(results, name, among),
         "explored": lambda: explored(results, name),
         "tuned": lambda: tuned(results),
-    }[way]()
-    return block.table()
+    }
+    if way not in ways:
+        raise PageError(f"{way!r} is no table of the paper; there are {', '.join(ways)}")
+    return ways[way]().table()
 
 
 def _three(results: Results, key: Key, figures: Figures | None) -> str:

@@ -32,25 +32,21 @@ from typing import Any
 
 from experiments import against_paper
 from experiments.provenance import read_runs
-from experiments.result_files import read_figures, value_of
-from experiments.table_blocks import Block, Cell, written
+from experiments.result_files import Cell, PageError, read_figures, value_of
+from experiments.table_blocks import Block, markdown, written
 
 MARKED = re.compile(r"(<!-- (table|run|blocks|paper): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
-class PageError(Exception):
-    """A marker that names what is not there."""
-
-
 def with_tables(page: Path) -> str:
-    """The text of a page with every marked table as the results have it; without its file, a table is empty."""
+    """The text of a page with every marked table as the results have it."""
 
     def made(match: re.Match[str]) -> str:
         name, *options = [one.strip() for one in match[3].split(" | ")]
         path = page.parent / name
-        if not path.exists():
-            return match[1] + match[5]
         try:
+            if not path.exists():
+                raise PageError("it is not there")
             text = TEXTS[match[2]](path, options)
         except PageError as problem:
             raise PageError(f"{page}: {name}: {problem}") from None
@@ -81,12 +77,12 @@ def table_text(path: Path, options: Sequence[str]) -> str:
         else:
             raise PageError(f"{option!r} is no option of a table")
     fractions = _of_fractions(block, columns)
-    lines = [[head, *columns], ["---"] * (len(columns) + 1)]
+    lines = []
     for row in rows:
         cells = [_in_column(value_of(block[row].get(column, "")), column in fractions) for column in columns]
         ways_of_cells = [ways.get(column, ways.get("")) for column in columns]
         lines.append([row, *(_cell_text(*one) for one in zip(cells, ways_of_cells, strict=True))])
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return markdown([head, *columns], lines)
 
 
 def _chosen(names: str, among: Sequence[str]) -> list[str]:
@@ -175,10 +171,8 @@ def run_text(path: Path, names: Sequence[str] = ()) -> str:
     return "".join(sentences)
 
 
-def machine_text(machine: Any) -> str:
-    """A machine in words; where a run tells it in words, these."""
-    if isinstance(machine, str):
-        return machine
+def machine_text(machine: Mapping[str, Any]) -> str:
+    """A machine in words."""
     cores = f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB"
     return f"{machine['card']} ({cores})" if machine.get("card") else cores
 

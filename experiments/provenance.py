@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,24 @@ COMPUTES = ("src", ":!src/imapce/__init__.py")
 Run = dict[str, Any]
 
 
-def note_run(folder: Path, name: str, seconds: float, **more: Any) -> None:
-    """Put down when, on which code and where the figures of NAME.csv were measured, and for how many seconds."""
+def note_run(
+    folder: Path,
+    name: str,
+    seconds: float,
+    *,
+    machine_too: Mapping[str, Any] | None = None,
+    versions_too: Mapping[str, str] | None = None,
+    **more: Any,
+) -> None:
+    """Put down when, on which code and where the figures of NAME.csv were measured, and for how many seconds.
+
+    What a script alone knows of its machine and versions, a card or a browser, stands with the others.
+    """
     run = {
         "date": datetime.date.today().isoformat(),
         "commit": commit(),
-        "machine": machine(),
-        "versions": versions(),
+        "machine": {**machine(), **(machine_too or {})},
+        "versions": {**versions(), **(versions_too or {})},
         "seconds": round(seconds, 1),
     }
     folder.mkdir(parents=True, exist_ok=True)

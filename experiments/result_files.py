@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 COLUMNS = ("block", "row", "column", "value")
+Cell = str | float | int | None
 # Block, row and column name a figure.
-Figure = tuple[str, str, str, "float | int | str | None"]
+Figure = tuple[str, str, str, Cell]
 Figures = dict[str, dict[str, dict[str, str]]]
+
+
+class PageError(Exception):
+    """A page that asks for what no file of results has."""
 
 
 class Titled(Protocol):
@@ -57,7 +62,7 @@ def read_figures(path: Path) -> Figures:
     return figures
 
 
-def value_of(text: str) -> str | float | int | None:
+def value_of(text: str) -> Cell:
     """What was written: a whole number, a number, nothing, or words.
 
     >>> value_of("7"), value_of("0.5"), value_of(""), value_of("holds")

@@ -35,10 +35,6 @@ class Row:
     def deviation(self) -> float:
         return float(np.std(self.measured))
 
-    @property
-    def difference(self) -> float | None:
-        return None if self.paper is None else self.mean - self.paper
-
     def figures(self, block: str) -> Iterator[Figure]:
         """Every figure of the row by its name: the paper's, ours, its deviation, what stands beside."""
         named = {"paper": self.paper, "ours": self.mean, "sd": self.deviation, **self.beside, "runs": self.runs}

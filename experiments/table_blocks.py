@@ -10,10 +10,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from experiments.result_files import write_blocks
+from experiments.result_files import Cell, write_blocks
 from experiments.results import print_wide
-
-Cell = str | float | int | None
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,7 @@ class Block:
 
     def table(self) -> str:
         """The figures as a table of Markdown."""
-        lines = [_line(self.head), _line(["---"] * len(self.head))]
-        return "\n".join([*lines, *(_line([written(cell) for cell in row]) for row in self.rows), ""])
+        return markdown(self.head, [[written(cell) for cell in row] for row in self.rows])
 
     def show(self, console: Console) -> None:
         console.print(f"\n{self.title}", style="bold", highlight=False, markup=False, soft_wrap=True)
@@ -116,5 +113,13 @@ def write(name: str, blocks: Sequence[Block], folder: Path) -> None:
     write_blocks(folder / f"{name}.csv", blocks)
 
 
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Texts as a table of Markdown.
+
+    >>> print(markdown(["table", "NMI"], [["iris", "0.76"]]), end="")
+    | table | NMI |
+    | --- | --- |
+    | iris | 0.76 |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)

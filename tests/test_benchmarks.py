@@ -114,12 +114,17 @@ def test_a_page_shows_what_the_file_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "marker", ["Nine starts", "Ten starts | columns speed", "Ten starts | rows wine", "Ten starts | sorted"]
+    "marker",
+    [
+        *("table: solver.csv | Nine starts", "table: solver.csv | Ten starts | columns speed"),
+        *("table: solver.csv | Ten starts | rows wine", "table: solver.csv | Ten starts | sorted"),
+        *("table: descent.csv | Ten starts", "blocks: descent.csv", "run: . | descent", "paper: . | beaten"),
+    ],
 )
 def test_a_marker_that_names_what_is_not_there_is_an_error(tmp_path: Path, marker: str) -> None:
     results_of(tmp_path)
-    (tmp_path / "page.md").write_text(f"<!-- table: solver.csv | {marker} -->\n<!-- end -->\n")
-    with pytest.raises(pages.PageError, match=r"solver\.csv"):
+    (tmp_path / "page.md").write_text(f"<!-- {marker} -->\n<!-- end -->\n")
+    with pytest.raises(pages.PageError, match=r"page\.md: (solver|descent|\.)"):
         pages.with_tables(tmp_path / "page.md")
 
 
