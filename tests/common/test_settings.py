@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from imapce import IMAPCE, Samples
 from imapce.common.settings import SETTINGS, as_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -31,3 +33,16 @@ def test_a_setting_is_changed_by_another_record_and_never_in_place() -> None:
     assert replace(SETTINGS.clusters, share=0.5).share == 0.5
     assert SETTINGS.clusters.share == 0.95
     assert as_page(replace(SETTINGS, clusters=replace(SETTINGS.clusters, share=0.5))) != as_page()
+
+
+def test_a_model_with_other_records_goes_by_them_from_the_first_row_on() -> None:
+    X = np.random.default_rng(0).normal(size=(500, 4))
+    X[7, 2] = 60.0
+
+    class Lenient(IMAPCE):
+        settings = replace(SETTINGS, outliers=replace(SETTINGS.outliers, outer=(100.0, 2.5)))
+
+    assert IMAPCE().fit(X).outliers_.tolist() == [7]
+    assert Lenient().fit(X).outliers_.tolist() == []
+    told = [kind().fit(X[8:], prior=Samples(X)).stop_reason_ for kind in (IMAPCE, Lenient)]
+    assert ["1 of 500 background rows is a gross outlier" in words for words in told] == [True, False]

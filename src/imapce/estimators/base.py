@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from imapce.common.arrays import Array, as_array, in_kind_of, is_dask, is_on_card, is_scan, on_host
 from imapce.common.checks import random_generator, require_count, require_truth
+from imapce.common.settings import OutlierSettings
 from imapce.common.words import axis_names, counted
 from imapce.common.work import one_thread, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError, Sentence, one_line
@@ -410,7 +411,12 @@ def data_of(estimator: LinearRows, rows: Rows) -> StandardizedRows:
 
 
 def pose_for(
-    estimator: LinearRows, rows: Rows, priors: list[Prior], *, trim: bool = False, explain: bool = False
+    estimator: LinearRows,
+    rows: Rows,
+    priors: list[Prior],
+    *,
+    trim: OutlierSettings | None = None,
+    explain: bool = False,
 ) -> Problem:
     """X, Y and Z as this estimator's parameters want them."""
     return pose(

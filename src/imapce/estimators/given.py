@@ -17,6 +17,7 @@ from imapce.choice.read_back import read_from_clusters
 from imapce.clusters.given import candidate_of
 from imapce.common.arrays import Array, Codes, as_array, is_dask, put_beside, shifted
 from imapce.common.checks import require_choice, require_truth
+from imapce.common.settings import SETTINGS
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import LinearRows, pose_for, show, shown_axes
 from imapce.priors.base import Prior, labels_among
@@ -200,7 +201,8 @@ class Given(ExplainedRows):
         return priors
 
     def _fit_rows(self, rows: Rows, priors: list[Prior]) -> None:
-        problem = pose_for(self, rows, priors, trim=self.outliers == "trim", explain=True)
+        trim = SETTINGS.outliers if self.outliers == "trim" else None
+        problem = pose_for(self, rows, priors, trim=trim, explain=True)
         self.effect_ = self.read_back_ = None
         if problem.with_known is not None:
             candidate = candidate_of(problem, np.ones(len(problem.set_aside), dtype=bool))

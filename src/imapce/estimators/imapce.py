@@ -169,7 +169,8 @@ class IMAPCE(HalvedFits, LinearView):
         """X, Y and Z of rows that are open already, with gross outliers set aside where `outliers` says so."""
         self.reader_ = reader
         trim = self.outliers == "trim" or (self.outliers == "auto" and self._walks)
-        return pose_for(self, rows, priors, trim=trim, explain=self.explains)
+        rules = self.settings.outliers if trim else None
+        return pose_for(self, rows, priors, trim=rules, explain=self.explains)
 
     @property
     def explains(self) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.settings import OutlierSettings
 from imapce.common.words import listed
 from imapce.errors import InvalidValueError
 from imapce.priors.base import Prior, without_rows
@@ -274,17 +275,17 @@ def pose(
     n_components: int,
     standardize: bool = True,
     missing: Missing = "error",
-    trim: bool = False,
+    trim: OutlierSettings | None = None,
     explain: bool = False,
 ) -> Problem:
     """The problem of equation 2 of `rows`, read by `reader`: the data X, a Y for each prior, the rows to explore Z.
 
     What a prior becomes: erased, the axes must be free of it; with `explain`, known columns and labels are taken from
     the rows, X° = X − LB; else it is weighed, as a Y whose variance views give up, and rows that are known leave Z.
-    With `trim` gross outliers are set aside first.
+    Gross outliers by the rules of `trim` are set aside first; without rules there are none.
     """
     X = standardized_data(rows, reader, n_components=n_components, standardize=standardize)
-    outlying = _outlying(rows, priors, n_components) if trim else np.zeros(rows.n_rows, dtype=bool)
+    outlying = np.zeros(rows.n_rows, dtype=bool) if trim is None else _outlying(rows, priors, n_components, trim)
     remarks: list[str] = []
     if outlying.any():
         remarks.append(set_aside(outlying, "rows"))
@@ -327,7 +328,7 @@ def pose(
             with np.errstate(over="ignore", invalid="ignore"):
                 background = open_rows(prior.background_matrix(reader, means=X.mean, missing=missing))
                 _require_range(standardized(background), reader, "Samples(background)")
-            if trim and (strays := outlying_rows(background)).any():
+            if trim is not None and (strays := outlying_rows(background, trim)).any():
                 remarks.append(set_aside(strays, "background rows"))
                 background = background.without(strays)
             Y = standardized(background)
@@ -450,9 +451,9 @@ def _require_range(rows: StandardizedRows, reader: Reader, argument: str) -> Non
         )
 
 
-def _outlying(rows: Rows, priors: Sequence[Prior], n_components: int) -> Mask:
+def _outlying(rows: Rows, priors: Sequence[Prior], n_components: int, rules: OutlierSettings) -> Mask:
     """The rows to set aside, as a mask; none where too few to explore would be left."""
-    outlying = outlying_rows(rows)
+    outlying = outlying_rows(rows, rules)
     unexplored = ~outlying
     for prior in priors:
         unexplored &= ~prior.row_mask(rows.n_rows)
