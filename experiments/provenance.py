@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import subprocess
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -57,16 +58,22 @@ def read_runs(folder: Path) -> dict[str, Run]:
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
 
 
-def commit() -> str:
-    """The last commit that changed the package, "+" where it was changed since; IMAPCE_COMMIT where there is no git."""
+def commit(root: Path = ROOT) -> str:
+    """The last commit that changed the package, "+" where it was changed since.
+
+    IMAPCE_COMMIT goes before it, for a machine that has a copy of the tree alone. Of an unpacked archive, which has no
+    commits, the release is told.
+    """
     if told := os.environ.get("IMAPCE_COMMIT"):
         return told
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", *COMPUTES)
-    return _git("log", "-1", "--format=%h", "--", *COMPUTES) + ("+" if changed else "")
+    if not (root / ".git").exists():
+        return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", *COMPUTES)
+    return _git(root, "log", "-1", "--format=%h", "--", *COMPUTES) + ("+" if changed else "")
 
 
-def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+def _git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def machine() -> dict[str, Any]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import doctest
 import io
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +42,7 @@ from experiments.__main__ import EXPERIMENTS, experiment
 from experiments.cells import Cells, fingerprint
 from experiments.methods import IMAPCE_PAPER, view
 from experiments.problems import ADULT_PRIORS, TABLE_1, Problem
-from experiments.provenance import note_run, read_runs
+from experiments.provenance import commit, note_run, read_runs
 from experiments.results import Row, show
 from experiments.running import Run
 from experiments.tuning import ctsne_grid, fair_nerv_draws
@@ -93,6 +96,25 @@ def test_where_figures_come_from_is_kept_beside_them(tmp_path: Path, monkeypatch
     assert list(runs) == ["adult", "table1"]
     assert runs["adult"]["commit"] == "abc1234"
     assert runs["adult"]["seconds"] == 12.3
+
+
+def test_the_code_is_told_by_its_last_change_and_of_an_archive_by_its_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("IMAPCE_COMMIT", raising=False)
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "code.py").write_text("one = 1\n")
+    assert commit(tmp_path) == "1.2.3"
+    if shutil.which("git") is None:
+        pytest.skip("there is no git")
+    who = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
+    for words in (("init", "-q"), ("add", "src"), (*who, "commit", "-q", "-m", "first")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    told = commit(tmp_path)
+    assert re.fullmatch(r"[0-9a-f]{7,}", told)
+    (tmp_path / "src" / "code.py").write_text("one = 2\n")
+    assert commit(tmp_path) == f"{told}+"
 
 
 def test_an_interrupted_cell_leaves_nothing_behind(tmp_path: Path) -> None:
