@@ -96,6 +96,14 @@ class Sentence(str):
         parts = [part for sentence in sentences for part in (between, sentence)]
         return cls(*parts[1:])
 
+    def has_phrase(self, key: str) -> bool:
+        """Whether one of its parts is the phrase with this key: what a sentence is about, whatever its words.
+
+        >>> Sentence("or ", Phrase("log scale", 'transform="log"')).has_phrase("log scale")
+        True
+        """
+        return any(isinstance(part, Phrase) and part.key == key for part in self.parts)
+
     def rendered(self, words_of: Callable[[Reference], str]) -> str:
         """The sentence as a surface says it, which gives its words of every reference."""
         return "".join(part if isinstance(part, str) else words_of(part) for part in self.parts)
@@ -144,6 +152,14 @@ class ImapceError(Exception):
 
     def __str__(self) -> str:
         return str(self.sentence)
+
+    def has_phrase(self, key: str) -> bool:
+        """Whether one of its parts is the phrase with this key: what a sentence is about, whatever its words.
+
+        >>> Sentence("or ", Phrase("log scale", 'transform="log"')).has_phrase("log scale")
+        True
+        """
+        return any(isinstance(part, Phrase) and part.key == key for part in self.parts)
 
     def rendered(self, words_of: Callable[[Reference], str]) -> str:
         """The sentence as a surface says it."""

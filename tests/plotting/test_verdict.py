@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
@@ -68,6 +69,16 @@ def test_a_page_of_one_group_draws_the_view_and_the_best_split(tmp_path: Path) -
     assert "What could be tried" in page
     assert "on a log scale or by rank" in page
     assert "structure=" not in page
+
+
+def test_a_page_tells_of_skewed_columns_where_there_are_some(tmp_path: Path) -> None:
+    table = pd.DataFrame(NOISE, columns=[f"c{i}" for i in range(NOISE.shape[1])])
+    page = page_of(Exploration(table, transform="log", random_state=0).run(), tmp_path / "even.html")
+    assert "What could be tried" in page
+    assert "hide groups" not in page
+    table["fee"] = np.random.default_rng(0).lognormal(sigma=1.5, size=len(table))
+    page = page_of(Exploration(table, random_state=0).run(), tmp_path / "skewed.html")
+    assert "hide groups. strongly skewed: 'fee'" in page
 
 
 def test_a_page_of_one_group_shows_the_labels_too(tmp_path: Path) -> None:

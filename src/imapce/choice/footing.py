@@ -48,7 +48,7 @@ class FairRows:
         self._fair = on_fair_footing(values, groups, categories, settings)
 
     def project(self, V: Array) -> Array:
-        """The sample in the view with the axes V (d, k)."""
+        """The sample along the axes V (d, c), those of one view or of several."""
         if self._fair is not None:
             return self._fair @ V
         # By 400,000 rows of a background the scores took longer than the search.

@@ -185,15 +185,15 @@ class PathSearch:
             points = [(alpha, paper_mu(M, self.domain.X, contrastive_axes(M, self.k))) for alpha, M in forms]
         else:
             points = [(alpha, float(self.mu)) for alpha in alphas]
-        found = [self._scored(view) for point in points for view in self._walk(*point)]
+        found = self._scored([view for point in points for view in self._walk(*point)])
         clear = max(view.optimum.score for view in found) >= self._chance + self.choice.clear
         if not clear and self.mu == "auto" and scale:
             # No split in two is clearer than chance makes it: the parts that a high kurtosis shows may be.
             middle = alphas[len(alphas) // 2]
             found += [view for factor in self.choice.minority_mus for view in self._walk(middle, scale * factor)]
-            found = [self._scored(view, minorities=True) for view in found]
+            found = self._scored(found, minorities=True)
         elif not isinstance(self.mu, str) and self.mu < 0:
-            found = [self._scored(view, minorities=True) for view in found]
+            found = self._scored(found, minorities=True)
         return sorted(found, key=lambda view: -view.optimum.score)
 
     @property
@@ -229,17 +229,17 @@ class PathSearch:
             for rows in (problem.Z, *problem.Y.backgrounds)
         ]
 
-    def _scored(self, found: PathOptimum, *, minorities: bool = False) -> PathOptimum:
-        V = found.optimum.V
-        own, *backgrounds = self._fair_rows
-        clear = separation(
-            own.project(V),
-            [background.project(V) for background in backgrounds],
-            minorities=minorities,
-            chance=self._chance,
-            settings=self.settings,
-        )
-        return replace(found, optimum=replace(found.optimum, separation=clear, leakage=self._leakage.of(V)))
+    def _scored(self, found: list[PathOptimum], *, minorities: bool = False) -> list[PathOptimum]:
+        """The optima with their separation and leakage."""
+        # The sample is asked for once for all views: to find it among 40,000,000 rows took longer than to score them.
+        frames = np.concatenate([view.optimum.V for view in found], axis=1)
+        projected = [np.split(rows.project(frames), len(found), axis=1) for rows in self._fair_rows]
+        scored = []
+        for view, own, *backgrounds in zip(found, *projected, strict=True):
+            clear = separation(own, backgrounds, minorities=minorities, chance=self._chance, settings=self.settings)
+            leakage = self._leakage.of(view.optimum.V)
+            scored.append(replace(view, optimum=replace(view.optimum, separation=clear, leakage=leakage)))
+        return scored
 
     # --- the search ---------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ The command line, `IMAPCE.fit` and `Exploration` read tables here and nowhere el
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,11 +146,9 @@ def choose_features(
         written = {**as_days, **written}
     learned = Table.learn(table, argument, written={name: written[name] for name in names if name in written})
     features, reasons = usable_columns(learned, keep=keep)
-    reasons = {
-        name: f"{reason}, {cells.dates[name]}" if reason == IS_A_DATE and name in cells.dates else reason
-        for name, reason in reasons.items()
-        if name not in labels
-    }
+    reasons = {name: reason for name, reason in reasons.items() if name not in labels}
+    left_dates = [name for name, reason in reasons.items() if reason == IS_A_DATE]
+    reasons |= {name: f"{IS_A_DATE}, {cells.dates[name]}" for name in left_dates if name in cells.dates}
     told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
     if not features:
         if not reasons:
@@ -160,12 +158,12 @@ def choose_features(
         raise InvalidValueError(
             argument,
             f"must keep at least one feature, a column of numbers or of few categories, and {told}",
-            way_out=_way_to_a_feature(reasons),
+            way_out=_way_to_a_feature(bool(left_dates)),
         )
     notes: list[str] = [note for name, note in cells.notes.items() if name in features]
     if reasons:
         ways: list[Words] = [Phrase("keep columns", "columns= keeps what can be kept")]
-        if any(reason.startswith(IS_A_DATE) for reason in reasons.values()):
+        if left_dates:
             ways += [", ", Phrase("keep dates", 'dates="as-numbers" the dates')]
         beside = Phrase("carried", "left out of the features")
         notes.append(Sentence(beside, f": {told}; ", *ways, "."))
@@ -198,8 +196,8 @@ def column_of(X: Any, name: str, argument: str = "color") -> list[Any]:
     return column_at(table, names.index(name)).to_list()
 
 
-def _way_to_a_feature(reasons: Mapping[str, str]) -> Phrase:
-    if any(reason.startswith(IS_A_DATE) for reason in reasons.values()):
+def _way_to_a_feature(has_dates: bool) -> Phrase:
+    if has_dates:
         return Phrase("number of a date", 'add one, or take the dates with imapce.read(X, dates="as-numbers")')
     return Phrase("no feature", "add one, or name the right sep of a text file")
 

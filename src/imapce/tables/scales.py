@@ -32,6 +32,8 @@ from imapce.errors import InvalidTypeError, InvalidValueError, Phrase, Sentence
 
 # "skewed" for all that are, else a name.
 SKEWED = "skewed"
+# What a sentence on columns that are skewed offers, by which it is known.
+OFFERS_LOG = "log scale"
 ScaleName = Literal["log", "rank"]
 Transform = ScaleName | Mapping[str, ScaleName]
 MOST_KNOTS = 256
@@ -277,7 +279,7 @@ def scale_notes(numbers: Mapping[str, Array], scales: Mapping[str, Scale], *, as
     skewed = [name for name, values in numbers.items() if name not in scales and is_skewed(values)]
     if skewed:
         them = "it" if len(skewed) == 1 else "them"
-        way = Phrase("log scale", 'transform="log"')
+        way = Phrase(OFFERS_LOG, 'transform="log"')
         told = listing(map(repr, skewed), 10)
         notes.append(Sentence(f"strongly skewed: {told}; ", way, f" looks at {them} on a log scale."))
     return notes

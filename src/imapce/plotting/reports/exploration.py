@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from imapce.common.progress import Progress, watching
 from imapce.common.words import axis_names, counted, shorten, uncapitalized
-from imapce.errors import InvalidTypeError
+from imapce.errors import InvalidTypeError, Sentence
 from imapce.exploration.description import MOST_FEATURES
 from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.traits import NO_VALUE, aligned, filled_in_words, overlap_in_words, p_value_in_words, percent
@@ -45,6 +45,7 @@ from imapce.plotting.scatter import plot_embedding
 from imapce.plotting.steps import cluster_hue, draw_step, flat_points, known_before, plot_proposal, wrapped_axes
 from imapce.plotting.style import LABEL_HUES, panel_on, root_figure
 from imapce.tables.columns import Column
+from imapce.tables.scales import OFFERS_LOG
 
 if TYPE_CHECKING:
     from imapce.exploration.description import Description, Profile
@@ -258,7 +259,8 @@ class _Report:
         step = self.exploration.proposal
         if self.exploration.steps or step is None or self.exploration.structure is None:
             return None
-        skewed = [str(note) for note in self.exploration.notes_ if "skewed" in note]
+        sentences = [note for note in self.exploration.notes_ if isinstance(note, Sentence)]
+        skewed = [str(note) for note in sentences if note.has_phrase(OFFERS_LOG)]
         text = text_of(
             "what_to_try",
             skewed=skewed,
