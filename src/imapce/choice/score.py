@@ -10,16 +10,14 @@
 the same direction as well shows that the split is none of the data's own; rows known already are none: they have left.
 Heavy tails and single outliers lower η, a sharp peak does not raise it. Of the measures tried (held-out likelihood of a
 density and of mixtures, kurtosis, their contrasts with the background) it was the one that lost least against the best
-view at hand, on the superimposed images it was developed on; so was the ½ (with 1, two of five draws of Sandal/Sneaker
-fell to 0.66 and 0.68; with 0, T-shirt/Coat by 0.02).
+view at hand, on the superimposed images it was developed on; so was the ½ (`across` in `common/settings.py`).
 
 A part of less than 21 % of the rows explains too little variance to be seen so. Where no split in two is clear, cuts
 that part a minority are compared with what a Gaussian gives at the same share instead of 2/π, times the depth of the
 valley they lie in, since a long tail explains as much as a cluster does.
 
 Leakage is a discount, not a ban: asked to be at the level of chance, a view has to give up all that has to do with the
-known, and the groups looked for often have: on ten tables with planted groups that were slightly correlated with the
-known ones their 15-NN accuracy was 0.62 with a ban, 0.92 with the discount and 0.75 at the paper's setting.
+known, and the groups looked for often have.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ take turns, begun with all that the known explains alone:
     B = regression of X on [shares of the clusters, L]  →  one step of EM in X − LB  →  …  until X° rests
 
 What clusters explain better is given back to them: of two runs that hold one cell type each, the difference of the runs
-is that of the types. On twelve stories (`experiments known`, development tables) views show the other label with an
-accuracy of 15 neighbours of 0.85.
+is that of the types. Twelve stories of it, on development tables, are in experiments/README.md (`experiments known`).
 """
 
 from __future__ import annotations

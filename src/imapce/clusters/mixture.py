@@ -9,8 +9,7 @@ rows.
 
 Mixtures begin at cuts of two trees, of the rows as they lie and of the rows sphered by their neighbourhoods. Gaps
 between clusters open where every row is moved to the mean of its neighbours, and Ward's tree of those finds them. Thin
-parallel sheets (crabs: size hides species and sex) are seen only in units of how rows differ from their neighbours: 27
-labelled tables have an NMI of 0.68 with the first tree alone, 0.64 with the second, 0.70 with both.
+parallel sheets (crabs: size hides species and sex) are seen only in units of how rows differ from their neighbours.
 
 The size is the fewest components with a `share` of the best gain over one component on rows left out of five folds, the
 extreme tenth of the rows at either end left out: a few far rows decide the plain mean.

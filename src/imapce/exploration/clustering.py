@@ -8,8 +8,7 @@ where there are exactly two:
 
 A view is a shadow: rows of other clusters fall into a cluster's, and some of its own fall outside. Beside a background
 a mixture of Student distributions in the leading principal axes, begun at the clusters of the view, moves them where
-they belong (`refine_clusters`; Image Segmentation, one class known in seven of eight runs: Jaccard 0.70, as published
-0.64):
+they belong (`refine_clusters`):
 
     f(z) = Σ_c π_c·t_ν(z; m_c, S_c),     S_c = (n_c·Ŝ_c + q·S)/(n_c + q),     S the covariance of all rows, q the axes
 
@@ -262,8 +261,8 @@ def student_mixture(points: Array, labels: Codes, chosen: Codes, watch: Watch = 
     names = names[counts > q]
     if len(names) < 2:
         return labels
-    # The plain covariance: a robust one is smaller, holds small clusters less, and they run away (Image Segmentation:
-    # NMI 0.66 instead of 0.74).
+    # The plain covariance: a robust one is smaller, holds small clusters less, and they run away
+    # (seen on Image Segmentation).
     overall = _covariance_of(learned)
     shares = (labels[chosen][:, None] == names).astype(np.float64)
     pull = np.ones_like(shares)

@@ -1,8 +1,8 @@
 """Rows that are read as blocks of float64, and the engine whose blocks are parts of an array in memory.
 
-Every reduction is a sum over blocks, each read once. A block is about 3 MB: measured on 6,000×784 and 100,000×100 with
-ten starts, value and gradient then cost 1.5 and 2.0 plain products Z·W. Frames lie as rows (Rk × d), so that both
-products of a block are BLAS calls on contiguous memory.
+Every reduction is a sum over blocks, each read once. A block is about 3 MB; what value and gradient cost, in plain
+products Z·W, is measured by benchmarks/evaluation.py. Frames lie as rows (Rk × d), so that both products of a block are
+BLAS calls on contiguous memory.
 """
 
 from __future__ import annotations
