@@ -9,6 +9,7 @@ process that a test starts: the arrays are small, and workers with several threa
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ threadpool_limits(1, user_api="blas")
 # Read by libraries that are loaded later, such as scikit-learn's OpenMP, and by other processes.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+# Tests in the background of a shell are told to ignore Ctrl-C, and would hand that down to the commands they stop.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("imapce", deadline=None, derandomize=True, max_examples=15, database=None)
 settings.load_profile("imapce")
 
