@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
+
 from commands import FEATURES, succeed
 from imapce.estimators.model_file import load_model
+from imapce.tables.files import write_table
 
 
 def test_info_in_words_and_in_json(model: Path) -> None:
@@ -38,6 +41,14 @@ def test_info_in_words_and_in_json(model: Path) -> None:
     assert not {"d_0", "d_1"} & {entry["feature"] for entry in facts["strongest_features"]}
     assert shares == sorted(shares, reverse=True)
     assert fitted.verbose is False
+
+
+def test_a_model_of_categories_tells_its_features_and_its_columns(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = {"size": rng.normal(size=60), "age": rng.normal(size=60), "kind": np.resize(["a", "b", "c"], 60)}
+    write_table(table, tmp_path / "rows.csv")
+    succeed("embed", tmp_path / "rows.csv", "--save", tmp_path / "m.imapce", "-o", tmp_path / "v.csv")
+    assert "5 (of 3 columns: size, age, kind)" in " ".join(succeed("info", tmp_path / "m.imapce").split())
 
 
 def test_a_table_is_told_to_be_one_with_its_kinds_and_how_to_look_at_it(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
@@ -187,6 +188,15 @@ def test_the_key_lies_beside_the_data_and_inside_the_page(view: np.ndarray, cont
     assert legend.x1 <= figure.bbox.x1
     assert legend.y0 >= figure.bbox.y0
     assert not any(legend.overlaps(bar.get_tightbbox()) for bar in ax.child_axes)
+
+
+def test_a_comparison_names_the_axes_of_a_table_by_its_columns() -> None:
+    table = pd.DataFrame(IRIS_VIEW[:, :2], columns=["pca0", "pca1"])
+    unnamed = pd.DataFrame(IRIS_VIEW[:, :2])
+    figure = plot_comparison([("PCA", table), ("numbered", unnamed), ("ours", IRIS_VIEW[:, :2])])
+    assert [ax.get_xlabel() for ax in figure.axes] == ["pca0", "imapce0", "imapce0"]
+    figure = plot_comparison([("PCA", table)], axis_names=["first", "second"])
+    assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in figure.axes] == [("first", "second")]
 
 
 def test_a_comparison_shares_its_colors_and_one_legend() -> None:

@@ -76,9 +76,15 @@ def test_a_page_tells_of_skewed_columns_where_there_are_some(tmp_path: Path) -> 
     page = page_of(Exploration(table, transform="log", random_state=0).run(), tmp_path / "even.html")
     assert "What could be tried" in page
     assert "hide groups" not in page
+    assert "on a log scale or by rank" in page
     table["fee"] = np.random.default_rng(0).lognormal(sigma=1.5, size=len(table))
     page = page_of(Exploration(table, random_state=0).run(), tmp_path / "skewed.html")
     assert "hide groups. strongly skewed: 'fee'" in page
+    page = page_of(Exploration(table, transform="log", random_state=0).run(), tmp_path / "scaled.html")
+    assert "What could be tried" in page
+    assert "on a log scale" not in page
+    table["kind"] = np.resize(["a", "b", "c"], len(table))
+    assert "120 × 6" in page_of(Exploration(table, random_state=0), tmp_path / "kinds.html")
 
 
 def test_a_page_of_one_group_shows_the_labels_too(tmp_path: Path) -> None:

@@ -111,10 +111,13 @@ def _tell_model(file: str, show: ShowOptions, *, details: bool) -> None:
 
     fitted = load_model(file)
     facts = model_facts(fitted)
-    columns = "no names, by position" if facts["columns"] is None else listing(facts["columns"], 10)
+    names, width = facts["columns"], facts["n_features"]
+    # A category is one column of the table and a feature for each of its levels.
+    of_table = f"of {len(names):,} columns: " if names is not None and len(names) != width else ""
+    columns = "no names, by position" if names is None else f"{of_table}{listing(names, 10)}"
     console = show.console()
     sentences = view_in_sentences(fitted)
-    lines = {"features": f"{facts['n_features']:,} ({columns})"}
+    lines = {"features": f"{width:,} ({columns})"}
     if details:
         version = {"format version": str(facts["format_version"])}
         lines = {**version, **lines, "parameters": _named_values(facts["parameters"])}

@@ -231,8 +231,8 @@ def _signed(text: str) -> str:
 def overlap_in_words(overlap: float | None, *, beside: str = "") -> str:
     r"""How much a cluster overlaps its nearest neighbour in the view, on a scale of four words.
 
-    Two bell curves that Bhattacharyya's distance B apart share exp(−B) of the area below them. Empty where there is no
-    neighbour, or nobody measured. `beside` says what it overlaps, where that is not clear.
+    The overlap of two bell curves at Bhattacharyya's distance B is exp(−B), 1 where they are the same. Empty where
+    there is no neighbour, or nobody measured. `beside` says what it overlaps, where that is not clear.
 
     >>> overlap_in_words(0.0), overlap_in_words(0.3, beside="its neighbour")
     ('very distinct (under 1\xa0% overlap)', 'touching (30\xa0% overlap with its neighbour)')

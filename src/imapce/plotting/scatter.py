@@ -150,7 +150,7 @@ def plot_comparison(
 ) -> Figure:
     """Draw several embeddings of the same rows side by side, with one legend that holds for all of them.
 
-    `axis_names` are those of IMAPCE unless they are given.
+    Axes are named by `axis_names`, else as the columns of an embedding that is a table, else as IMAPCE names them.
 
     >>> view = np.random.default_rng(0).normal(size=(100, 2))
     >>> figure = plot_comparison([("before", view), ("after", -view)], color=np.arange(100) % 3)
@@ -166,8 +166,15 @@ def plot_comparison(
             "panels must be a list of (title, embedding) pairs, got another kind of item; "
             'write [("PCA", pca), ("view", view)].'
         )
-    drawn = [(str(title), read_embedding(values, f"embedding of {title!r}")) for title, values in panels]
-    rows = {title: len(points) for title, points in drawn}
+    drawn = [
+        (
+            str(title),
+            read_embedding(values, f"embedding of {title!r}"),
+            _column_names(values) if axis_names is None else axis_names,
+        )
+        for title, values in panels
+    ]
+    rows = {title: len(points) for title, points, _ in drawn}
     if len(set(rows.values())) > 1:
         raise InvalidValueError(
             f"panels must show the same rows, got {rows} rows; transform one table for all of them."
@@ -177,17 +184,17 @@ def plot_comparison(
     greyed = _read_known(known, n_rows)
     figure = blank_figure(3.3 * len(drawn) + 1.9, 3.9)
     panel: Any = None
-    for place, (title, points) in enumerate(drawn, start=1):
+    for place, (title, points, names) in enumerate(drawn, start=1):
         three_d = points.shape[1] == 3
         panel = figure.add_subplot(1, len(drawn), place, projection="3d" if three_d else None)
         draw_rows(panel, points, key, greyed)
-        _dress(panel, _read_axis_names(axis_names, points.shape[1]), title)
+        _dress(panel, _read_axis_names(names, points.shape[1]), title)
         if three_d:
             # Smaller within its panel, since the name of the third axis reaches into the next one.
             panel.set_box_aspect(panel.get_box_aspect(), zoom=0.85)
             panel.locator_params(nbins=4)
     key.draw(panel, greyed)
-    if any(points.shape[1] == 3 for _, points in drawn):
+    if any(points.shape[1] == 3 for _, points, _ in drawn):
         _settle(figure)
     return figure
 
@@ -310,6 +317,12 @@ def _read_known(known: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
             f"{mask.shape}; turn row numbers into a mask with numpy.isin(numpy.arange({n_rows}), rows)."
         )
     return mask
+
+
+def _column_names(embedding: Any) -> list[str] | None:
+    """The names of a table's columns, None where it has none or they are numbers."""
+    names = getattr(embedding, "columns", None)
+    return list(names) if names is not None and all(isinstance(name, str) for name in names) else None
 
 
 def _read_axis_names(axis_names: Sequence[str] | None, n_columns: int) -> list[str]:

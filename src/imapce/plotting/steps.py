@@ -296,8 +296,8 @@ def encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> P
     # A cluster without spread still gets a circle that can be seen.
     least = 0.012 * float(np.ptp(points, axis=0).max()) or 1.0
     radii = np.maximum(_ELLIPSE_SIGMAS * np.sqrt(np.maximum(variance, 0.0)), least)
-    # Dark on white, so that the line is seen on rows of any colour.
-    for hue, width in (("white", 3.6), (INK, 1.5)):
+    # Dark on white, so that the line is seen on rows of any colour; the white lets rows below it through.
+    for hue, width, opacity in (("white", 2.8, 0.6), (INK, 1.4, 1.0)):
         ellipse = Ellipse(
             (float(centre[0]), float(centre[1])),
             float(2 * radii[1]),
@@ -306,6 +306,7 @@ def encircle(ax: Axes, points: Points, rows: NDArray[np.intp], number: int) -> P
             fill=False,
             edgecolor=hue,
             linewidth=width,
+            alpha=opacity,
             zorder=3.0,
         )
         ax.add_patch(ellipse)

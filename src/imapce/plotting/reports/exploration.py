@@ -151,8 +151,9 @@ def _summary(exploration: Exploration) -> dict[str, object]:
     taken = int((exploration.labels_ >= 0).sum())
     left = int((~exploration.known).sum())
     start = len(exploration.row_ids) - taken - left
+    reader = exploration.found.data.reader
     facts: dict[str, object] = {
-        "rows × columns": f"{len(exploration.row_ids):,} × {len(exploration.feature_names):,}",
+        "rows × columns": f"{len(exploration.row_ids):,} × {len(reader.columns or reader.names):,}",
         "steps": len(exploration.steps),
         "clusters": len(exploration.clusters_),
         "rows taken": taken,
@@ -264,6 +265,7 @@ class _Report:
         text = text_of(
             "what_to_try",
             skewed=skewed,
+            scaled=bool(self.exploration.found.data.reader.transform),
             known=bool(self.exploration.explained_away),
             split=best_split_in_words(step.structure),
         )
