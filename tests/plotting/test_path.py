@@ -125,10 +125,12 @@ def test_thumbnails_show_the_chosen_view_first_and_then_others(models: dict[str,
     values = [float(text.replace("−", "-")) for text in told]
     # Of views that show the clusters alike the one that keeps most is first, so it may show a little less.
     assert values[by == "seen" :] == sorted(values[by == "seen" :], reverse=True)
-    numbers = [text.get_text() for text in figure.axes[0].texts if not text.get_text().startswith("α")]
-    assert sorted(", ".join(numbers).split(", ")) == (
-        [str(n + 1) for n in range(len(small))] if len(small) > 1 else [""]
-    )
+    # A number is the one by which the view is drawn again.
+    numbers = [int(ax.get_title().removeprefix("view ").split(":")[0]) for ax in small]
+    for number, view in zip(numbers, views, strict=True):
+        np.testing.assert_array_equal(view, model.transform(X, labels_of(name), view=number)[:, :2])
+    written = [text.get_text() for text in figure.axes[0].texts if not text.get_text().startswith("α")]
+    assert sorted(", ".join(written).split(", ")) == (sorted(map(str, numbers)) if len(small) > 1 else [""])
 
 
 @pytest.mark.parametrize("name", CASES)

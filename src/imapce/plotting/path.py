@@ -76,8 +76,9 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
     Σρ².
 
     With `X`, the rows that the model was fitted to or others with their columns (and their `labels`, where labels were
-    known and not erased), the chosen view and the next of `optima_` that look different from it are drawn small and
-    numbered. `views` (m, n, k), as `transform_all` gives them, take the place of both where they are at hand.
+    known and not erased), the chosen view and the next of `optima_` that look different from it are drawn small, with
+    the numbers by which `transform(X, view=3)` draws them. `views` (m, n, k), as `transform_all` gives them, take the
+    place of both where they are at hand.
 
     >>> from imapce import IMAPCE
     >>> from imapce.datasets import make_synthetic
@@ -94,7 +95,7 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
     if X is not None and views is None:
         views = model.transform_all(X, labels, most=most_compared(X))
     different = [] if views is None else _different_views(views, ranked)
-    shown = [optimum for optimum, _ in different] or ranked[:1]
+    shown = {number: optimum for number, optimum, _ in different} or {0: ranked[0]}
     has_leaks = leaks(path)
     heights = [_SCORE_INCHES, *([_LEAKAGE_INCHES] if has_leaks else []), *([_THUMBNAIL_INCHES] if different else [])]
     figure = blank_figure(_WIDTH_INCHES, sum(heights) + _NAMES_INCHES)
@@ -114,8 +115,8 @@ def plot_path(model: Any, X: Any = None, *, labels: Any = None, views: NDArray[n
     _legend(upper, path, shown, by)
     if different:
         below = grid[-1].subgridspec(1, MOST_THUMBNAILS)
-        for number, (optimum, view) in enumerate(different, start=1):
-            _thumbnail(figure.add_subplot(below[number - 1]), view, number, optimum, by=by)
+        for place, (number, optimum, view) in enumerate(different):
+            _thumbnail(figure.add_subplot(below[place]), view, number, optimum, by=by)
     return figure
 
 
@@ -125,23 +126,25 @@ def most_compared(X: Any) -> int:
     return max(FEWEST_COMPARED, COMPARED_ROWS // max(1, n_rows))
 
 
-def _different_views(views: NDArray[np.float64], ranked: list[Optimum]) -> list[tuple[Optimum, NDArray[np.float64]]]:
-    """The first views that look different, each with (a sample of) the rows as `transform` would show them in it.
+def _different_views(
+    views: NDArray[np.float64], ranked: list[Optimum]
+) -> list[tuple[int, Optimum, NDArray[np.float64]]]:
+    """The first views that look different, by number, with (a sample of) the rows as `transform` would show them.
 
     Two views of the same rows are compared by k − Σρ², ρ their canonical correlations.
     """
-    found: list[tuple[Optimum, NDArray[np.float64]]] = []
+    found: list[tuple[int, Optimum, NDArray[np.float64]]] = []
     bases: list[NDArray[np.float64]] = []
     n_rows = views.shape[1]
     chosen: Any = slice(None)
     if n_rows > THUMBNAIL_ROWS:
         chosen = np.random.default_rng(0).choice(n_rows, THUMBNAIL_ROWS, replace=False)
     # `optima_` holds the ranked views in their order, with axes turned as those of the model.
-    for optimum, whole in zip(ranked, views, strict=False):
+    for number, (optimum, whole) in enumerate(zip(ranked, views, strict=False)):
         view = whole[chosen]
         basis = np.linalg.qr(view - view.mean(axis=0))[0]
         if not bases or squared_distances(basis[None], np.stack(bases)).min() >= LOOKS_DIFFERENT:
-            found.append((optimum, view))
+            found.append((number, optimum, view))
             bases.append(basis)
         if len(found) == MOST_THUMBNAILS:
             break
@@ -160,7 +163,9 @@ def _places(path: list[Optimum]) -> Places:
     return places
 
 
-def _draw_values(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum], *, name: str, by: str) -> None:
+def _draw_values(
+    ax: Any, path: list[Optimum], places: Places, shown: dict[int, Optimum], *, name: str, by: str
+) -> None:
     """All views as dots, the best of each setting joined along μ, the chosen one as a star, the next ones numbered."""
     best: dict[tuple[float, float], Optimum] = {}
     for optimum in path:
@@ -179,9 +184,9 @@ def _draw_values(ax: Any, path: list[Optimum], places: Places, shown: list[Optim
     for alpha in sorted({alpha for alpha, _ in places}):
         along = [(places[setting], getattr(best[setting], name)) for setting in places if setting[0] == alpha]
         ax.plot(*zip(*along, strict=True), color=INK, linewidth=1.4, marker="o", markersize=4.5, zorder=3.0)
-    for number, optimum in enumerate(shown, start=1):
+    for number, optimum in shown.items():
         at, height = places[optimum.alpha, optimum.mu], getattr(optimum, name)
-        star = number == 1
+        star = number == 0
         ax.plot(
             [at],
             [height],
@@ -211,7 +216,7 @@ def _level(path: list[Optimum], by: str) -> float | None:
     return next((optimum.seen for optimum in path if optimum.mu == 0), None) if by == "seen" else 0.0
 
 
-def _number(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum], by: str) -> None:
+def _number(ax: Any, path: list[Optimum], places: Places, shown: dict[int, Optimum], by: str) -> None:
     """Write the numbers of the thumbnails above their views, or below where another view is above.
 
     Those at nearly one place share a line.
@@ -221,7 +226,7 @@ def _number(ax: Any, path: list[Optimum], places: Places, shown: list[Optimum], 
     low, high = ax.get_ylim()
     near = 0.08 * (high - low)
     written: list[tuple[tuple[float, float], float, list[str]]] = []
-    for number, optimum in enumerate(shown, start=1):
+    for number, optimum in shown.items():
         setting = (optimum.alpha, optimum.mu)
         spot = next((spot for spot in written if spot[0] == setting and spot[1] - getattr(optimum, by) <= near), None)
         if spot is None:
@@ -281,11 +286,11 @@ def _name_places(panels: Sequence[Any], places: Places) -> None:
                 ax.axvline(spots[0] - (1.0 + _GAP) / 2, color=HAIRLINE, linewidth=0.8, zorder=1.0)
 
 
-def _legend(ax: Any, path: list[Optimum], shown: list[Optimum], by: str) -> None:
-    entries = [("chosen" if len(shown) < 2 else "chosen (1)", mark("*", CHOSEN_HUE, 13))]
-    if len(shown) > 1:
-        last = f"–{len(shown)}" if len(shown) > 2 else ""
-        entries.append((f"next different (2{last})", mark("o", NUMBERED_HUE)))
+def _legend(ax: Any, path: list[Optimum], shown: dict[int, Optimum], by: str) -> None:
+    chosen, *others = map(str, shown)
+    entries = [(f"chosen ({chosen})" if others else "chosen", mark("*", CHOSEN_HUE, 13))]
+    if others:
+        entries.append((f"next different ({', '.join(others)})", mark("o", NUMBERED_HUE)))
     if len(path) > 1:
         best = "best at its μ" if weighs_nothing(path) else "best at its α, μ"
         entries.append((best, mark("o", INK, 4.5, linestyle="-", linewidth=1.4)))
@@ -298,7 +303,7 @@ def _legend(ax: Any, path: list[Optimum], shown: list[Optimum], by: str) -> None
 
 def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, optimum: Optimum, *, by: str) -> None:
     """One view without scales: its first two axes, or how the rows lie along the only one."""
-    hue = CHOSEN_HUE if number == 1 else NUMBERED_HUE
+    hue = CHOSEN_HUE if number == 0 else NUMBERED_HUE
     if view.shape[1] == 1:
         ax.hist(view[:, 0], bins=40, color=hue)
     else:
@@ -308,12 +313,12 @@ def _thumbnail(ax: Any, view: NDArray[np.float64], number: int, optimum: Optimum
     ax.set_xticks([])
     ax.set_yticks([])
     for spine in ax.spines.values():
-        spine.set_color(hue if number == 1 else HAIRLINE)
+        spine.set_color(hue if number == 0 else HAIRLINE)
     ax.set_title(
-        f"{number}: {by} {value_in_words(by, optimum)}\n{found_at(optimum, ', ')}",
+        f"view {number}: {by} {value_in_words(by, optimum)}\n{found_at(optimum, ', ')}",
         fontsize=TICK_SIZE,
         color=INK,
-        fontweight="bold" if number == 1 else "normal",
+        fontweight="bold" if number == 0 else "normal",
     )
 
 
