@@ -153,14 +153,6 @@ class ImapceError(Exception):
     def __str__(self) -> str:
         return str(self.sentence)
 
-    def has_phrase(self, key: str) -> bool:
-        """Whether one of its parts is the phrase with this key: what a sentence is about, whatever its words.
-
-        >>> Sentence("or ", Phrase("log scale", 'transform="log"')).has_phrase("log scale")
-        True
-        """
-        return any(isinstance(part, Phrase) and part.key == key for part in self.parts)
-
     def rendered(self, words_of: Callable[[Reference], str]) -> str:
         """The sentence as a surface says it."""
         return self.sentence.rendered(words_of)
