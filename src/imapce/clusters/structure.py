@@ -141,7 +141,8 @@ def judge(space: Space, found: ChosenMixture, labels: Codes, watch: Watch = UNWA
     if not refuted and not space.shared and valley >= settings.clear_valley:
         return Structure("none", "one column alone tells groups apart, and no other column agrees with it", evidence)
     if not refuted:
-        return Structure("none", f"{told[-1].against} show as much (p = {told[-1].p_value:.2g})", evidence)
+        less = f"p = {told[-1].p_value:.2g}, asked for is {needed:g} or less"
+        return Structure("none", f"{told[-1].against} show as much ({less})", evidence)
     words = f"columns agree on groups more than in {SameScores.words} ({chance})"
     if valley_tells:
         return Structure("perhaps", f"{words}, but no valley separates them: it may be a curve or a gradient", evidence)
