@@ -28,6 +28,9 @@ OTHER_COMMANDS = "<!-- commands not told of above -->"
 CHANGELOG = "<!-- the changelog -->"
 # The pages that are notebooks, by their place on the site.
 notebooks: dict[str, Path] = {}
+# Code in a sentence or a cell, and the letters up to which it stays on one line.
+INLINE_CODE = re.compile(r"<code>([^<]+)</code>")
+ONE_LINE = 24
 FIGURE = re.compile(r"\n*(?P<folded></details>\n*)?!\[(?P<alt>[^\]]+)\]\(figure\)")
 
 
@@ -57,6 +60,29 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         markdown = markdown.replace(OTHER_COMMANDS, other_commands(OPTIONS.findall(markdown)))
     markdown = OPTIONS.sub(lambda match: options_of(match[1]), markdown)
     return _with_outcome(markdown, page.file)
+
+
+def on_page_content(text: str, page: Any, config: Any, files: Files) -> str:
+    """The page with its long inline code marked as such."""
+    return with_long_code(text)
+
+
+def with_long_code(text: str) -> str:
+    """Inline code that is too long for one line, word by word: site.css breaks it between words, not within options.
+
+    >>> with_long_code("<code>--sheet</code> <code>imapce embed cells.csv --sheet</code>")[-50:]
+    '<span>cells.csv</span> <span>--sheet</span></code>'
+    """
+
+    def marked(match: re.Match[str]) -> str:
+        if "\n" in match[1] or len(html.unescape(match[1])) <= ONE_LINE:
+            return match[0]
+        words = (
+            f"<span>{word}</span>" if len(html.unescape(word)) <= ONE_LINE else word for word in match[1].split(" ")
+        )
+        return f'<code class="long">{" ".join(words)}</code>'
+
+    return INLINE_CODE.sub(marked, text)
 
 
 def _with_outcome(markdown: str, file: File) -> str:
