@@ -160,6 +160,8 @@ def hover_row(shown: Any, picture: int, place: tuple[float, float], panel: int =
     """Point at a place of a panel, in fractions of it from below, and read the card."""
     plot = shown.locator("[data-picture]").nth(picture)
     plot.scroll_into_view_if_needed()
+    # The page hides its card once it hears that it was scrolled, which is told with the next frame it draws.
+    shown.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     frame = plot.locator("img").bounding_box()
     boxes = json.loads(shown.locator("#rows").text_content())["pictures"][picture]["boxes"]
     left, above, wide, tall = boxes[panel]
