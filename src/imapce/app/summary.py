@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from imapce.app.colours import short_value
 from imapce.app.scene import Scene
 from imapce.app.study import Study
-from imapce.clusters.structure import Verdict
+from imapce.clusters.significance import Verdict
 from imapce.common.words import counted
 from imapce.exploration.counted import trait_of
 from imapce.exploration.description import Profile
@@ -29,8 +29,8 @@ MOST_LABELS = 3
 # Reading back is a cross-validation: so many rows tell it to about 0.02.
 READ_ROWS = 3000
 MOST_KNOWN = 6
-# The p-values up to which rows left are clearly, and perhaps, more than one cloud; 0.01 is the least the test can give.
-CLEAR, PERHAPS = 0.01, 0.05
+# The p-values up to which rows left are clearly, and possibly, more than one cloud; 0.01 is the least there is.
+CLEAR, POSSIBLE = 0.01, 0.05
 
 
 def describe_state(study: Study, scene: Scene) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _remains(exploration: Exploration, step: Step | None) -> dict[str, Any] | No
             return None
         share = f"{100 * step.p_value:.2g}\N{NO-BREAK SPACE}%"
         words = f"one shapeless cloud would look as split in {share} of draws (p = {step.p_value:.2g})"
-        verdict: Verdict = "clear" if step.p_value <= CLEAR else "perhaps" if step.p_value <= PERHAPS else "none"
+        verdict: Verdict = "clear" if step.p_value <= CLEAR else "possible" if step.p_value <= POSSIBLE else "none"
         return {"verdict": verdict, "words": f"{BEGINNINGS[verdict]}: {words}"}
     if not exploration.clusters_:
         return None

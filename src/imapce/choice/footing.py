@@ -24,6 +24,8 @@ from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.rows.standardized import StandardizedRows
 
+FOLDS, RIDGE = 5, 1e-3
+
 
 class FairRows:
     """A sample of rows, those of the table or of a background, as they are scored in views."""
@@ -79,15 +81,15 @@ def _told_by_others(rows: Array, groups: Codes, categories: Mask, settings: Clus
     """
     n, d = rows.shape
     told = np.zeros_like(rows)
-    fold = np.arange(n) % settings.folds
-    for left_out in range(settings.folds):
+    fold = np.arange(n) % FOLDS
+    for left_out in range(FOLDS):
         here, others = fold == left_out, fold != left_out
         if not here.any() or not others.any():
             continue
         learned = rows[others]
         mean = learned.mean(axis=0)
         deviation = learned - mean
-        ridge = max(settings.ridge, d / len(learned))
+        ridge = max(RIDGE, d / len(learned))
         precision = np.linalg.inv(deviation.T @ deviation / len(learned) + ridge * np.eye(d))
         for source in np.unique(groups[categories]):
             own, beside = np.flatnonzero(groups == source), np.flatnonzero(groups != source)

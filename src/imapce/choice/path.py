@@ -26,7 +26,7 @@ from imapce.choice.footing import FairRows
 from imapce.choice.point import Callback, Domain, distinct, optima_at, solve_at
 from imapce.choice.score import LARGEST_MINORITY, Leakage, reached_by_chance, separation
 from imapce.choice.seen import Onlooker, Sight, clearest
-from imapce.clusters.given import Candidate
+from imapce.clusters.clustering import SampleClusters
 from imapce.common.arrays import Array
 from imapce.common.settings import SETTINGS, Settings
 from imapce.common.work import one_thread, threads_for
@@ -62,14 +62,14 @@ class PathSearch:
     With a `candidate` the optima are compared by how well its clusters are seen, else by separation. `before` are the
     axes (k, d) of the view of the step before, where it is a later step of an exploration.
 
-    >>> from imapce.clusters.given import candidate_of
+    >>> from imapce.clusters.clustering import find_clusters
     >>> from imapce.priors.problem import pose
     >>> from imapce.rows.open import open_rows
     >>> from imapce.tables.reader import Reader
     >>> two = np.random.default_rng(0).normal(size=(200, 5)) + 4 * np.arange(200)[:, None] % 8 * np.eye(1, 5)
     >>> reader, matrix = Reader.learn(two)
     >>> problem = pose(open_rows(matrix), [], reader, n_components=2)
-    >>> solution = PathSearch(problem, candidate=candidate_of(problem, np.ones(200, dtype=bool))).run()
+    >>> solution = PathSearch(problem, candidate=find_clusters(problem, np.ones(200, dtype=bool))).run()
     >>> bool(solution.optima[0].seen > 0.9)
     True
     """
@@ -78,7 +78,7 @@ class PathSearch:
         self,
         problem: Problem,
         *,
-        candidate: Candidate | None = None,
+        candidate: SampleClusters | None = None,
         before: Array | None = None,
         alpha: float | str = "auto",
         mu: float | str = "auto",
@@ -134,12 +134,12 @@ class PathSearch:
 
     # --- by clusters --------------------------------------------------------------------------------------------------
 
-    def _by_clusters(self, candidate: Candidate) -> tuple[list[PathOptimum], str]:
+    def _by_clusters(self, candidate: SampleClusters) -> tuple[list[PathOptimum], str]:
         """Every optimum, the one in which the clusters are seen best first; and why it is, in words.
 
         One is chosen of every point before points are compared, so that its μ alone leads to it again.
         """
-        onlooker = Onlooker(self.problem, candidate.space, candidate.labels, self.settings)
+        onlooker = Onlooker(self.problem, candidate.sample, candidate.labels, self.settings)
         # Rows that are known weigh as much as the data: beside their clusters other weights show no more.
         alpha = np.inf if not self.problem.Y.any_known else self._weights((1.0,))[0]
         best: list[PathOptimum] = []
@@ -154,7 +154,7 @@ class PathSearch:
         others.sort(key=lambda view: -np.nan_to_num(view.optimum.seen, nan=view.optimum.kept))
         return [shown, *others], _words_of(shown, candidate)
 
-    def _mus(self, candidate: Candidate) -> list[float]:
+    def _mus(self, candidate: SampleClusters) -> list[float]:
         scale = self._scale
         if not isinstance(self.mu, str):
             return [float(self.mu)]
@@ -386,7 +386,7 @@ def _clearest_of(views: Sequence[PathOptimum]) -> int:
     return clearest([view.sight for view in views if view.sight is not None])
 
 
-def _words_of(shown: PathOptimum, candidate: Candidate) -> str:
+def _words_of(shown: PathOptimum, candidate: SampleClusters) -> str:
     """Why an optimum is shown."""
     count = len(np.unique(candidate.labels))
     if np.isnan(shown.optimum.seen):

@@ -16,15 +16,15 @@ from typing import Literal
 
 import numpy as np
 
-from imapce.clusters.space import searched_axes
+from imapce.clusters.axes import noise_free_axes
 from imapce.common.arrays import Array
 from imapce.common.settings import SETTINGS, ClusterSettings
 from imapce.common.work import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.open import open_rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
-from imapce.rows.subspace import RowsWithin
-from imapce.search.descent import squared_distances
+from imapce.rows.subspace import RowsWithin, Subspace
+from imapce.search.descent import squared_distances, with_fixed_signs
 from imapce.search.objective import Objective, paper_mu
 from imapce.search.race import Optimum, Progress, Solution, minimize
 from imapce.search.starts import WHITENED_AXES, contrastive_axes, starting_frames
@@ -48,7 +48,7 @@ class Domain:
         Z = problem.Z
         if Z.n_rows <= settings.many_rows and int(Z.informative.sum()) <= WHITENED_AXES:
             return cls.whole(problem)
-        basis = searched_axes(problem, np.zeros((Z.n_features, 0)), settings)
+        basis = searched_axes(problem, settings)
         rows = Z.project(basis, Z.content_mask(settings.many_rows))
 
         def within(form: QuadraticForm) -> QuadraticForm:
@@ -80,6 +80,25 @@ class Domain:
         if not self.known:
             return self.X
         return QuadraticForm.combine([(1.0, self.X), *((-alpha * weight, form) for weight, form in self.known)])
+
+
+def searched_axes(
+    problem: Problem, settings: ClusterSettings = SETTINGS.clusters, excluded: Array | None = None
+) -> Array:
+    """Return the leading axes (d, q) of the rows to explore, free of `excluded` directions and what is erased."""
+    Z = problem.Z
+    inside = problem.directions_left(excluded)
+    if not inside.n_erased:
+        # ZᵀZ is zero along columns that do not vary, so they need not be taken out.
+        inside = Subspace(np.ones(Z.n_features, dtype=bool))
+    # If nothing is left, the largest eigenvalue is rounding and nothing would look small beside it.
+    if inside.size < 1:
+        return np.zeros((Z.n_features, 0))
+    fewest = max(settings.fewest_axes, problem.n_components + 1)
+    most = max(fewest, min(settings.most_axes, Z.n_rows // settings.rows_per_axis))
+    axes = noise_free_axes(inside.form(Z.second_moment), Z.n_rows, Z.rows.resolution, most, fewest)
+    # Signs are fixed, so that the random starts mean the same however the eigenvectors were found.
+    return with_fixed_signs(inside.lift(axes))
 
 
 def solve_at(

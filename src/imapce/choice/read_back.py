@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imapce.choice.seen import FEWEST_ROWS
-from imapce.clusters.given import Candidate
+from imapce.clusters.clustering import SampleClusters
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.neighbours import jittered, nearest, votes
 from imapce.common.settings import SETTINGS, ClusterSettings
@@ -143,7 +143,7 @@ class KnownReader:
 def read_back(
     problem: Problem,
     V: Array,
-    candidate: Candidate | None = None,
+    candidate: SampleClusters | None = None,
     *,
     what: str = "",
     settings: ClusterSettings = SETTINGS.clusters,
@@ -160,24 +160,24 @@ def read_back(
         labels = _labels_of(candidate, Z.n_rows)
         # Of few rows both look at all of them.
         same = np.array_equal(labels >= 0, sample)
-        of_clusters, asked = (reader, stated) if same else _reader_of(problem, labels >= 0, candidate.space.settings)
+        of_clusters, asked = (reader, stated) if same else _reader_of(problem, labels >= 0, candidate.sample.settings)
         clusters = of_clusters.from_clusters(labels[asked])
     return ReadBack(view, clusters, reader.chance, what)
 
 
-def read_from_clusters(problem: Problem, candidate: Candidate) -> tuple[float, float] | None:
+def read_from_clusters(problem: Problem, candidate: SampleClusters) -> tuple[float, float] | None:
     """How well the known is read from the clusters alone, and what chance would give; None: nothing is known."""
     if not problem.hides or problem.Z.n_rows < FEWEST_ROWS:
         return None
     labels = _labels_of(candidate, problem.Z.n_rows)
-    reader, asked = _reader_of(problem, labels >= 0, candidate.space.settings)
+    reader, asked = _reader_of(problem, labels >= 0, candidate.sample.settings)
     return reader.from_clusters(labels[asked]), reader.chance
 
 
-def _labels_of(candidate: Candidate, n_rows: int) -> Codes:
+def _labels_of(candidate: SampleClusters, n_rows: int) -> Codes:
     """(n,), the cluster of every row to explore, -1 for those that were not asked."""
     labels = np.full(n_rows, -1)
-    labels[candidate.space.drawn] = candidate.labels
+    labels[candidate.sample.drawn] = candidate.labels
     return labels
 
 

@@ -28,13 +28,14 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from scipy.stats import norm
 
-from imapce.clusters.valleys import REACH, peaks_beside
 from imapce.common.arrays import Array, Mask
 from imapce.common.settings import SETTINGS, Settings
 from imapce.priors.labels import LabelTerm
 from imapce.rows.standardized import QuadraticForm
 
 ONE_GAUSSIAN = 2 / np.pi
+# Standard deviations from the mean within which cuts are looked for.
+REACH = 12
 # Cells of a histogram, and all of them; what lies further out than REACH counts as lying there.
 PER_UNIT = 32
 CELLS = 2 * REACH * PER_UNIT
@@ -84,7 +85,8 @@ class Cuts:
         gaussian = norm.pdf(norm.ppf(tail)) ** 2 / (tail * (1 - tail))
         kernel = self._settings.choice.smoothing * PER_UNIT
         density = gaussian_filter1d(self._counts, kernel, axis=1, mode="constant")
-        left, right = peaks_beside(density)
+        left = np.maximum.accumulate(density, axis=1)
+        right = np.maximum.accumulate(density[:, ::-1], axis=1)[:, ::-1]
         here = (density[:, :-1] + density[:, 1:]) / 2
         peak = np.minimum(left[:, :-1], right[:, 1:])
         depth = np.clip(1 - np.divide(here, peak, out=np.ones_like(here), where=peak > 0), 0.0, 1.0)

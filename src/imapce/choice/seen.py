@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.space import Space
+from imapce.clusters.axes import Sample
 from imapce.common.arrays import Array, Codes
 from imapce.common.neighbours import jittered, nearest, votes
 from imapce.common.settings import SETTINGS, Settings
@@ -76,10 +76,10 @@ def clearest(views: Sequence[Sight]) -> int:
 class Onlooker:
     """Looks at views of a problem by the clusters (m,) of a sample of its rows, -1 for rows in none."""
 
-    def __init__(self, problem: Problem, space: Space, clusters: Codes, settings: Settings = SETTINGS):
+    def __init__(self, problem: Problem, sample: Sample, clusters: Codes, settings: Settings = SETTINGS):
         self._settings = settings
         self._Z = problem.Z
-        drawn = space.drawn
+        drawn = sample.drawn
         self._sample = np.zeros(self._Z.n_rows, dtype=bool)
         self._sample[drawn] = True
         self._order = drawn.argsort().argsort()
@@ -87,7 +87,7 @@ class Onlooker:
         names, sizes = np.unique(clusters[clusters >= 0], return_counts=True)
         large = names[sizes >= settings.choice.few_neighbours]
         self._asked = np.isin(self._groups, large) & (len(large) > 1)
-        self._neighbourhoods = Neighbourhoods(space.points, settings) if len(drawn) >= FEWEST_ROWS else None
+        self._neighbourhoods = Neighbourhoods(sample.points, settings) if len(drawn) >= FEWEST_ROWS else None
 
     def look(self, V: Array) -> Sight:
         """At the view with the axes V (d, k)."""

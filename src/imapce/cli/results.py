@@ -22,7 +22,7 @@ from rich.text import Text
 
 from imapce.choice.read_back import how_it_ended, told_by
 from imapce.cli.messages import named, note
-from imapce.clusters.structure import Structure
+from imapce.clusters.significance import Structure
 from imapce.common.whole_files import writable_target
 from imapce.common.words import axis_names, counted, given, listing
 from imapce.errors import InvalidValueError

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from imapce.choice.read_back import ReadBack, told_by
-from imapce.clusters.structure import Structure
+from imapce.clusters.significance import Structure
 from imapce.common.arrays import Array
 from imapce.common.words import counted, enumerated, listing
 from imapce.estimators.imapce import IMAPCE

@@ -1,1 +1,1 @@
-"""Groups in all directions, and what is left given the known: one model, its clusters, whether they are structure."""
+"""Clusters: one mixture of t components, the effect of covariates given the clusters, evidence and stability."""

@@ -66,130 +66,52 @@ class ClusterSettings:
     0.95
     """
 
-    # --- where they are looked for ------------------------------------------------------------------------------------
-    rows: int = setting(1_500, "rows that clusters are found in, a sample of more")
-    axes: int = setting(30, "most axes of these rows")
-    columns: int = setting(500, "columns beyond which leading axes stand for them")
-    rows_per_axis: int = setting(
-        30,
-        "rows for each axis of many columns: in directions enough, chance makes groups",
-        measured="784 pixels: deeper optima in more axes separate worse",
-        tables=1,
-    )
-    fewest_axes: int = setting(10, "axes of many columns however few rows there are")
-    chance: float = setting(
-        0.01,
-        "chance, over all columns, that one counts as agreeing with others or as explained by the known though "
-        "it is not; and p of dependence where a valley could be and is not",
-    )
-    bound: float = setting(
-        3.0,
-        "standard deviations beyond which a value counts as lying there, where columns agree",
-        measured="without: mean NMI 0.612 for 0.611; of glass −0.08, of flags +0.09",
-        tables=33,
-    )
-    least_tilt: float = setting(0.05, "least factor of a level given the known: 0 would forbid it to all clusters")
-    # --- where mixtures begin -----------------------------------------------------------------------------------------
-    neighbours: int = setting(15, "neighbours that a row is moved to the mean of; that vote on a row in a view")
-    smoothings: int = setting(4, "times that rows are moved before a tree is grown")
-    nearest: int = setting(10, "neighbours that tell the units of a neighbourhood")
-    rounds: int = setting(3, "times that rows are brought to these units")
-    # --- how many -----------------------------------------------------------------------------------------------------
-    sizes: tuple[int, ...] = setting((2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20), "components that are tried")
-    folds: int = setting(5, "parts of the rows, each of which is left out once: of mixtures, valleys and stability")
-    share: float = setting(
-        0.95,
-        "share of the best gain on rows left out that the fewest components reach; `granularity` turns it",
-        measured="0.93 and 0.97: mean NMI 0.605 and 0.614 for 0.611",
-        tables=33,
-    )
-    coarser: float = setting(0.90, 'the same for granularity="coarser"')
-    finer: float = setting(0.98, 'the same for granularity="finer"')
-    trim: float = setting(
-        0.1,
-        "share of the rows at either end that the mean gain leaves out: a few far rows decide the plain mean",
-        measured="0: mean NMI 0.588 for 0.611, which is the yeast genes alone (−0.83): it does not carry over",
-        tables=33,
-    )
-    surely: float = setting(
-        2.0,
-        "standard errors by which several components must be better than one; for tables of one group",
-        measured="0: the same clusters on tables that have some",
-        tables=33,
-    )
-    patience: int = setting(
-        4,
-        "sizes in a row without a new best after which no larger one is tried, which saves time",
-        measured="12: the same clusters",
-        tables=33,
-    )
-    iterations: int = setting(30, "most rounds of EM")
-    few_iterations: int = setting(
-        10,
-        "the same where mixtures are only compared, or take turns with the known",
-        measured="30: mean NMI 0.606 for 0.611; of the yeast genes −0.13",
-        tables=33,
-    )
-    fewest: float = setting(3.0, "rows below which a component gives way")
-    ridge: float = setting(1e-3, "share of the variance of all rows in every direction: copies of a column have none")
-    leaning: float = setting(
-        1.0,
-        "rows' worth by which the levels of a component lean on those of all rows, and the effect of the known on what "
-        "the known explains alone",
-        measured="levels, 0.5 and 3: mean NMI 0.612 and 0.608 for 0.611; effect, 100: accuracy in views of the stories "
-        "0.845 for 0.848, NMI of their clusters 0.62 for 0.63",
-        tables=33,
-    )
-    valley: float = setting(
-        1.2,
-        "z of a valley below which two components are one",
-        measured="0.8 and 1.6: mean NMI 0.607 and 0.590 for 0.611",
-        tables=33,
-    )
-    draws: int = setting(
-        2,
-        "times that folds are drawn: a valley is the mean of its z, stability the share of all",
-        measured="1 and 4: mean NMI 0.602 and 0.606 for 0.611",
-        tables=33,
-    )
-    # --- given the known ----------------------------------------------------------------------------------------------
-    choices: int = setting(
-        2,
-        "times that the number of clusters is asked for while the known is explained",
-        measured="once: NMI 0.60 with the other label of the stories, twice 0.63",
-        tables=9,
-    )
-    rested: float = setting(1e-3, "mean change of the rows given the known, in their spread, at which turns end")
-    most_classes: int = setting(20, "classes up to which clusters hold the known together, and it is read as classes")
-    holds: float = setting(0.1, "share of its rows from which a cluster holds a class of the known")
-    many_rows: int = setting(
-        20_000,
-        "rows that effects and views are learned from, a sample of more: a class of 1 % has its mean to 0.07 standard "
-        "deviations",
-    )
-    # --- is it structure ----------------------------------------------------------------------------------------------
-    clear_valley: float = setting(
-        3.5, "z of a valley that is evidence", measured="noise without categories and heaps reaches 2.6", tables=48
-    )
-    likely_valley: float = setting(2.5, "z of a valley that outweighs drawn tables with the same columns")
-    clear: float = setting(0.001, "p of dependence that is clear where no valley can be")
-    likely: float = setting(0.05, "p of dependence that is perhaps structure where no valley can be")
-    possible: float = setting(0.1, "p that every kind of drawn table must be refuted by")
-    null_draws: int = setting(9, "tables of one group that are drawn")
-    fewest_draws: int = setting(4, "the same where these tell clearly")
-    null_folds: int = setting(3, "parts of the rows, each of which is left out once, of drawn tables")
-    middle: float = setting(
-        0.25,
-        "share of the rows at either end that the gain of drawn tables leaves out",
-        measured="with all rows the gain of Student's t(3) noise lies 4 standard deviations above those of its tables",
-    )
-    heap: float = setting(0.25, "share of rows with one value from which a column's valley is no evidence")
-    few_values: int = setting(10, "different values below which it is none either")
-    few_rows: int = setting(
-        500,
-        "rows that are asked first, among twice as many: whether it is structure, and what a view keeps",
-        measured="of more rows the share of neighbourhoods kept is the same to 0.01",
-    )
+    # --- coordinates --------------------------------------------------------------------------------------------------
+    rows: int = setting(1_500, "rows of the sample in which axes and components are selected")
+    columns: int = setting(500, "matrix columns of a table with categories beyond which leading axes stand for them")
+    axes: tuple[int, ...] = setting((30, 60, 100), "numbers of axes that are compared")
+    most_axes: int = setting(100, "most axes")
+    rows_per_axis: int = setting(15, "rows for each axis")
+    axes_share: float = setting(0.5, "share of the best gain that the selected number of axes reaches")
+    least_tilt: float = setting(0.05, "least factor of a level given the covariates")
+    # --- starts -------------------------------------------------------------------------------------------------------
+    neighbours: int = setting(15, "neighbors that a row is moved to the mean of; that vote on a row in a view")
+    smoothings: int = setting(4, "times that rows are moved before a tree is built")
+    nearest: int = setting(10, "neighbors of a local mean")
+    rounds: int = setting(3, "times that rows are sphered locally")
+    # --- selection ----------------------------------------------------------------------------------------------------
+    sizes: tuple[int, ...] = setting((2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20), "numbers of components")
+    few_sizes: tuple[int, ...] = setting((3, 7, 12), "numbers of components by which numbers of axes are compared")
+    folds: int = setting(3, "folds")
+    exponent: float = setting(0.3, "e of gain/k^e, which the selected number of components maximizes")
+    coarser: float = setting(0.5, 'the same for granularity="coarser"')
+    finer: float = setting(0.1, 'the same for granularity="finer"')
+    fewest: float = setting(8.0, "rows per component")
+    seed: int = setting(0, "")
+    iterations: int = setting(10, "EM steps")
+    tolerance: float = setting(2e-3, "change of the log-likelihood per row after which EM stops")
+    ridge: float = setting(0.01, "share of the variance of all rows that is added to each variance")
+    prior_rows: float = setting(5.0, "weight of the pooled covariance in rows per axis")
+    leaning: float = setting(1.0, "weight of the levels of all rows, in rows")
+    few_rows: int = setting(500, "")
+    many_rows: int = setting(20_000, "rows from which effects and views are estimated")
+    chance: float = setting(0.01, "")
+    most_classes: int = setting(20, "")
+    fewest_axes: int = setting(10, "")
+    most_overlap: float = setting(0.1, "share of misclassified rows above which two clusters belong to one group")
+    class_share: float = setting(0.1, "share of its rows from which a cluster contains a class of a covariate")
+    turns: int = setting(4, "turns of clusters and effect")
+    converged: float = setting(1e-3, "mean change of rows, relative to their spread, at which turns end")
+    null_draws: int = setting(9, "null tables")
+    fewest_draws: int = setting(4, "null tables if these are decisive")
+    significance: float = setting(0.01, "p-value at which two of three null models are rejected")
+    weak_significance: float = setting(0.1, "p-value at which every null model is rejected")
+    resamples: int = setting(10, "resamples for stability")
+    resample_share: float = setting(0.8, "share of the rows in a resample")
+    same_cluster: float = setting(0.75, "Jaccard index from which a cluster reappears")
+    refined_rows: int = setting(200_000, "rows that the final mixture is refined on")
+    far_rows: int = setting(2_000, "rows farthest from all components, among which rare groups are looked for")
+    refining_steps: int = setting(3, "EM steps of the final mixture")
 
 
 @dataclass(frozen=True)

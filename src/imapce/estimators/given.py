@@ -14,7 +14,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.choice.read_back import read_from_clusters
-from imapce.clusters.given import candidate_of
+from imapce.clusters.clustering import find_clusters
 from imapce.common.arrays import Array, Codes, as_array, is_dask, put_beside, shifted
 from imapce.common.checks import require_choice, require_truth
 from imapce.common.settings import SETTINGS
@@ -205,7 +205,7 @@ class Given(ExplainedRows):
         problem = pose_for(self, rows, priors, trim=trim, explain=True)
         self.effect_ = self.read_back_ = None
         if problem.with_known is not None:
-            candidate = candidate_of(problem, np.ones(len(problem.set_aside), dtype=bool))
+            candidate = find_clusters(problem, np.ones(len(problem.set_aside), dtype=bool))
             self.effect_ = candidate.effect
             assert candidate.effect is not None
             # The sample of the clusters is that of the rows with their labels beside them.

@@ -16,7 +16,7 @@ from imapce.choice.path import PathSearch
 from imapce.choice.point import solve_at
 from imapce.choice.read_back import READ_BACK, read_back
 from imapce.choice.trace_ratio import weight_by_ratio
-from imapce.clusters.given import Candidate, candidate_of
+from imapce.clusters.clustering import SampleClusters, find_clusters
 from imapce.common.arrays import Array, Mask, is_dask, on_host
 from imapce.common.checks import (
     is_whole,
@@ -192,7 +192,7 @@ class IMAPCE(HalvedFits, LinearView):
         *,
         granularity: str = "auto",
         n_clusters: int | None = None,
-    ) -> Candidate | None:
+    ) -> SampleClusters | None:
         """The clusters that choose the view and that the known is explained given; None where neither is asked for.
 
         `unexplored` (n,) are the rows to explore among all of the table, where a subset is known. `granularity` and
@@ -204,7 +204,7 @@ class IMAPCE(HalvedFits, LinearView):
             unexplored = np.ones(len(problem.set_aside), dtype=bool)
             if problem.Y.known is not None:
                 unexplored[~problem.set_aside] = ~problem.Y.known
-        return candidate_of(
+        return find_clusters(
             problem,
             unexplored,
             granularity=granularity,
@@ -217,7 +217,7 @@ class IMAPCE(HalvedFits, LinearView):
         self,
         problem: Problem,
         *,
-        candidate: Candidate | None = None,
+        candidate: SampleClusters | None = None,
         before: Array | None = None,
         watch: Watch | None = None,
     ) -> None:
@@ -265,7 +265,7 @@ class IMAPCE(HalvedFits, LinearView):
     def _solution(
         self,
         problem: Problem,
-        candidate: Candidate | None,
+        candidate: SampleClusters | None,
         before: Array | None,
         callback: Callable[[Progress], None] | None,
     ) -> Solution:
@@ -302,7 +302,7 @@ class IMAPCE(HalvedFits, LinearView):
             )
         return replace(solution, stop_reason=solution.stop_reason + remark)
 
-    def _keep(self, solution: Solution, problem: Problem, candidate: Candidate | None) -> None:
+    def _keep(self, solution: Solution, problem: Problem, candidate: SampleClusters | None) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
         C_X = problem.X.second_moment
         self.optima_ = Views(

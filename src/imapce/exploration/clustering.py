@@ -36,11 +36,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 
-from imapce.clusters.partition import OUTLIER
+from imapce.clusters.clustering import OUTLIER
 from imapce.common.arrays import Array, Codes
 from imapce.common.checks import require_choice, require_truth
 from imapce.common.records import Comparable
-from imapce.common.settings import SETTINGS
 from imapce.common.work import UNWATCHED, Watch, one_thread
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
@@ -52,6 +51,7 @@ CLUSTERERS = ("auto", "joint", "dpgmm")
 # of 4,000 takes 0.6 s, and a few Gaussians in the plane are known well from either.
 CLUSTER_ALL, SAMPLE = 10_000, 4_000
 TAIL = 5.0  # ν
+ITERATIONS = 30
 # Above so many rows their coordinates in the axes would not fit beside the data; the view's clusters stay as they are.
 REFINED_ROWS = 1_000_000
 
@@ -267,9 +267,8 @@ def student_mixture(points: Array, labels: Codes, chosen: Codes, watch: Watch = 
     shares = (labels[chosen][:, None] == names).astype(np.float64)
     pull = np.ones_like(shares)
     parts: list[tuple[Array, Array, float]] = []
-    iterations = SETTINGS.clusters.iterations
-    for iteration in range(iterations):
-        watch.tell("carrying the clusters into all directions", iteration / iterations)
+    for iteration in range(ITERATIONS):
+        watch.tell("carrying the clusters into all directions", iteration / ITERATIONS)
         parts = []
         for c in range(len(names)):
             size = max(float(shares[:, c].sum()), np.finfo(np.float64).tiny)

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from imapce.clusters.given import Candidate, candidate_of
-from imapce.clusters.partition import Partition, partition_of
-from imapce.clusters.structure import Structure
+from imapce.clusters.clustering import Partition, SampleClusters, assign_rows, find_clusters
+from imapce.clusters.significance import Structure
 from imapce.common.arrays import Codes, Mask
 from imapce.common.checks import is_whole
 from imapce.common.words import counted
@@ -52,7 +51,7 @@ class Start:
     clusters.
     """
 
-    candidate: Candidate | None = None
+    candidate: SampleClusters | None = None
     partition: Partition | None = None
     numbers: tuple[int, int] | None = None
     redoable: int = 0
@@ -397,13 +396,13 @@ class Findings:
 
     # --- clusters -----------------------------------------------------------------------------------------------------
 
-    def candidate(self, watch: Watch) -> Candidate:
+    def candidate(self, watch: Watch) -> SampleClusters:
         """The best clusters of the rows that were unexplored at the start, and the effect of the known given them."""
         start, record = self.start, self.record
         if start.candidate is None and not len(record.moves) and record.estimator.explains:
             start.candidate = self._current_look(watch).candidate
         if start.candidate is None:
-            start.candidate = candidate_of(
+            start.candidate = find_clusters(
                 self._pose(record.known_at_start, for_clusters=True),
                 ~record.known_at_start,
                 granularity=record.granularity,
@@ -423,7 +422,7 @@ class Findings:
         assert candidate.effect is not None
         return problem.given(candidate.effect), self._with_labels(candidate)
 
-    def _with_labels(self, candidate: Candidate) -> Rows:
+    def _with_labels(self, candidate: SampleClusters) -> Rows:
         """All rows, with the labels beside them that clusters are found given."""
         if candidate.effect is None:
             return self.data.rows
@@ -433,7 +432,7 @@ class Findings:
         """The clusters of the rows that were unexplored at the start."""
         if self.start.partition is None:
             candidate = self.candidate(watch)
-            found = partition_of(
+            found = assign_rows(
                 candidate,
                 ~self.record.known_at_start,
                 self._with_labels(candidate),

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from imapce.choice.seen import Onlooker, clearest
-from imapce.clusters.space import Space
+from imapce.clusters.axes import draw_sample
 from imapce.common.arrays import Codes, Mask
 from imapce.exploration.clustering import number_clusters
 from imapce.exploration.steps import View, place_rows
@@ -25,11 +25,11 @@ def overview_of(views: Sequence[View], rows: Rows, problem: Problem, at_start: M
 
     `at_start` (n,) are the rows that were to explore at the start, and the problem is theirs.
     """
-    space = Space.of(problem, at_start)
-    clusters = labels[space.places]
+    sample = draw_sample(problem, at_start)
+    clusters = labels[sample.positions]
     if len(np.unique(clusters[clusters >= 0])) == 1:
         clusters = (clusters >= 0).astype(np.intp)
-    onlooker = Onlooker(problem, space, clusters)
+    onlooker = Onlooker(problem, sample, clusters)
     sights = [onlooker.look(view.optimum.V) for view in views]
     best = clearest(sights)
     optimum = replace(views[best].optimum, seen=sights[best].seen, kept=sights[best].known_kept)

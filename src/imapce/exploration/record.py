@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.structure import Structure
+from imapce.clusters.significance import Structure
 from imapce.common.arrays import Array, Mask
 from imapce.common.checks import is_whole, require_choice, require_count, require_seed
 from imapce.common.records import Comparable

@@ -2,12 +2,10 @@
 
 A `Regrouping` says which clusters went and which came for them, so labels, files, undo and redo need no second way.
 
-To consolidate is to compare all accepted clusters in all directions, which steps take one by one, by hand or in views:
-two without a valley between them are one, and a row left over belongs to a cluster where
+Consolidating compares all accepted clusters in all dimensions: clusters that overlap are merged, and a remaining row
+is assigned to a cluster if
 
-    P(c | z) ≥ SURE,    N(z; m_c, S_c) ≥ the density that all but a share OUTERMOST of the cluster's own rows have
-
-that is where no other cluster explains it and it lies no farther out than the cluster's own rows do.
+    P(c | z) ≥ SURE,    f_c(z) ≥ the density that all but a share OUTERMOST of the cluster's own rows have
 """
 
 from __future__ import annotations
@@ -17,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from imapce.clusters.columns import Cells
-from imapce.clusters.given import candidate_of
-from imapce.clusters.mixture import BLOCK, mixture_of, sphering
-from imapce.clusters.partition import partition_of
-from imapce.clusters.space import Space
-from imapce.clusters.valleys import merge_groups
+from imapce.clusters.axes import CoordinateMap, Coordinates, Sample, draw_sample
+from imapce.clusters.clustering import assign_rows, find_clusters
+from imapce.clusters.merging import overlap_matrix, overlapping_groups
+from imapce.clusters.mixture import Mixture, em_sums, m_step, pair_features, posteriors
+from imapce.clusters.selection import one_hot
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import is_whole
 from imapce.common.words import counted, listing, uncapitalized
@@ -37,6 +34,8 @@ from imapce.rows.base import Rows
 
 SURE, OUTERMOST = 0.95, 0.05
 FEWEST_COMPARED = 50
+# Degrees of freedom of the compared clusters: nearly Gaussian; and pairs of coordinates that are held at once.
+TAIL, BLOCK = 50.0, 8_000_000
 
 
 def split(found: Findings, cluster: Any, *, view: int | None, ignore: bool, watch: Watch) -> Regrouping:
@@ -80,9 +79,7 @@ def merge(found: Findings, clusters: Sequence[int]) -> Regrouping:
 
 
 def consolidate(found: Findings, watch: Watch) -> tuple[Regrouping, bool]:
-    """Clusters that no valley separates as one, with the rows left that clearly belong to them; and whether there is
-    anything to tell.
-    """
+    """Merge overlapping clusters and assign remaining rows that clearly belong to one; return whether any changed."""
     moves, known, start = found.record.moves, found.record.known, found.record.known_at_start
     if not moves.clusters:
         raise InvalidValueError("consolidate() compares accepted clusters, and there are none; accept some first.")
@@ -90,7 +87,7 @@ def consolidate(found: Findings, watch: Watch) -> tuple[Regrouping, bool]:
     watch.tell("comparing the clusters in all directions", 0.0)
     problem, all_rows = found.given(start, watch)
     groups, given = compare_clusters(
-        Space.of(problem, ~start),
+        draw_sample(problem, ~start),
         np.where(moves.labels < 0, OUTLIER, np.searchsorted(numbers, moves.labels)),
         all_rows,
         left=~known & ~problem.set_aside,
@@ -118,56 +115,53 @@ def consolidate(found: Findings, watch: Watch) -> tuple[Regrouping, bool]:
 
 
 def compare_clusters(
-    space: Space, labels: Codes, rows: Rows, *, left: Mask, watch: Watch = UNWATCHED
+    sample: Sample, labels: Codes, rows: Rows, *, left: Mask, watch: Watch = UNWATCHED
 ) -> tuple[Codes, Codes]:
-    """The group 0, 1, ... of every cluster (k,) of labels (n,), and the group of every row `left` (n,) that has one."""
-    n_clusters = int(labels.max()) + 1
+    """Return the group 0, 1, ... of each cluster (k,) of labels (n,), and the group of each row `left` (n,), if any."""
+    k, given = int(labels.max()) + 1, np.full(len(labels), OUTLIER)
     with one_thread():
-        order = space.order_of(labels >= 0, rows)
-        most = space.settings.rows // n_clusters
-        chosen = np.concatenate([_some(order[labels[order] == c], most) for c in range(n_clusters)])
+        to_coordinates = CoordinateMap.from_sample(sample, sample.axis_counts[0])
         taken = np.zeros(len(labels), dtype=bool)
-        taken[chosen] = True
-        points = space.points_of(taken, rows)[chosen.argsort().argsort()]
-        to_axes = sphering(points)
-        points = points @ to_axes
-        found = merge_groups(points, labels[chosen], watch=watch)
-        groups = np.array([found[np.argmax(labels[chosen] == c)] for c in range(n_clusters)])
-        # A group is known by the first of its clusters.
-        _, firsts = np.unique(groups, return_index=True)
-        groups = np.argsort(np.argsort(firsts))[groups]
-        given = np.full(len(labels), OUTLIER)
+        for c in range(k):
+            taken[_some(np.flatnonzero(labels == c), sample.settings.rows // k)] = True
+        points, codes = to_coordinates(rows.subset(taken)).rounded(), labels[taken]
+        mixture = _mixture_of(points, codes, sample)
+        groups = overlapping_groups(overlap_matrix(posteriors(mixture.log_joint(points))[0][0]), sample.settings)
         if left.any():
-            watch.tell("giving the rows left to the clusters")
+            watch.tell("assigning the remaining rows to the clusters")
             sizes = np.bincount(groups[labels[labels >= 0]]).astype(np.float64)
-            given[left] = _belonging(points, groups[labels[chosen]], space.points_of(left, rows) @ to_axes, sizes)
+            merged = _mixture_of(points, groups[codes], sample)
+            given[left] = _belonging(merged, points, groups[codes], to_coordinates(rows.subset(left)), sizes)
     return groups, given
 
 
+def _mixture_of(points: Coordinates, labels: Codes, sample: Sample) -> Mixture:
+    """Return the mixture with a component for each cluster."""
+    resp = one_hot(labels, int(labels.max()) + 1)[None]
+    dof = np.array([TAIL])
+    sums = em_sums(points, pair_features(points.numeric), resp, 1.0, None)
+    return m_step(sums, dof, points.blocks, sample.settings)
+
+
 def _some(rows: Codes, most: int) -> Codes:
-    """At most so many of the rows, and at least FEWEST_COMPARED where there are, always the same."""
+    """Return at most so many of the rows, and at least FEWEST_COMPARED if there are, always the same."""
     most = max(most, FEWEST_COMPARED)
     return rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
 
 
-def _belonging(points: Array, groups: Codes, others: Array, sizes: Array) -> Codes:
-    """The group of each of the `others` (m, q) that belongs to one, OUTLIER for the rest."""
-    shares = np.eye(len(sizes))[groups]
-    mixture = mixture_of(Cells.of(points), shares, float(max(1, points.shape[1])))
+def _belonging(mixture: Mixture, points: Coordinates, groups: Codes, others: Coordinates, sizes: Array) -> Codes:
+    """Return the group of each of the `others` (m,) that belongs to one, OUTLIER for the rest."""
     # Of large clusters some rows were compared, and their share in those is not their share.
-    shift = np.log(sizes / sizes.sum()) - np.log(mixture.weights)
-    own = mixture.log_joint(Cells.of(points))[np.arange(len(points)), groups]
+    shift = np.log(sizes / sizes.sum()) - np.log(mixture.weights[0])
+    own = mixture.log_joint(points)[0][np.arange(len(points)), groups]
     edge = np.array([np.quantile(own[groups == c], OUTERMOST) for c in range(len(sizes))])
-    best = np.full(len(others), OUTLIER)
-    for first in range(0, len(others), BLOCK):
-        logs = mixture.log_joint(Cells.of(others[first : first + BLOCK]))
-        within = logs >= edge
-        logs = logs + shift
-        top = logs.argmax(axis=1)
-        share = 1 / np.exp(logs - logs.max(axis=1, keepdims=True)).sum(axis=1)
-        clear = (share >= SURE) & within[np.arange(len(top)), top]
-        best[first : first + BLOCK] = np.where(clear, top, OUTLIER)
-    return best
+    best: list[Codes] = []
+    for some in others.in_blocks(BLOCK):
+        logs = mixture.log_joint(some)[0]
+        share, top = posteriors(logs + shift)[0], (logs + shift).argmax(axis=1)
+        here = np.arange(len(top))
+        best.append(np.where((share[here, top] >= SURE) & (logs >= edge)[here, top], top, OUTLIER))
+    return np.concatenate(best)
 
 
 def _require_accepted(number: Any, argument: str, found: Findings) -> int:
@@ -193,8 +187,8 @@ def _pieces_of(rows: Codes, what: str, found: Findings, ignore: bool, watch: Wat
         )
     inside = np.isin(np.arange(found.data.n_rows), rows)
     problem, all_rows = found.given(~inside, watch)
-    best = candidate_of(problem, inside, granularity=found.record.granularity, watch=watch)
-    parts = partition_of(best, inside, all_rows, min_cluster_size=least, watch=watch)
+    best = find_clusters(problem, inside, granularity=found.record.granularity, watch=watch)
+    parts = assign_rows(best, inside, all_rows, min_cluster_size=least, watch=watch)
     names, counts = np.unique(parts.labels[rows], return_counts=True)
     if len(names) < 2:
         raise InvalidValueError(
@@ -229,7 +223,7 @@ def _consolidation_in_words(n_before: int, changed: list[list[int]], n_given: in
         which = ", ".join(" with ".join(map(str, group)) for group in merges)
         parts.append(f"Consolidated {n_before} clusters into {n_after}: {which}.")
     else:
-        parts.append(f"A valley separates any two of the {n_before} clusters.")
+        parts.append(f"No two of the {n_before} clusters overlap.")
     if n_given:
         parts.append(f"{counted(n_given, 'row')} left over went to the cluster that clearly explains them.")
     if n_left:

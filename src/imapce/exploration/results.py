@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.structure import Structure
+from imapce.clusters.significance import Structure
 from imapce.common.arrays import Array, Mask
 from imapce.common.axes import LETTERS
 from imapce.common.progress import Progress

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.clusters.columns import coordinates
-from imapce.clusters.given import Candidate
-from imapce.clusters.space import searched_axes
-from imapce.clusters.structure import Structure
+from imapce.choice.point import searched_axes
+from imapce.clusters.axes import project_rows
+from imapce.clusters.clustering import SampleClusters
+from imapce.clusters.significance import Structure
 from imapce.common.arrays import Array, Mask
 from imapce.common.records import Comparable
 from imapce.common.settings import SETTINGS
@@ -156,7 +156,7 @@ class Step(Comparable):
 
     `p_value` tells how often one Gaussian would look as split as the unexplored rows do; None where nobody asked
     (`Exploration.test`). `structure` tells whether the rows that were unexplored at the start are more than one group,
-    clearly, perhaps or not; None where clusters are found view by view, or not yet. `features` set the most distinct
+    clear, possible or none; None where clusters are found view by view, or not yet. `features` set the most distinct
     cluster apart from all other rows, those first that its sentence tells. `number` counts from 1. `read_back` tells
     how well the known columns and labels are read from the best view and from the clusters; None where none are known.
 
@@ -280,7 +280,7 @@ def place_rows(rows: Rows, view: Placeable, chosen: Mask | None = None) -> Array
         rows = rows.unfolded.subset(chosen)
         explained = None if explained is None else explained.of_rows(chosen)
     if explained is None:
-        return coordinates(rows, view.components, view.mean, view.scale)
+        return project_rows(rows, view.components.T, view.mean, view.scale)
     return explained.placed(rows, view.components, view.mean, view.scale)
 
 
@@ -295,7 +295,7 @@ class Look:
     problem: Problem
     chosen: Optimum
     seed: int
-    candidate: Candidate | None = None
+    candidate: SampleClusters | None = None
 
     @cached_property
     def axes(self) -> Array:
@@ -308,12 +308,12 @@ class Look:
         units = np.zeros((problem.X.n_features, len(weighed)))
         units[weighed, np.arange(len(weighed))] = 1.0
         labels = problem.label_directions[:, : None if self.chosen.alpha > 0 else 0]
-        return searched_axes(problem, np.column_stack([units, labels]))
+        return searched_axes(problem, excluded=np.column_stack([units, labels]))
 
     @cached_property
     def points(self) -> Array:
         """The unexplored rows along the leading axes; none of very many rows, whose coordinates would outweigh them."""
-        axes = self.axes[:, : SETTINGS.clusters.axes] if self.problem.Z.n_rows <= REFINED_ROWS else self.axes[:, :0]
+        axes = self.axes[:, : SETTINGS.clusters.axes[0]] if self.problem.Z.n_rows <= REFINED_ROWS else self.axes[:, :0]
         return self.problem.Z.project(axes)
 
     def place(self, view: View) -> View:

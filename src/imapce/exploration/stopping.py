@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaincinv, ndtri
 
-from imapce.clusters.mixture import sphered
+from imapce.clusters.axes import sphering
 from imapce.common.arrays import Array, Mask
 from imapce.common.checks import is_number
 from imapce.common.work import UNWATCHED, Watch, one_thread
@@ -62,7 +62,7 @@ class StructureTest:
     def p_value(self, points: Array, watch: Watch = UNWATCHED) -> float:
         """p of rows (n, c) against one Gaussian; 1 where they do not vary."""
         with one_thread():
-            whitened = sphered(points)[:, ::-1]
+            whitened = ((points - points.mean(axis=0)) @ sphering(points))[:, ::-1]
             n, q = whitened.shape
             if q == 0:
                 return 1.0
@@ -91,7 +91,8 @@ class StructureTest:
 def clearest_cut_by_chance(seed: int, n: int, q: int, number: int) -> float:
     """T of the Gaussian table (n, q) with this number."""
     rng = np.random.default_rng([seed, n, q, number])
-    return clearest_cut(sphered(rng.standard_normal((n, q)))[:, ::-1])
+    points = rng.standard_normal((n, q))
+    return clearest_cut(((points - points.mean(axis=0)) @ sphering(points))[:, ::-1])
 
 
 def clearest_cut(whitened: Array) -> float:

@@ -1,4 +1,4 @@
-"""Whether there are groups at all, in the words of every surface: clear, perhaps, or no more than chance."""
+"""Whether there are groups at all, in the words of every surface: clear, possible, or no more than chance."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 from scipy.special import ndtr
 
-from imapce.clusters.structure import Evidence, Structure, Verdict
+from imapce.clusters.significance import Evidence, Structure, Verdict
 from imapce.common.archive import in_json
 from imapce.errors import Phrase, Sentence
 
-VERDICTS: tuple[Verdict, ...] = ("clear", "perhaps", "none")
+VERDICTS: tuple[Verdict, ...] = ("clear", "possible", "none")
 # The way out of a verdict, which the command line says in its own words and the page with a button.
 TAKES_IT = Phrase("take the split", ': run(structure="ignore") takes it')
 SPLITS_IT = Phrase("split the cluster", ': split(cluster, structure="ignore") splits it so')
-BEGINNINGS = {"clear": "Clear structure", "perhaps": "Perhaps structure", "none": "No structure beyond chance"}
+BEGINNINGS = {"clear": "Clear structure", "possible": "Possible structure", "none": "No structure beyond chance"}
 # Draws of the rows that a cluster is looked for again in.
 DRAWS = 10
 
@@ -92,7 +92,8 @@ def structure_of_file(stored: Any) -> Structure | None:
         scores = [(against, float(stored[key])) for against, key in named if stored[key] is not None]
         told = tuple(Evidence(against, z, float(ndtr(-z))) for against, z in scores)
         return Structure("clear" if stored["clear"] else "none", words, told)
-    if stored["verdict"] not in VERDICTS:
-        raise ValueError(f"the verdict on its structure is {stored['verdict']!r}")
+    verdict = "possible" if stored["verdict"] == "perhaps" else stored["verdict"]
+    if verdict not in VERDICTS:
+        raise ValueError(f"the verdict on its structure is {verdict!r}")
     told = tuple(Evidence(str(one["against"]), float(one["z"]), float(one["p_value"])) for one in stored["evidence"])
-    return Structure(stored["verdict"], words, told)
+    return Structure(verdict, words, told)

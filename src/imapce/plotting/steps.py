@@ -185,7 +185,7 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
 
     Outliers are small grey crosses and known rows light grey dots; the key gives the size of every cluster and how much
     of it its nearest neighbour shares. Where there is no structure beyond chance, the best split is drawn and told as
-    such; where there perhaps is some, the title says so.
+    such; where it is possible, the title says so.
 
     >>> from imapce import Exploration
     >>> from imapce.datasets import make_synthetic
@@ -237,7 +237,7 @@ def _how_sure(step: AcceptedStep) -> str:
     by_hand = all(cluster.chosen != "automatic" for cluster in step.clusters)
     if by_hand or step.structure is None or step.structure.verdict == "clear":
         return ""
-    return ":\nperhaps groups" if step.structure.is_taken else ":\ngroups by chance"
+    return ":\npossible groups" if step.structure.is_taken else ":\ngroups by chance"
 
 
 def _best_split(left: Mask, structure: Any) -> tuple[list[Group], list[Entry]]:

@@ -57,7 +57,7 @@ _SOME_STEPS, _MANY_STEPS = 10, 20
 _NAME_ON_CARD = 44
 ANSWERS = {
     "clear": "Yes, clearly",
-    "perhaps": "Perhaps",
+    "possible": "Possible",
     "none": "None beyond chance, and the best split was taken all the same",
 }
 

@@ -1,0 +1,407 @@
+"""Coordinates of the mixture: leading axes of the numeric columns, levels of the categories, covariates.
+
+    numeric (n, q)   sphered leading axes of numeric columns without missing values
+    partial (n, h)   numeric columns with missing values (NaN); independent within a component
+    levels (n, L)    1 if the row has a level of a category; `blocks` (L,) is the category of each level
+    tilt (n, L)      P(level | covariates) / P(level); None without covariates
+
+An input column with two values is a category of two levels. Missing cells were imputed by the column mean, and are
+recognized by that value. The axes of many columns are the leading eigenvectors of their second moment, above the edge
+of the noise (Marchenko and Pastur 1967): λ > σ²·(1 + √(c/n))², with σ² the mean of the remaining eigenvalues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.records import Comparable
+from imapce.common.settings import SETTINGS, ClusterSettings
+from imapce.priors.problem import Problem
+from imapce.rows.base import Rows
+from imapce.rows.given import RowsGiven
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.search.descent import with_fixed_signs
+from imapce.search.starts import leading_eigenvectors
+
+TOLERANCE = 1e-6
+# Values of the same row differ in their last digits if the rows are read in another order.
+DIGITS = 9
+MINORITY = 0.05
+
+
+def _minority(column: Array) -> float:
+    return float(np.mean(np.abs(column - np.median(column)) > TOLERANCE))
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Rows in the coordinates of a mixture."""
+
+    numeric: Array
+    partial: Array
+    levels: Array
+    blocks: Codes
+    tilt: Array | None = None
+
+    @classmethod
+    def from_numeric(cls, values: Array) -> Coordinates:
+        """Return rows without categories and missing values."""
+        nothing = np.zeros((len(values), 0))
+        return cls(np.asarray(values, dtype=np.float64), nothing, nothing, np.zeros(0, dtype=np.intp))
+
+    def __len__(self) -> int:
+        return len(self.numeric)
+
+    def take(self, rows: NDArray | slice) -> Coordinates:
+        """Return some of the rows."""
+        tilt = None if self.tilt is None else self.tilt[rows]
+        return replace(
+            self, numeric=self.numeric[rows], partial=self.partial[rows], levels=self.levels[rows], tilt=tilt
+        )
+
+    def rounded(self) -> Coordinates:
+        """Return the rows without the last digits, which depend on the order of sums."""
+        return replace(self, numeric=np.round(self.numeric, DIGITS), partial=np.round(self.partial, DIGITS))
+
+    def joined(self, other: Coordinates) -> Coordinates:
+        """Return these rows followed by others."""
+        tilt = None if self.tilt is None or other.tilt is None else np.concatenate([self.tilt, other.tilt])
+        parts = [
+            np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("numeric", "partial", "levels")
+        ]
+        return Coordinates(parts[0], parts[1], parts[2], self.blocks, tilt)
+
+    def in_blocks(self, held: int) -> Iterator[Coordinates]:
+        """Yield blocks of rows whose pairs of coordinates are at most `held` numbers."""
+        size = max(1, held // (self.numeric.shape[1] ** 2 // 2 + self.n_columns + 1))
+        for first in range(0, max(1, len(self)), size):
+            yield self.take(slice(first, first + size))
+
+    @property
+    def n_columns(self) -> int:
+        """Return the number of coordinates."""
+        return self.numeric.shape[1] + self.partial.shape[1] + self.levels.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnRoles(Comparable):
+    """The role of each matrix column (c,): numeric, partial (numeric with missing values) or level of a category.
+
+    A row has level l if its column `level_columns[l]` has the value `level_values[l]`; `level_steps` are the changes
+    of these columns by one unit of probability, `level_shares` the shares of the levels, `missing_values` (h,) the
+    values of missing cells of partial columns.
+    """
+
+    numeric: Mask
+    partial: Mask
+    missing_values: Array
+    _: KW_ONLY
+    level_columns: Codes
+    level_values: Array
+    level_steps: Array
+    level_shares: Array
+    blocks: Codes
+    min_tilt: float
+
+    @classmethod
+    def learn(cls, values: Array, sources: Codes | None, missing: Array, min_tilt: float) -> ColumnRoles:
+        """Learn the roles of matrix columns from a sample; without `sources` all are numeric."""
+        c = values.shape[1]
+        is_missing = np.abs(values - missing) < TOLERANCE
+        levels: list[tuple[int, float, float, int]] = []
+        category = np.zeros(c, dtype=bool)
+        for source in np.unique(sources) if sources is not None else []:
+            own = np.flatnonzero(sources == source)
+            found = [np.unique(values[~is_missing[:, j], j]) for j in own]
+            if len(own) == 1 and (len(found[0]) != 2 or _minority(values[:, own[0]]) < MINORITY):
+                continue
+            category[own] = True
+            block = levels[-1][3] + 1 if levels else 0
+            for j, distinct in zip(own.tolist(), found, strict=True):
+                if len(distinct) > 1:
+                    low, high = float(distinct[0]), float(distinct[-1])
+                    levels += [(j, low, low - high, block)] if len(own) == 1 else []
+                    levels += [(j, high, high - low, block)]
+        numbers, level_values, steps, blocks = np.array(levels, dtype=np.float64).reshape(-1, 4).T
+        columns = numbers.astype(np.intp)
+        counts = (np.abs(values[:, columns] - level_values) < TOLERANCE).sum(axis=0)
+        partial = ~category & is_missing.any(axis=0)
+        return cls(
+            ~category & ~partial,
+            partial,
+            missing[partial],
+            level_columns=columns,
+            level_values=level_values,
+            level_steps=steps,
+            level_shares=np.maximum(counts, 0.5) / max(1, len(values)),
+            blocks=np.unique(blocks, return_inverse=True)[1],
+            min_tilt=min_tilt,
+        )
+
+    @property
+    def n_categories(self) -> int:
+        """Return the number of categories."""
+        return int(self.blocks.max(initial=-1)) + 1
+
+    def coordinates(self, numeric: Array, residuals: Array, values: Array, effect: Array | None) -> Coordinates:
+        """Return the coordinates of rows from their matrix columns (n, c), with and without the covariate effect."""
+        partial = np.where(
+            np.abs(values[:, self.partial] - self.missing_values) < TOLERANCE, np.nan, residuals[:, self.partial]
+        )
+        levels = (np.abs(values[:, self.level_columns] - self.level_values) < TOLERANCE).astype(np.float64)
+        tilt = None
+        if effect is not None and len(self.blocks):
+            change = effect[:, self.level_columns] / self.level_steps
+            tilt = np.maximum(1 + change / self.level_shares, self.min_tilt)
+        return Coordinates(numeric, partial, levels, self.blocks, tilt)
+
+    def codes(self, values: Array) -> Codes:
+        """Return the level (n, b) of each category, -1 if it is missing."""
+        codes = np.full((len(values), self.n_categories), -1)
+        for level, (column, value) in enumerate(zip(self.level_columns, self.level_values, strict=True)):
+            codes[np.abs(values[:, column] - value) < TOLERANCE, self.blocks[level]] = level
+        return codes
+
+    def matrix(self, numbers: Array, codes: Codes) -> Array:
+        """Return matrix columns (n, c) with these numbers (numeric and partial columns) and levels."""
+        values = np.zeros((len(numbers), len(self.numeric)))
+        values[:, self.numeric | self.partial] = numbers
+        for level, (column, value) in enumerate(zip(self.level_columns, self.level_values, strict=True)):
+            has_level = codes[:, self.blocks[level]] == level
+            is_binary = np.sum(self.level_columns == column) == 2
+            values[has_level, column] = value
+            if not is_binary:
+                others = ~has_level & (codes[:, self.blocks[level]] >= 0)
+                values[others, column] = value - self.level_steps[level]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A sample of the unexplored rows: matrix columns `values` (m, c) and covariates (m, p), in content order.
+
+    `positions` (m,) are its rows among all `n_rows` input rows, `drawn` (m,) among the `candidates`, the rows of Z.
+    `directions` (d, c) map standardized rows to the columns, which are divided by `unit`; `effect` (p, c) is
+    subtracted from them.
+    """
+
+    values: Array
+    covariates: Array
+    effect: Array
+    _: KW_ONLY
+    candidates: Codes
+    drawn: Codes
+    directions: Array
+    sources: Codes | None
+    roles: ColumnRoles
+    unit: float
+    n_rows: int
+    rows: StandardizedRows
+    settings: ClusterSettings
+
+    @property
+    def positions(self) -> Codes:
+        """The positions (m,) of the rows among all rows."""
+        return self.candidates[self.drawn]
+
+    @cached_property
+    def residuals(self) -> Array:
+        """The columns (m, c) minus the effect of the covariates."""
+        return self.values - self.covariates @ self.effect
+
+    @cached_property
+    def leading(self) -> Array:
+        """(c, r): the leading axes of all columns, most variance first."""
+        return leading_axes(self.residuals, self.settings.most_axes)
+
+    @cached_property
+    def points(self) -> Array:
+        """(m, r): the rows in the leading axes of all columns, levels included; for trees, k-means and neighbors."""
+        return np.round(self.residuals @ self.leading, DIGITS)
+
+    @property
+    def axis_counts(self) -> list[int]:
+        """Return the numbers of numeric axes to compare."""
+        settings, m = self.settings, len(self.values)
+        available = np.linalg.matrix_rank(np.cov(self.residuals[:, self.roles.numeric].T)) if m > 1 else 0
+        most = min(int(available), max(2, m // settings.rows_per_axis), settings.most_axes)
+        return sorted({min(q, most) for q in (*settings.axes, most)})
+
+    def numeric_axes(self, residuals: Array, q: int) -> Array:
+        """Return the map (c, q) from columns to sphered leading axes of the numeric columns."""
+        numeric = np.flatnonzero(self.roles.numeric)
+        axes = np.zeros((residuals.shape[1], min(q, len(numeric))))
+        if len(numeric):
+            own = residuals[:, numeric]
+            lead = leading_axes(own, q)
+            lead = lead @ sphering(own @ lead)
+            axes = np.zeros((residuals.shape[1], lead.shape[1]))
+            axes[numeric] = lead
+        return axes
+
+    def coordinates(self, q: int) -> Coordinates:
+        """Return the rows in q numeric axes, partial columns and levels."""
+        effect = self.covariates @ self.effect if self.covariates.shape[1] else None
+        return self.coordinates_of(self.residuals, self.values, q, effect)
+
+    def coordinates_of(self, residuals: Array, values: Array, q: int, effect: Array | None) -> Coordinates:
+        """Return the coordinates of other rows with these columns, sphered by themselves."""
+        axes = self.numeric_axes(residuals, q)
+        numeric = (residuals - residuals.mean(axis=0)) @ axes
+        return self.roles.coordinates(numeric, residuals, values, effect)
+
+    def with_effect(self, effect: Array) -> Sample:
+        """Return the sample with another effect of the covariates."""
+        return replace(self, effect=effect)
+
+
+def leading_axes(values: Array, most: int) -> Array:
+    """Return the leading principal axes (c, r) of rows (m, c), most variance first."""
+    deviation = values - values.mean(axis=0)
+    variances, axes = np.linalg.eigh(deviation.T @ deviation / max(1, len(values)))
+    varying = variances > 1e-9 * max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
+    return axes[:, varying][:, ::-1][:, :most]
+
+
+def sphering(values: Array) -> Array:
+    """Return the map (p, q) from rows (n, p) to axes of unit variance.
+
+    >>> rows = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 6.0], [2.0, 6.0]])
+    >>> (rows @ sphering(rows)).var(axis=0)
+    array([1., 1.])
+    """
+    deviation = values - values.mean(axis=0)
+    variances, axes = np.linalg.eigh(deviation.T @ deviation / max(1, len(values)))
+    kept = variances > 1e-10 * max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
+    return np.asarray(axes[:, kept] / np.sqrt(variances[kept]))
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinateMap(Comparable):
+    """Map from rows of any engine to the coordinates of a mixture.
+
+    `basis` (d + p, ·) maps rows [x | l], standardized by `mean` and `scale`, to q numeric axes (shifted by `offset`),
+    residuals of partial columns, raw values of partial and level columns, and the effect on level columns.
+    """
+
+    basis: Array
+    offset: Array
+    mean: Array
+    scale: Array
+    _: KW_ONLY
+    roles: ColumnRoles
+    has_effect: bool
+
+    @classmethod
+    def from_sample(cls, sample: Sample, q: int) -> CoordinateMap:
+        """Return the map that gives the coordinates of the sample, also for other rows."""
+        roles, rows = sample.roles, sample.rows
+        axes = sample.numeric_axes(sample.residuals, q)
+        columns = sample.directions / sample.unit
+        n_read = rows.beside.n_features if isinstance(rows, RowsGiven) else rows.n_features
+        raw = np.zeros((n_read, columns.shape[1]))
+        raw[: len(columns)] = columns
+        change = np.zeros_like(raw)
+        if isinstance(rows, RowsGiven):
+            change[rows.places] = sample.effect
+        parts = [(raw - change) @ axes, (raw - change)[:, roles.partial], raw[:, roles.partial]]
+        parts += [raw[:, roles.level_columns], change[:, roles.level_columns]]
+        read = rows.beside if isinstance(rows, RowsGiven) else rows
+        offset = sample.residuals.mean(axis=0) @ axes
+        has_effect = isinstance(rows, RowsGiven)
+        basis = np.concatenate(parts, axis=1)
+        return cls(basis, offset, read.mean, read.scale, roles=roles, has_effect=has_effect)
+
+    def __call__(self, rows: Rows) -> Coordinates:
+        """Return the coordinates of all rows."""
+        return self.split(project_rows(rows, self.basis, self.mean, self.scale))
+
+    def split(self, projected: Array) -> Coordinates:
+        """Return the coordinates of rows that were projected on the basis."""
+        roles = self.roles
+        h, n_levels = int(roles.partial.sum()), len(roles.level_columns)
+        numeric, residuals, values, levels, change = np.split(
+            projected, np.cumsum([len(self.offset), h, h, n_levels]), axis=1
+        )
+        partial = np.where(np.abs(values - roles.missing_values) < TOLERANCE, np.nan, residuals)
+        flags = (np.abs(levels - roles.level_values) < TOLERANCE).astype(np.float64)
+        tilt = None
+        if self.has_effect and n_levels:
+            tilt = np.maximum(1 + change / roles.level_steps / roles.level_shares, roles.min_tilt)
+        return Coordinates(numeric - self.offset, partial, flags, roles.blocks, tilt)
+
+
+def project_rows(rows: Rows, basis: Array, mean: Array, scale: Array) -> Array:
+    """Return ((x − mean)/scale)·basis (n, k) of all rows."""
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    W = basis * inverse[:, None]
+    return rows.project(W, (mean - rows.origin) @ W)
+
+
+def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = SETTINGS.clusters) -> Sample:
+    """Draw a sample of the rows to explore, `unexplored` (n,) among all input rows, in an order of their content."""
+    Z = problem.Z if problem.with_known is None else problem.with_known.rest
+    drawn = Z.content_sample(settings.rows)
+    chosen = np.zeros(Z.n_rows, dtype=bool)
+    chosen[drawn] = True
+    order = drawn.argsort().argsort()
+    covariates = Z.known(chosen)[order] if isinstance(Z, RowsGiven) else np.zeros((len(drawn), 0))
+    directions, sources = _directions(problem, Z, settings)
+    values = Z.project(directions, chosen)[order]
+    # Columns that are not standardized may have any unit.
+    unit = max(float(values.std()), np.finfo(np.float64).tiny) if values.size else 1.0
+    values = np.round(values / unit, DIGITS)
+    missing = np.full(values.shape[1], np.nan)
+    if sources is not None and problem.gaps is not None:
+        imputed = np.divide(problem.gaps - Z.mean, Z.scale, out=np.full_like(Z.scale, np.nan), where=Z.scale > 0)
+        missing = np.round(imputed[directions.argmax(axis=0)] / unit, DIGITS)
+    effect = np.zeros((covariates.shape[1], values.shape[1]))
+    if problem.effect is not None and isinstance(Z, RowsGiven):
+        effect = Z.less(problem.effect.weights).standardized_effect @ directions / unit
+    return Sample(
+        values,
+        covariates,
+        effect,
+        candidates=np.flatnonzero(unexplored & ~problem.set_aside),
+        drawn=drawn,
+        directions=directions,
+        sources=sources,
+        roles=ColumnRoles.learn(values, sources, missing, settings.least_tilt),
+        unit=unit,
+        n_rows=len(unexplored),
+        rows=Z,
+        settings=settings,
+    )
+
+
+def _directions(problem: Problem, Z: StandardizedRows, settings: ClusterSettings) -> tuple[Array, Codes | None]:
+    """Return the columns (d, c) with their input columns, or the leading axes of many numeric columns."""
+    columns = Z.informative & problem.X.informative[: Z.n_features]
+    categories = problem.categories is not None and problem.categories[columns].any()
+    most = settings.columns if categories or problem.gaps is not None else settings.most_axes
+    if int(columns.sum()) > most:
+        return noise_free_axes(Z.second_moment, Z.n_rows, Z.rows.resolution, min(settings.most_axes, Z.n_rows)), None
+    return np.eye(Z.n_features)[:, columns], problem.sources[columns]
+
+
+def noise_free_axes(form: QuadraticForm, n_rows: int, resolution: float, most: int, fewest: int = 2) -> Array:
+    """Return the leading eigenvectors (d, r) of a second moment above the edge of the noise; at least `fewest`.
+
+    Of at most `most` columns all axes are returned that vary.
+    """
+    count = min(max(most, fewest), form.size)
+    values, axes = leading_eigenvectors(form, count)
+    count = len(values)
+    varies = values > resolution * max(float(values.max(initial=0.0)), 0.0)
+    if form.size > most:
+        remaining = np.maximum(min(form.size, n_rows - 1) - np.arange(1, count + 1), 1)
+        ratio = max(form.size, n_rows) / min(form.size, n_rows)
+        noise = (form.trace - values.sum()) / remaining[-1] / ratio
+        varies &= (values > noise * (1 + np.sqrt(ratio)) ** 2) | (np.arange(count) < fewest)
+    return with_fixed_signs(axes[:, varies])

@@ -1,0 +1,151 @@
+"""The effect of covariates, estimated given the clusters.
+
+    x_i = m_c(i) + Bᵀ l_i + e_i          l_i covariates (columns and labels given as prior), c(i) the cluster of row i
+    B = regression of X on [r, L]        r the probabilities of the clusters; shrunk towards the regression on L alone
+
+Estimated without clusters, the effect would remove what belongs to them: of two runs that contain one cell type each,
+the difference between the runs is that of the types. Clusters and effect are estimated in turns from several starts
+(none or all of what the covariates explain alone); the start with the best penalized likelihood is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from imapce.clusters.axes import CoordinateMap, Sample, leading_axes
+from imapce.clusters.merging import merge_confounded_clusters
+from imapce.clusters.mixture import fit_mixtures, posteriors
+from imapce.clusters.selection import Selection, folds, held_out, select_mixture
+from imapce.common.arrays import Array, Codes
+from imapce.common.settings import SETTINGS, ClusterSettings
+from imapce.common.work import UNWATCHED, Watch
+from imapce.priors.effect import Effect
+from imapce.priors.problem import Problem
+
+# Shares of what the covariates explain alone at which the estimation starts.
+STARTS = (1.0, 0.0)
+
+
+def estimate_effect(
+    covariates: Array,
+    products: Callable[[Array], Array],
+    resp: Array | None = None,
+    settings: ClusterSettings = SETTINGS.clusters,
+) -> Array:
+    """Return B (p, c) of values (m, c) ≈ resp·m + covariates·B, by least squares; without `resp`, of one cluster.
+
+    `products(D)` is Dᵀ·values for D (m, r). The covariates enter as an orthonormal basis of their span, so the result
+    does not depend on their encoding. What clusters and covariates explain equally well is ascribed to the covariates.
+    """
+    m = len(covariates)
+    variances, axes = np.linalg.eigh(covariates.T @ covariates / m)
+    kept = variances > 1e-10 * max(float(variances[-1]), np.finfo(np.float64).tiny)
+    to_basis = axes[:, kept] / np.sqrt(variances[kept])
+    L = covariates @ to_basis
+
+    def regression(design: Array, prior_rows: float, right: Array) -> Array:
+        n_others = design.shape[1] - L.shape[1]
+        prior = np.append(np.full(n_others, 1e-6), np.full(L.shape[1], prior_rows))
+        return np.asarray(np.linalg.solve(design.T @ design + np.diag(prior), right)[n_others:])
+
+    design = np.column_stack([np.ones(m), L])
+    alone = regression(design, 0.0, products(design))
+    if resp is None:
+        return np.asarray(to_basis @ alone)
+    design = np.column_stack([resp, L])
+    return np.asarray(
+        to_basis @ (alone + regression(design, settings.leaning, products(design) - design.T @ L @ alone))
+    )
+
+
+def cluster_probabilities(resp: Array, labels: Codes) -> Array:
+    """Return probabilities (m, c) of clusters by those of components (m, k) and the cluster of each component (k,)."""
+    member = labels[:, None] == np.arange(int(labels.max()) + 1)
+    return resp @ member.astype(np.float64)
+
+
+def merged_labels(resp: Array, sample: Sample, rows: Codes | slice, *, is_fixed: bool) -> Codes:
+    """Return the cluster 0, 1, ... of some rows of a sample from the probabilities (m, k) of their components."""
+    labels = np.unique(resp.argmax(axis=1), return_inverse=True)[1]
+    if is_fixed or not sample.covariates.shape[1]:
+        return labels
+    views = [sample.points[rows], (sample.values @ sample.leading)[rows]]
+    return merge_confounded_clusters(labels, sample.covariates[rows], views, sample.settings)
+
+
+def cluster_of_components(resp: Array, labels: Codes) -> Codes:
+    """Return the cluster (k,) of each component by the labels of its rows, -1 without rows."""
+    clusters = np.full(resp.shape[1], -1)
+    clusters[resp.argmax(axis=1)] = labels
+    return clusters
+
+
+def adjust_sample(
+    sample: Sample, n_components: int | None = None, watch: Watch = UNWATCHED
+) -> tuple[Sample, Selection]:
+    """Return the sample minus the effect of the covariates given its clusters, and its mixture."""
+    full = estimate_effect(sample.covariates, lambda D: D.T @ sample.values)
+    basis, best = leading_axes(sample.values, sample.axis_counts[0]), (-np.inf, sample.with_effect(full))
+    for fraction in STARTS:
+        watch.tell("estimating the effect of the prior")
+        score, adjusted = _take_turns(sample.with_effect(fraction * full), full, basis, n_components)
+        if score > best[0]:
+            best = score, adjusted
+    adjusted = best[1]
+    return adjusted, select_mixture(
+        adjusted.coordinates, adjusted.points, adjusted.axis_counts, sample.settings, n_components=n_components
+    )
+
+
+def _take_turns(sample: Sample, full: Array, basis: Array, n_components: int | None) -> tuple[float, Sample]:
+    """Estimate clusters and effect in turns from an effect; return the penalized likelihood and the adjusted sample."""
+    settings, is_fixed, values = sample.settings, n_components is not None, sample.values
+    found = select_mixture(sample.coordinates, sample.points, sample.axis_counts, settings, n_components=n_components)
+    resp, q, everything = found.resp, found.n_axes, np.ones((1, len(found.resp)), dtype=bool)
+    for _ in range(settings.turns):
+        labels = merged_labels(resp, sample, slice(None), is_fixed=is_fixed)
+        shares = cluster_probabilities(resp, cluster_of_components(resp, labels))
+        before = sample.points
+        sample = sample.with_effect(estimate_effect(sample.covariates, lambda D: D.T @ values, shares, settings))
+        if _change(before, sample.points) <= settings.converged:
+            break
+        logs = fit_mixtures(sample.coordinates(q), resp[None], everything, settings, steps=2)[1]
+        resp = posteriors(logs)[0][0]
+    rows, fold = sample.coordinates(q), folds(len(resp), settings.folds, settings.seed)
+    single = held_out(rows, np.ones((1, len(resp), 1)), fold, settings)[0]
+    gain = float((held_out(rows, resp[None], fold, settings)[0] - single).mean())
+    if gain <= 0:
+        sample = sample.with_effect(full)
+    variances = np.linalg.eigvalsh(np.cov((sample.residuals @ basis).T, bias=True).reshape(basis.shape[1], -1))
+    return gain - 0.5 * float(np.log(np.maximum(variances, 1e-3 * variances.max())).sum()), sample
+
+
+def _change(before: Array, after: Array) -> float:
+    """Return the mean change of rows relative to their spread; axes may differ in sign and number."""
+    a, b = np.linalg.norm(before, axis=1), np.linalg.norm(after, axis=1)
+    return float(np.abs(a - b).mean() / max(float(after.std()), np.finfo(np.float64).tiny))
+
+
+def effect_on_columns(problem: Problem, sample: Sample, found: Selection, clusters: Codes) -> Effect:
+    """Estimate B for every column from at most `many_rows` rows, given the clusters (k,) of the components."""
+    with_known = problem.with_known
+    assert with_known is not None
+    Z, d = with_known.Z, with_known.n_features
+    rows = Z.content_mask(sample.settings.many_rows)
+    chosen = Z.rows.unfolded.subset(rows)
+    resp = found.mixture.posteriors(CoordinateMap.from_sample(sample, found.n_axes)(chosen))[0]
+    covariates = with_known.rest.known(rows)
+    inverse = np.divide(1.0, Z.scale, out=np.zeros_like(Z.scale), where=Z.scale > 0)
+
+    def products(D: Array) -> Array:
+        total = chosen.cross(D) - np.outer(Z.mean - Z.rows.origin, D.sum(axis=0))
+        return (inverse[:, None] * total)[:d].T
+
+    B = estimate_effect(covariates, products, cluster_probabilities(resp, clusters), sample.settings)
+    # Erased columns and labels constrain the axes of views; clusters are adjusted for all that they explain. So is a
+    # column that the covariates determine, such as a covariate itself, whatever the clusters are.
+    alone = estimate_effect(covariates, products)
+    B = np.where(with_known.erased[:, None] | ~with_known.rest.informative, alone, B)
+    return with_known.effect(inverse[with_known.places][:, None] * B * Z.scale[:d])

@@ -1,0 +1,214 @@
+"""Select the number of axes and components by held-out likelihood.
+
+    gain(q, k) = mean held-out log-likelihood of k components in q axes − that of one component
+
+The number of axes is the smallest with a share `axes_share` of the best gain. The number of components maximizes
+gain(q, k)/k^e: the gain of real clusters, which are not elliptical, increases slowly with every further component. In
+sphered axes the gains of different numbers of axes are comparable. Each number of components has three starts:
+k-means, Ward's tree of smoothed rows, and the same tree of locally sphered rows, which separates thin parallel sheets;
+the best on the first fold is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, ward
+from sklearn.cluster import KMeans
+
+from imapce.clusters.axes import Coordinates, sphering
+from imapce.clusters.mixture import Mixture, fit_mixtures, pair_features, posteriors
+from imapce.common.arrays import Array, Codes
+from imapce.common.neighbours import nearest
+from imapce.common.settings import SETTINGS, ClusterSettings
+from imapce.common.work import UNWATCHED, Watch
+
+Start = Callable[[int], Codes]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The selected mixture of a sample, and how it was selected.
+
+    `resp` (m, k) are the probabilities of its components, `heldout` (m, k) the same by mixtures fitted to other folds;
+    `gain` is the held-out log-likelihood per row minus that of one component, `start` the index of the best start.
+    """
+
+    mixture: Mixture
+    resp: Array
+    heldout: Array
+    labels: Codes
+    n_axes: int
+    gain: float
+    start: int
+
+    @property
+    def n_components(self) -> int:
+        """Return the number of components."""
+        return self.resp.shape[1]
+
+
+def select_mixture(
+    coordinates: Callable[[int], Coordinates],
+    points: Array,
+    axis_counts: list[int],
+    settings: ClusterSettings = SETTINGS.clusters,
+    *,
+    n_components: int | None = None,
+    watch: Watch = UNWATCHED,
+) -> Selection:
+    """Select the mixture of rows with `coordinates(q)`; `points` (m, r) are the same rows for trees and k-means."""
+    m = len(points)
+    fold = folds(m, settings.folds, settings.seed)
+    q = _select_axes(coordinates, points, axis_counts, fold, settings) if len(axis_counts) > 1 else axis_counts[0]
+    rows = coordinates(q)
+    sizes = (
+        [k for k in settings.sizes if k == 2 or k * settings.fewest <= m] if n_components is None else [n_components]
+    )
+    starts = Starts(leading_points(points, rows, q), settings)
+    gains, fitted = _gains(rows, starts, fold, sizes, settings, watch)
+    k = max(gains, key=lambda k: max(gains[k], 0.0) / k**settings.exponent)
+    labels, heldout, start = fitted[k]
+    resp = one_hot(labels, k)[None]
+    mixture, logs = fit_mixtures(rows, resp, np.ones((1, m), dtype=bool), settings)
+    return Selection(mixture, posteriors(logs)[0][0], heldout, labels, q, float(gains[k]), start)
+
+
+def _select_axes(
+    coordinates: Callable[[int], Coordinates],
+    points: Array,
+    axis_counts: list[int],
+    fold: Codes,
+    settings: ClusterSettings,
+) -> int:
+    """Return the fewest axes with a share of the best gain, by few numbers of components on the first fold."""
+    best = {}
+    for q in axis_counts:
+        rows = coordinates(q)
+        starts, features = Starts(leading_points(points, rows, q), settings), pair_features(rows.numeric)
+        single = _first_fold(rows, np.ones((1, len(fold), 1)), fold, settings, features)[0]
+        gains = [
+            (
+                _first_fold(rows, np.stack([one_hot(one, k) for one in found.values()]), fold, settings, features)
+                - single
+            )
+            .mean(axis=1)
+            .max()
+            for k in settings.few_sizes
+            if (found := starts(k))
+        ]
+        best[q] = max(gains, default=0.0)
+    return min(q for q in axis_counts if best[q] >= settings.axes_share * max(best.values()) or q == axis_counts[-1])
+
+
+def _first_fold(rows: Coordinates, resp: Array, fold: Codes, settings: ClusterSettings, features: Array) -> Array:
+    """Return the log densities (b, ·) of the first fold by mixtures fitted to the others."""
+    outside = np.tile(fold != 0, (len(resp), 1))
+    logs = fit_mixtures(rows, resp, outside, settings, features=features)[1]
+    return np.asarray(posteriors(logs)[1][:, fold == 0])
+
+
+def leading_points(points: Array, rows: Coordinates, q: int) -> Array:
+    """Return the points in the leading axes; all of them if there are categories."""
+    return points if len(rows.blocks) else points[:, :q]
+
+
+def _gains(
+    rows: Coordinates, starts: Starts, fold: Codes, sizes: list[int], settings: ClusterSettings, watch: Watch
+) -> tuple[dict[int, float], dict[int, tuple[Codes, Array, int]]]:
+    """Return the gain of each number of components, and its best start."""
+    features = pair_features(rows.numeric)
+    single = held_out(rows, np.ones((1, len(fold), 1)), fold, settings, features)[0]
+    gains: dict[int, float] = {}
+    fitted: dict[int, tuple[Codes, Array, int]] = {}
+    for done, k in enumerate(sizes):
+        watch.tell("selecting the number of clusters", done / len(sizes))
+        found = starts(k)
+        if not found:
+            continue
+        resp = np.stack([one_hot(one, k) for one in found.values()])
+        density, heldout, best = held_out(rows, resp, fold, settings, features)
+        start = list(found)[best]
+        gains[k], fitted[k] = float((density - single).mean()), (found[start], heldout, start)
+    if not gains:
+        # No start has so many groups, as of rows that do not vary.
+        labels = np.arange(len(fold)) % sizes[0]
+        gains[sizes[0]], fitted[sizes[0]] = 0.0, (labels, one_hot(labels, sizes[0]), 0)
+    return gains, fitted
+
+
+def held_out(
+    rows: Coordinates, resp: Array, fold: Codes, settings: ClusterSettings, features: Array | None = None
+) -> tuple[Array, Array, int]:
+    """Return held-out log densities (m,) and component probabilities (m, k) of the best start (b, m, k), and the start.
+
+    The start that is best on the first fold is fitted to the other folds.
+    """
+    features = pair_features(rows.numeric) if features is None else features
+    first = fold == 0
+    logs = fit_mixtures(rows, resp, np.tile(~first, (len(resp), 1)), settings, features=features)[1]
+    shares, density = posteriors(logs)
+    best = int(density[:, first].mean(axis=1).argmax())
+    others = np.array([fold != f for f in range(1, settings.folds)])
+    logs = fit_mixtures(
+        rows, np.repeat(resp[best : best + 1], len(others), axis=0), others, settings, features=features
+    )[1]
+    heldout, densities = shares[best], density[best]
+    for inside, one, value in zip(others, *posteriors(logs), strict=True):
+        heldout[~inside], densities[~inside] = one[~inside], value[~inside]
+    return densities, heldout, best
+
+
+class Starts:
+    """Labels (starts, m) with k groups each, from k-means and from two trees that are built once; or `only` one."""
+
+    def __init__(self, points: Array, settings: ClusterSettings = SETTINGS.clusters, only: int | None = None):
+        self.points, self.has_means = points, only in (None, 0)
+        self.trees = {1: smoothed_tree(points, settings)} if only in (None, 1) else {}
+        if only in (None, 2):
+            sphered = sphere_locally((points - points.mean(axis=0)) @ sphering(points), settings)
+            self.trees[2] = smoothed_tree(sphered, settings)
+
+    def __call__(self, k: int) -> dict[int, Codes]:
+        """Return the labels of those starts that have k groups: 0 for k-means, 1 and 2 for the trees."""
+        if k > len(self.points):
+            return {}
+        labels = {kind: fcluster(tree, k, "maxclust") - 1 for kind, tree in self.trees.items()}
+        if self.has_means:
+            labels[0] = KMeans(k, n_init=1, random_state=0).fit_predict(self.points)
+        return {kind: labels[kind] for kind in sorted(labels) if len(np.unique(labels[kind])) == k}
+
+
+def smoothed_tree(Z: Array, settings: ClusterSettings = SETTINGS.clusters) -> Array:
+    """Build Ward's tree after moving each row four times to the mean of itself and its nearest neighbors."""
+    k = min(settings.neighbours, len(Z) // 5)
+    if k and Z.shape[1]:
+        neighbors = nearest(Z, k)
+        for _ in range(settings.smoothings):
+            Z = (Z + Z[neighbors].sum(axis=1)) / (k + 1)
+    return np.asarray(ward(Z if Z.shape[1] else np.zeros((len(Z), 1))))
+
+
+def sphere_locally(Z: Array, settings: ClusterSettings = SETTINGS.clusters) -> Array:
+    """Sphere the differences between rows and their neighborhood means, three times."""
+    n, q = Z.shape
+    k = min(settings.nearest, n // 5)
+    for _ in range(settings.rounds if k and q > 1 else 0):
+        difference = Z - Z[nearest(Z, k)].mean(axis=1)
+        C = difference.T @ difference / n
+        variances, axes = np.linalg.eigh((n * C + np.trace(C) * np.eye(q)) / (n + q))
+        Z = Z @ (axes / np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny ** 0.5)))
+    return Z
+
+
+def folds(n: int, count: int, seed: int = 0) -> Codes:
+    """Return the fold (n,) of each row, the same for each call."""
+    return np.random.default_rng(seed).permutation(n) % count
+
+
+def one_hot(labels: Codes, k: int) -> Array:
+    """Return start probabilities (n, k) of groups 0 to k − 1; a negative label has none."""
+    inside = (labels[:, None] == np.arange(k)).astype(np.float64)
+    return inside * 0.98 + 0.02 / k * (labels >= 0)[:, None]

@@ -1,0 +1,48 @@
+"""Stability: the share of resamples in which a cluster reappears.
+
+Each resample has 80 % of the rows. The mixture is fitted again from a start that is computed again, with the selected
+axes and number of components. A cluster reappears if a cluster of the resample has a Jaccard index of at least 0.75.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from imapce.clusters.axes import Sample
+from imapce.clusters.covariates import merged_labels
+from imapce.clusters.mixture import fit_mixtures, posteriors
+from imapce.clusters.selection import Selection, Starts, leading_points, one_hot
+from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.work import UNWATCHED, Watch
+
+
+def stability_of(sample: Sample, found: Selection, labels: Codes, *, is_fixed: bool, watch: Watch = UNWATCHED) -> Array:
+    """Return the stability (c,) of the clusters `labels` (m,); confounded ones are merged unless k `is_fixed`."""
+    settings, m = sample.settings, len(labels)
+    rows, back = sample.coordinates(found.n_axes), np.zeros(int(labels.max()) + 1)
+    points = leading_points(sample.points, rows, found.n_axes)
+    for number in range(settings.resamples):
+        watch.tell("computing the stability of clusters", number / settings.resamples)
+        drawn = np.random.default_rng([6, number]).permutation(m)[: round(settings.resample_share * m)]
+        start = Starts(points[drawn], settings, only=found.start)(found.n_components)
+        if not start:
+            continue
+        some = rows.take(drawn)
+        everything = np.ones((1, len(drawn)), dtype=bool)
+        logs = fit_mixtures(some, one_hot(start[found.start], found.n_components)[None], everything, settings)[1]
+        after = merged_labels(posteriors(logs)[0][0], sample, drawn, is_fixed=is_fixed)
+        back += reappears(labels[drawn], after, len(back), settings.same_cluster)
+    return back / settings.resamples
+
+
+def reappears(before: Codes, after: Codes, n_clusters: int, threshold: float = 0.75) -> Mask:
+    """Return whether each cluster (c,) of the labels `before` (n,) is found among those `after`.
+
+    >>> reappears(np.array([0, 0, 0, 0, 1, 1]), np.array([5, 5, 5, 7, 7, 7]), 2)
+    array([ True, False])
+    """
+    groups = np.unique(after, return_inverse=True)[1]
+    both = np.zeros((n_clusters, int(groups.max()) + 1))
+    np.add.at(both, (before, groups), 1)
+    either = both.sum(axis=1, keepdims=True) + both.sum(axis=0) - both
+    return np.asarray((both / np.maximum(either, 1)).max(axis=1) >= threshold)
