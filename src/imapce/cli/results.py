@@ -32,7 +32,7 @@ from imapce.estimators.view_file import beside
 from imapce.exploration.record import Moves
 from imapce.exploration.session_file import told_feature
 from imapce.exploration.traits import how_features_were_chosen, overlap_in_a_word, overlap_in_percent
-from imapce.exploration.verdict import told_structure
+from imapce.exploration.verdict import stability_in_words, told_structure
 from imapce.priors.effect import explained_away, strongest
 from imapce.tables.files import STREAM, table_target, write_table
 from imapce.tables.named import h5ad_target, is_h5ad
@@ -338,6 +338,7 @@ def cluster_facts(moves: Moves) -> list[dict[str, Any]]:
             "distinctness": None if cluster.overlap is None else overlap_in_a_word(cluster.overlap),
             "overlap": cluster.overlap,
             "stability": cluster.stability,
+            "group": cluster.group,
             "p_value": None if step is None else moves.steps[step - 1].p_value,
             "chosen": cluster.chosen,
             "words": cluster.words,
@@ -366,7 +367,7 @@ def print_clusters(console: Console, clusters: list[dict[str, Any]], *, n_featur
         alone = "by hand" if cluster["chosen"] == "hand" else ""
         apart = [alone, ""] if overlap is None else [cluster["distinctness"], overlap_in_percent(overlap)]
         p_value = ["" if cluster["p_value"] is None else f"{cluster['p_value']:.2g}"] if tested else []
-        stable = ["" if cluster["stability"] is None else f"{round(10 * cluster['stability'])} of 10"] if drawn else []
+        stable = [stability_in_words(cluster["stability"])] if drawn else []
         step = "regrouped" if cluster["step"] is None else str(cluster["step"])
         table.add_row(number, step, f"{cluster['rows']:,}", *apart, *stable, *p_value)
         called = f"{cluster['name']}: " if cluster["name"] else ""
@@ -375,7 +376,7 @@ def print_clusters(console: Console, clusters: list[dict[str, Any]], *, n_featur
     console.print(table)
     console.print(Text("overlap: how much of it the nearest cluster in its view shares"))
     if drawn:
-        console.print(Text("stability: in how many of ten draws of 80 % of the rows the cluster was found again"))
+        console.print(Text("stability: in how many resamples of 80 % of the rows the cluster reappears"))
     console.print()
     console.print(Text("what sets each apart from all other rows", style="bold"))
     console.print(words)

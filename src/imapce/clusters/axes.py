@@ -144,42 +144,16 @@ class ColumnRoles(Comparable):
             min_tilt=min_tilt,
         )
 
-    @property
-    def n_categories(self) -> int:
-        """Return the number of categories."""
-        return int(self.blocks.max(initial=-1)) + 1
-
-    def coordinates(self, numeric: Array, residuals: Array, values: Array, effect: Array | None) -> Coordinates:
-        """Return the coordinates of rows from their matrix columns (n, c), with and without the covariate effect."""
-        partial = np.where(
-            np.abs(values[:, self.partial] - self.missing_values) < TOLERANCE, np.nan, residuals[:, self.partial]
-        )
-        levels = (np.abs(values[:, self.level_columns] - self.level_values) < TOLERANCE).astype(np.float64)
+    def coordinates(
+        self, numeric: Array, residuals: Array, values: Array, levels: Array, change: Array | None
+    ) -> Coordinates:
+        """Return the coordinates of rows from the columns of their roles; `change` (n, L) is the covariate effect."""
+        partial = np.where(np.abs(values - self.missing_values) < TOLERANCE, np.nan, residuals)
+        has_level = (np.abs(levels - self.level_values) < TOLERANCE).astype(np.float64)
         tilt = None
-        if effect is not None and len(self.blocks):
-            change = effect[:, self.level_columns] / self.level_steps
-            tilt = np.maximum(1 + change / self.level_shares, self.min_tilt)
-        return Coordinates(numeric, partial, levels, self.blocks, tilt)
-
-    def codes(self, values: Array) -> Codes:
-        """Return the level (n, b) of each category, -1 if it is missing."""
-        codes = np.full((len(values), self.n_categories), -1)
-        for level, (column, value) in enumerate(zip(self.level_columns, self.level_values, strict=True)):
-            codes[np.abs(values[:, column] - value) < TOLERANCE, self.blocks[level]] = level
-        return codes
-
-    def matrix(self, numbers: Array, codes: Codes) -> Array:
-        """Return matrix columns (n, c) with these numbers (numeric and partial columns) and levels."""
-        values = np.zeros((len(numbers), len(self.numeric)))
-        values[:, self.numeric | self.partial] = numbers
-        for level, (column, value) in enumerate(zip(self.level_columns, self.level_values, strict=True)):
-            has_level = codes[:, self.blocks[level]] == level
-            is_binary = np.sum(self.level_columns == column) == 2
-            values[has_level, column] = value
-            if not is_binary:
-                others = ~has_level & (codes[:, self.blocks[level]] >= 0)
-                values[others, column] = value - self.level_steps[level]
-        return values
+        if change is not None and len(self.blocks):
+            tilt = np.maximum(1 + change / self.level_steps / self.level_shares, self.min_tilt)
+        return Coordinates(numeric, partial, has_level, self.blocks, tilt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,16 +219,15 @@ class Sample:
             axes[numeric] = lead
         return axes
 
-    def coordinates(self, q: int) -> Coordinates:
-        """Return the rows in q numeric axes, partial columns and levels."""
-        effect = self.covariates @ self.effect if self.covariates.shape[1] else None
-        return self.coordinates_of(self.residuals, self.values, q, effect)
-
-    def coordinates_of(self, residuals: Array, values: Array, q: int, effect: Array | None) -> Coordinates:
-        """Return the coordinates of other rows with these columns, sphered by themselves."""
-        axes = self.numeric_axes(residuals, q)
-        numeric = (residuals - residuals.mean(axis=0)) @ axes
-        return self.roles.coordinates(numeric, residuals, values, effect)
+    def coordinates(self, q: int, table: Array | None = None) -> Coordinates:
+        """Return the rows in q numeric axes, or those of another `table` with the same columns and no covariates."""
+        residuals, values = (self.residuals, self.values) if table is None else (table, table)
+        roles, change = self.roles, None
+        if table is None and self.covariates.shape[1]:
+            change = (self.covariates @ self.effect)[:, roles.level_columns]
+        numeric = (residuals - residuals.mean(axis=0)) @ self.numeric_axes(residuals, q)
+        levels = values[:, roles.level_columns]
+        return roles.coordinates(numeric, residuals[:, roles.partial], values[:, roles.partial], levels, change)
 
     def with_effect(self, effect: Array) -> Sample:
         """Return the sample with another effect of the covariates."""
@@ -324,17 +297,10 @@ class CoordinateMap(Comparable):
 
     def split(self, projected: Array) -> Coordinates:
         """Return the coordinates of rows that were projected on the basis."""
-        roles = self.roles
-        h, n_levels = int(roles.partial.sum()), len(roles.level_columns)
-        numeric, residuals, values, levels, change = np.split(
-            projected, np.cumsum([len(self.offset), h, h, n_levels]), axis=1
-        )
-        partial = np.where(np.abs(values - roles.missing_values) < TOLERANCE, np.nan, residuals)
-        flags = (np.abs(levels - roles.level_values) < TOLERANCE).astype(np.float64)
-        tilt = None
-        if self.has_effect and n_levels:
-            tilt = np.maximum(1 + change / roles.level_steps / roles.level_shares, roles.min_tilt)
-        return Coordinates(numeric - self.offset, partial, flags, roles.blocks, tilt)
+        h, n_levels = int(self.roles.partial.sum()), len(self.roles.level_columns)
+        parts = np.split(projected, np.cumsum([len(self.offset), h, h, n_levels]), axis=1)
+        change = parts[4] if self.has_effect else None
+        return self.roles.coordinates(parts[0] - self.offset, parts[1], parts[2], parts[3], change)
 
 
 def project_rows(rows: Rows, basis: Array, mean: Array, scale: Array) -> Array:

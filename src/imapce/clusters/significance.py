@@ -22,11 +22,10 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 from scipy.stats import t as t_distribution
 
-from imapce.clusters.axes import Coordinates, Sample, sphering
-from imapce.clusters.selection import Selection, Starts, folds, held_out, one_hot
+from imapce.clusters.axes import Sample, sphering
+from imapce.clusters.selection import Selection, Starts, folds, held_out, leading_points, one_hot
 from imapce.common.arrays import Array, Codes
 from imapce.common.records import Comparable
-from imapce.common.settings import ClusterSettings
 from imapce.common.words import counted
 from imapce.common.work import UNWATCHED, Watch
 
@@ -152,10 +151,10 @@ def _test_against(sample: Sample, found: Selection, model: NullModel, watch: Wat
 def _compare(tables: NullTables, sample: Sample, found: Selection, watch: Watch) -> tuple[float, float]:
     """Return z and p-value of the gain of the given table among those of null tables."""
     settings, drawn, z, p_value = sample.settings, [], 0.0, 1.0
-    gain = gain_of(*tables.coordinates(tables.given, found.n_axes), found, settings)
+    gain = tables.gain_of(tables.given, found)
     for number in range(settings.null_draws):
         watch.tell("comparing with null tables", number / settings.null_draws)
-        drawn.append(gain_of(*tables.coordinates(tables.draw(number), found.n_axes), found, settings))
+        drawn.append(tables.gain_of(tables.draw(number), found))
         if number + 1 < settings.fewest_draws:
             continue
         z = (gain - float(np.mean(drawn))) / max(float(np.std(drawn, ddof=1)), 1e-12)
@@ -166,55 +165,56 @@ def _compare(tables: NullTables, sample: Sample, found: Selection, watch: Watch)
     return z, p_value
 
 
-def gain_of(rows: Coordinates, points: Array, found: Selection, settings: ClusterSettings) -> float:
-    """Return the held-out gain of the selected number of components, from the selected start."""
-    labels = Starts(points, settings, only=found.start)(found.n_components)
-    if not labels:
-        return 0.0
-    fold, n = folds(len(rows), settings.folds, settings.seed), len(rows)
-    density = held_out(rows, one_hot(labels[found.start], found.n_components)[None], fold, settings)[0]
-    return float((density - held_out(rows, np.ones((1, n, 1)), fold, settings)[0]).mean())
-
-
 class NullTables:
-    """Tables of one group like some rows of a sample, and the table of these rows itself.
+    """Tables (m, c) of one group like some rows of a sample, and the table `given` of these rows itself.
 
     Whole categories are drawn, in the order in which their levels lie along the first axis of all rows.
     """
 
     def __init__(self, sample: Sample, rows: Codes, model: NullModel):
-        self._sample, self._model = sample, model
-        roles, source = sample.roles, sample.residuals if sample.covariates.shape[1] else sample.values
-        numbers, levels = source[rows][:, roles.numeric | roles.partial], roles.codes(sample.values[rows])
-        self.given = normal_scores(numbers) if model == "ranks" else numbers, levels
-        X = np.column_stack([self.given[0], _level_ranks(levels, sample.points[rows])])
-        scores = normal_scores(X)
-        variances, axes = np.linalg.eigh(scores.T @ scores / len(X))
+        roles, self._sample, self._model = sample.roles, sample, model
+        self._is_number = roles.numeric | roles.partial
+        self.given = np.where(self._is_number, sample.residuals, sample.values)[rows]
+        if model == "ranks":
+            self.given[:, self._is_number] = normal_scores(self.given[:, self._is_number])
+        numbers, levels = self.given[:, self._is_number], sample.coordinates(1).levels[rows]
+        along = sample.points[rows, :1].sum(axis=1)
+        masks = [roles.blocks == block for block in np.unique(roles.blocks)]
+        self._columns = [[j] for j in np.flatnonzero(self._is_number)] + [roles.level_columns[own] for own in masks]
+        ranked = np.column_stack([numbers, *(_ranks_of_levels(levels[:, own], along) for own in masks)])
+        scores = normal_scores(ranked)
+        variances, axes = np.linalg.eigh(scores.T @ scores / len(rows))
         self._root = (axes * np.sqrt(np.maximum(variances, 0.0))).T
-        self._order = np.argsort(X, axis=0, kind="stable")
+        self._order = np.argsort(ranked, axis=0, kind="stable")
         to_axes = sphering(numbers)
         self._from_axes, self._mean = np.linalg.pinv(to_axes), numbers.mean(axis=0)
         self._lengths = np.linalg.norm((numbers - self._mean) @ to_axes, axis=1)
 
-    def draw(self, number: int) -> tuple[Array, Codes]:
-        """Return the numbers and levels of the null table with this number, always the same."""
+    def draw(self, number: int) -> Array:
+        """Return the null table with this number, always the same."""
         drawn = np.random.default_rng([7, number]).standard_normal(self._order.shape) @ self._root
         source = np.take_along_axis(self._order, drawn.argsort(axis=0).argsort(axis=0), axis=0)
-        numbers, levels = self.given
-        c = numbers.shape[1]
-        levels = np.take_along_axis(levels, source[:, c:], axis=0)
-        if self._model != "distances":
-            return np.take_along_axis(numbers, source[:, :c], axis=0), levels
-        rng = np.random.default_rng([8, number])
-        axes = rng.standard_normal((len(self._lengths), len(self._from_axes)))
-        lengths = rng.permutation(self._lengths) / np.maximum(np.linalg.norm(axes, axis=1), 1e-300)
-        return self._mean + (axes * lengths[:, None]) @ self._from_axes, levels
+        table = self.given.copy()
+        for columns, rows in zip(self._columns, source.T, strict=True):
+            table[:, columns] = self.given[rows][:, columns]
+        if self._model == "distances":
+            rng = np.random.default_rng([8, number])
+            axes = rng.standard_normal((len(self._lengths), len(self._from_axes)))
+            lengths = rng.permutation(self._lengths) / np.maximum(np.linalg.norm(axes, axis=1), 1e-300)
+            table[:, self._is_number] = self._mean + (axes * lengths[:, None]) @ self._from_axes
+        return table
 
-    def coordinates(self, table: tuple[Array, Codes], q: int) -> tuple[Coordinates, Array]:
-        """Return the coordinates and the points of numbers and levels."""
-        values = self._sample.roles.matrix(*table)
-        points = values @ self._sample.leading
-        return self._sample.coordinates_of(values, values, q, None), points if len(table[1].T) else points[:, :q]
+    def gain_of(self, table: Array, found: Selection) -> float:
+        """Return the held-out gain of the selected number of components in a table, from the selected start."""
+        sample, k, n = self._sample, found.n_components, len(table)
+        rows = sample.coordinates(found.n_axes, table)
+        points = leading_points(table @ sample.leading, rows, found.n_axes)
+        labels = Starts(points, sample.settings, only=found.start)(k)
+        if not labels:
+            return 0.0
+        fold = folds(n, sample.settings.folds, sample.settings.seed)
+        density = held_out(rows, one_hot(labels[found.start], k)[None], fold, sample.settings)[0]
+        return float((density - held_out(rows, np.ones((1, n, 1)), fold, sample.settings)[0]).mean())
 
 
 def normal_scores(X: Array) -> Array:
@@ -227,11 +227,6 @@ def normal_scores(X: Array) -> Array:
     return np.asarray(scores / np.maximum(scores.std(axis=0), 1e-12))
 
 
-def _level_ranks(levels: Codes, points: Array) -> Array:
-    """Return the levels (m, b) as ranks of the means of their rows along the first axis."""
-    along = points[:, 0] if points.shape[1] else np.zeros(len(points))
-    ranks = np.zeros(levels.shape)
-    for b, codes in enumerate(levels.T):
-        index = np.unique(codes, return_inverse=True)[1]
-        ranks[:, b] = np.argsort(np.argsort(np.bincount(index, along) / np.bincount(index)))[index]
-    return ranks
+def _ranks_of_levels(levels: Array, along: Array) -> Array:
+    """Return the level of each row (m, L) as the rank of the mean of its rows in `along` (m,)."""
+    return np.asarray(levels @ (levels.T @ along / np.maximum(levels.sum(axis=0), 1)).argsort().argsort())

@@ -91,7 +91,7 @@ class ClusterSettings:
     iterations: int = setting(10, "EM steps")
     tolerance: float = setting(2e-3, "change of the log-likelihood per row after which EM stops")
     ridge: float = setting(0.01, "share of the variance of all rows that is added to each variance")
-    prior_rows: float = setting(5.0, "weight of the pooled covariance in rows per axis")
+    prior_rows: float = setting(8.0, "weight of the pooled covariance in rows per axis")
     leaning: float = setting(1.0, "weight of the levels of all rows, in rows")
     few_rows: int = setting(500, "")
     many_rows: int = setting(20_000, "rows from which effects and views are estimated")

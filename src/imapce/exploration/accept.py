@@ -95,7 +95,8 @@ def accept(
             number=c,
             chosen="automatic" if clusters is None and mask is None else "hand",
             name=name,
-            stability=found.stability_of(c) if apart is not None else None,
+            stability=found.fact_of(c, "stability") if apart is not None else None,
+            group=found.fact_of(c, "groups") if apart is not None else None,
             overlap=overlap,
         )
         for c, rows, apart, overlap in chosen

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -227,12 +227,12 @@ class Findings:
         left_out = known_places(self.record.priors, self.data.reader)
         return features_apart(self.data, inside, set_aside=self.set_aside, left_out=left_out, explained=self.explained)
 
-    def stability_of(self, number: int) -> float | None:
-        """How stable a cluster of the proposal is; None for pieces that were split off, and view by view."""
+    def fact_of(self, number: int, name: Literal["stability", "groups"]) -> Any:
+        """Return the stability or the group of a cluster of the proposal; None for pieces, and view by view."""
         pieces = {piece for piece, _ in self.record.moves.pieces}
         if self.start.partition is None or not self.record.is_joint or number in pieces:
             return None
-        return self.start.partition.stability.get(number)
+        return getattr(self.start.partition, name).get(number)
 
     @property
     def explained(self) -> Explained | None:

@@ -73,8 +73,8 @@ class TakenCluster(Comparable):
     `overlap` is how much of it its nearest neighbour in the view shares, from 0 to 1; None for rows chosen by hand, and
     where it was alone there. `distinctness` is what the most distinct cluster has most of. `features` set it apart from
     all other rows, those first that its sentence tells.
-    `stability` is the share of ten draws of 80 % of the rows in which it was found again; None where nobody knows, as
-    for rows chosen by hand.
+    `stability` is the share of ten resamples of 80 % of the rows in which it reappears, and clusters with the same
+    `group` overlap in the mixture; None where nobody knows, as for rows chosen by hand.
 
     >>> taken = TakenCluster(np.arange(3), 2.5, number=1, chosen="hand")
     >>> taken.size, taken.number
@@ -89,6 +89,7 @@ class TakenCluster(Comparable):
     chosen: str
     name: str | None = None
     stability: float | None = None
+    group: int | None = None
     overlap: float | None = None
 
     def __repr__(self) -> str:

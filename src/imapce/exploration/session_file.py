@@ -104,14 +104,14 @@ class _Writer:
         clusters = []
         for j, cluster in enumerate(move.clusters):
             self._arrays[f"step{i}_cluster{j}_rows"] = cluster.rows
-            perhaps = {"name": cluster.name, "stability": cluster.stability, "overlap": cluster.overlap}
+            optional = {name: getattr(cluster, name) for name in ("name", "stability", "group", "overlap")}
             clusters.append(
                 {
                     "number": cluster.number,
                     "distinctness": cluster.distinctness,
                     "chosen": cluster.chosen,
                     "features": [told_feature(feature) for feature in cluster.features],
-                    **{name: value for name, value in perhaps.items() if value is not None},
+                    **{name: value for name, value in optional.items() if value is not None},
                 }
             )
         if isinstance(move, AcceptedStep):
@@ -130,7 +130,7 @@ class _Writer:
     def _step(self, i: int, step: AcceptedStep, clusters: list[dict[str, Any]]) -> dict[str, Any]:
         for part in ("components", "mean", "scale"):
             self._arrays[f"step{i}_{part}"] = getattr(step, part)
-        perhaps = {
+        optional = {
             "structure": None if step.structure is None else told_structure(step.structure),
             "read_back": step.read_back,
             "explained": None if step.explained is None else self._explanation(i, step.explained),
@@ -141,7 +141,7 @@ class _Writer:
             "kurtosis": in_json(step.kurtosis),
             "view": step.view,
             "clusters": clusters,
-            **{name: value for name, value in perhaps.items() if value is not None},
+            **{name: value for name, value in optional.items() if value is not None},
         }
 
     def _explanation(self, i: int, explained: Explained) -> int:
@@ -284,6 +284,7 @@ class _Reader:
                     chosen=str(cluster["chosen"]),
                     name=None if cluster.get("name") is None else str(cluster["name"]),
                     stability=_share(cluster.get("stability"), f"the stability of cluster {j}"),
+                    group=None if cluster.get("group") is None else _whole(cluster["group"]),
                     overlap=_share(self._overlap(cluster), f"the overlap of cluster {j}"),
                 )
             )

@@ -8,6 +8,7 @@ from scipy.special import ndtr
 
 from imapce.clusters.significance import Evidence, Structure, Verdict
 from imapce.common.archive import in_json
+from imapce.common.settings import SETTINGS
 from imapce.errors import Phrase, Sentence
 
 VERDICTS: tuple[Verdict, ...] = ("clear", "possible", "none")
@@ -15,8 +16,7 @@ VERDICTS: tuple[Verdict, ...] = ("clear", "possible", "none")
 TAKES_IT = Phrase("take the split", ': run(structure="ignore") takes it')
 SPLITS_IT = Phrase("split the cluster", ': split(cluster, structure="ignore") splits it so')
 BEGINNINGS = {"clear": "Clear structure", "possible": "Possible structure", "none": "No structure beyond chance"}
-# Draws of the rows that a cluster is looked for again in.
-DRAWS = 10
+RESAMPLES = SETTINGS.clusters.resamples
 
 
 def verdict_in_words(structure: Structure) -> str:
@@ -64,14 +64,14 @@ def without_way_out(sentences: str) -> str:
 
 
 def stability_in_words(stability: float | None) -> str:
-    r"""How often a cluster was found again, in words; empty where nobody knows.
+    """In how many resamples a cluster reappears, in words; empty if it is not known.
 
-    >>> stability_in_words(0.9)
-    'came back in 9 of 10 draws of 80\xa0% of the rows'
+    >>> stability_in_words(0.9), stability_in_words(0.3)
+    ('9 of 10 resamples', '3 of 10 resamples: unstable')
     """
     if stability is None:
         return ""
-    return f"came back in {round(stability * DRAWS)} of {DRAWS} draws of 80\N{NO-BREAK SPACE}% of the rows"
+    return f"{round(stability * RESAMPLES)} of {RESAMPLES} resamples{': unstable' * (stability < 0.5)}"
 
 
 def told_structure(structure: Structure) -> dict[str, Any]:

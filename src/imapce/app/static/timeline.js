@@ -74,7 +74,7 @@ export function timelinePanel(app) {
 function hint(step) {
   const why = step.clusters[0].words;
   const told = why ? [step.given ? `${why}, ${step.given}` : why] : [];
-  return [...told, ...step.clusters.filter((one) => one.overlap).map((one) => `${one.name} is ${one.overlap}`), ...step.clusters.filter((one) => one.stability).map((one) => `${one.name} ${one.stability}`)].join("; ");
+  return [...told, ...step.clusters.filter((one) => one.overlap).map((one) => `${one.name} is ${one.overlap}`), ...step.clusters.filter((one) => one.stability).map((one) => `${one.name} reappears in ${one.stability}`)].join("; ");
 }
 
 // Where the points of a thumbnail fall, as pixels; a few far ones stay out.

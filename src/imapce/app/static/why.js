@@ -23,7 +23,7 @@ export function whyPanel(app) {
       h("p", { class: "size" }, `${rowsOf(answer.count)}, ${percent(answer.share)} of all`),
       h("p", { class: "words" }, answer.words),
       answer.overlap ? h("p", { class: "known", title: "How much of it the nearest cluster shares in the view it was taken in" }, `It was taken as ${answer.overlap}.`) : "",
-      answer.stability ? h("p", { class: "known stability", title: "A cluster that is found again in other draws of the rows does not depend on a few of them" }, `It ${answer.stability}.`) : "",
+      answer.stability ? h("p", { class: "known stability", title: "A resample has 80 % of the rows; a cluster that reappears does not depend on a few of them" }, `It reappears in ${answer.stability}.`) : "",
       ...answer.known.map((one) => h("p", { class: "known" }, `${one[0].toUpperCase()}${one.slice(1)}.`)),
       answer.traits.length ? h("p", { class: "key" }, h("i", { class: "in" }), "these rows ", h("i", { class: "out" }), "all others", answer.choice ? h("span", null, ` · ${answer.choice}`) : "") : empty("No column differs."),
       ...answer.traits.map((one) => (one.kind === "number" ? number(one) : category(one))),

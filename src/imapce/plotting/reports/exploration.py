@@ -26,7 +26,6 @@ from imapce.exploration.description import MOST_FEATURES
 from imapce.exploration.knowledge import read_back_in_words
 from imapce.exploration.traits import NO_VALUE, aligned, filled_in_words, overlap_in_words, p_value_in_words, percent
 from imapce.exploration.verdict import (
-    DRAWS,
     best_split_in_words,
     evidence_in_words,
     stability_in_words,
@@ -275,9 +274,7 @@ class _Report:
         clusters, profiles = self.exploration.clusters_, description.clusters
         names = [taken.name or "" for taken in clusters]
         apart = [overlap_in_words(taken.overlap) for taken in clusters]
-        stable = [
-            "" if taken.stability is None else f"{round(DRAWS * taken.stability)} of {DRAWS}" for taken in clusters
-        ]
+        stable = [stability_in_words(taken.stability) for taken in clusters]
         n_rows = len(self.exploration.row_ids)
         columns: dict[object, Sequence[object]] = {
             "cluster": [_link(number) for number in description.numbers],
@@ -313,7 +310,7 @@ class _Report:
             stable = stability_in_words(taken.stability)
             chance = "" if step.p_value is None else p_value_in_words(step.p_value)
             apart = overlap_in_words(taken.overlap, beside="its nearest neighbour")
-            sentences = [apart, f"It {stable}" if stable else "", chance]
+            sentences = [apart, f"It reappears in {stable}" if stable else "", chance]
             if taken.number == first:
                 parts.append(self._step(index))
             if not exploration.regroupings:
