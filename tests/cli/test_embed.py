@@ -86,13 +86,6 @@ def test_embed_agrees_with_the_library(rows: Path, tmp_path: Path, columns: dict
     np.testing.assert_allclose(stacked, view, rtol=0, atol=1e-12)
 
 
-def test_alpha_by_the_ratio_is_told_with_its_rule(plain: Path, tmp_path: Path) -> None:
-    write_table(read_table(plain).slice(0, 60), tmp_path / "background.csv")
-    told = succeed("embed", plain, "--background", tmp_path / "background.csv", "--alpha", "ratio", "--details", *QUICK)
-    assert "(rule 'ratio')" in told
-    assert "ratio" in succeed("embed", "--help")
-
-
 def test_without_output_only_the_summary(plain: Path) -> None:
     told = succeed("embed", plain, *QUICK)
     assert "no file written" in told

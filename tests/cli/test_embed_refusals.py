@@ -58,7 +58,7 @@ def test_text_columns_that_must_be_features_are_named(tmp_path: Path, columns: d
         (("--mu", "inf"), "mu must be finite"),
         (("--alpha", "-1"), "alpha must be not negative"),
         (("--alpha", "nan"), "alpha must be not negative"),
-        (("--alpha", "rato"), 'alpha must be a number, "auto" or "ratio"'),
+        (("--alpha", "rato"), 'alpha must be a number or "auto"'),
         (("--starts", "0"), "--starts must be at least 1"),
         (("--background", "absent.csv"), "does not exist"),
         (("-o", "rows.xlsx"), "--output must end in"),

@@ -36,11 +36,10 @@ CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "nothing": ({}, None),
     "one view": ({"mu": 0.0}, None),
     "paper's mu": ({"mu": "paper"}, Samples(BACKGROUND)),
-    "ratio": ({"alpha": "ratio"}, Samples(BACKGROUND)),
     "one axis": ({"n_components": 1}, None),
     "three axes": ({"n_components": 3}, Subset(np.arange(40))),
 }
-BY = dict.fromkeys(CASES, "seen") | dict.fromkeys(("background", "both", "weighed", "paper's mu", "ratio"), "score")
+BY = dict.fromkeys(CASES, "seen") | dict.fromkeys(("background", "both", "weighed", "paper's mu"), "score")
 
 
 def labels_of(name: str) -> Any:

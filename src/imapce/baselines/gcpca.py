@@ -17,7 +17,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from imapce.baselines.cpca import entries_of
-from imapce.choice.trace_ratio import with_ridge
 from imapce.common.arrays import Array
 from imapce.common.checks import require_choice, require_flag, require_number, require_truth
 from imapce.errors import InvalidValueError
@@ -88,7 +87,7 @@ class GCPCA(LinearView):
         if terms.any_known:
             varies = Xs.informative.astype(np.float64)
             b = entries_of(self, QuadraticForm.combine(terms.covariances)) * np.outer(varies, varies)
-            b = entries_of(self, with_ridge(QuadraticForm.of_matrix(b), self.shrinkage, Xs.informative))
+            b += self.shrinkage * np.trace(b) / varies.sum() * np.diag(varies)
         N = problem.directions()
         J = N.lift(_common_range(*(entries_of(self, N.form(QuadraticForm.of_matrix(form))) for form in (a, b))))
         if J.shape[1] < self.n_components:

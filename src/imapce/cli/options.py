@@ -242,10 +242,9 @@ class FitOptions:
         str,
         typer.Option(
             "--alpha",
-            metavar="auto|ratio|NUMBER",
+            metavar="auto|NUMBER",
             help="auto explains known columns and labels away, and finds a weight for a background or known rows. A "
-            "number weighs all that is known; 0 ignores it, 1 is the paper's. ratio: the least at which no view keeps "
-            "more of DATA than of the known.",
+            "number weighs all that is known; 0 ignores it, 1 is the paper's.",
         ),
     ] = "auto"
     mu: Annotated[str, typer.Option("--mu", metavar="auto|paper|NUMBER", help="Weight of pulling clusters apart.")] = (

@@ -215,8 +215,8 @@ def require_number_or_rule(name: str, value: Any, rules: tuple[str, ...], **also
     if not isinstance(value, str):
         require_number(name, value, **also)
     elif value not in rules:
-        words = " or ".join(f'"{rule}"' for rule in rules)
-        raise InvalidValueError(name, f"must be a number, {words}", repr(value))
+        *first, last = ["a number", *(f'"{rule}"' for rule in rules)]
+        raise InvalidValueError(name, f"must be {', '.join(first)} or {last}", repr(value))
 
 
 def require_weight(kind: str, value: Any) -> None:

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from imapce.choice.path import PathSearch
 from imapce.choice.point import solve_at
 from imapce.choice.read_back import READ_BACK, read_back
-from imapce.choice.trace_ratio import weight_by_ratio
 from imapce.clusters.clustering import SampleClusters, find_clusters
 from imapce.common.arrays import Array, Mask, is_dask, on_host
 from imapce.common.checks import (
@@ -55,7 +54,6 @@ from imapce.tables.reader import Reader
 
 OUTLIERS = ("auto", "keep", "trim")
 LARGEST_TERM = 1e150
-CAPPED = " What is known does not vary along the best ratio, so alpha is as large as its ridge allows."
 
 
 class IMAPCE(HalvedFits, LinearView):
@@ -71,10 +69,7 @@ class IMAPCE(HalvedFits, LinearView):
     n_components : axes of the view, usually 2 or 3.
     alpha : weight of the known. "auto" explains known columns and labels away (∞, which may be given as well), weighs
         known rows as much as the data and tries a few weights for a background. A number weighs all that is known as
-        the paper does (0 ignores it, 1 is the paper's), and explains nothing away. "ratio" is gcPCA's, α = max
-        tr(VᵀXᵀXV)/tr(VᵀYᵀYV), at which the best view shows as much of the known as of the data; a direction in which Y
-        does not vary counts as one with a hundredth of its mean variance, which bounds α (`stop_reason_` says where it
-        does).
+        the paper does (0 ignores it, 1 is the paper's), and explains nothing away.
     mu : weight of the kurtosis; a number (below 0 shows parts of less than 21 % of the rows), or "paper" for the
         paper's rule (one to two orders of magnitude below the reconstruction error of contrastive PCA). "auto" tries 0
         (PCA's plane), 0.1, 1, 10 and 100 times that and, where a cluster is a minority, −1 and −10 times, and shows the
@@ -270,17 +265,13 @@ class IMAPCE(HalvedFits, LinearView):
         callback: Callable[[Progress], None] | None,
     ) -> Solution:
         """The search at the settings given, or along the path where one of them is to be chosen."""
-        alpha, remark = self.alpha, ""
-        if alpha == "ratio":
-            ratio = weight_by_ratio(problem)
-            alpha, remark = ratio.alpha, CAPPED if ratio.capped else ""
         if self._walks:
             search = PathSearch(
                 problem,
                 # A background tells what else could split the rows, and clusters of all directions know nothing of it.
                 candidate=None if problem.Y.is_background else candidate,
                 before=before,
-                alpha=alpha,
+                alpha=self.alpha,
                 mu=self.mu,
                 n_starts=self.n_starts,
                 tol=self.tol,
@@ -292,7 +283,7 @@ class IMAPCE(HalvedFits, LinearView):
         else:
             solution = solve_at(
                 problem,
-                float(alpha) if problem.Y.any_known else 0.0,
+                float(self.alpha) if problem.Y.any_known else 0.0,
                 "paper" if isinstance(self.mu, str) else self.mu,
                 n_starts=self.n_starts,
                 seed=int(random_generator(self.random_state).randint(2**31 - 1)),
@@ -300,7 +291,7 @@ class IMAPCE(HalvedFits, LinearView):
                 max_iter=self.max_iter,
                 callback=callback,
             )
-        return replace(solution, stop_reason=solution.stop_reason + remark)
+        return solution
 
     def _keep(self, solution: Solution, problem: Problem, candidate: SampleClusters | None) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
@@ -417,7 +408,7 @@ class IMAPCE(HalvedFits, LinearView):
     def check_parameters(self) -> None:
         """Refuse constructor arguments that cannot be used."""
         check_common(self, "n_starts", "max_iter")
-        require_number_or_rule("alpha", self.alpha, ("auto", "ratio"), infinite=True)
+        require_number_or_rule("alpha", self.alpha, ("auto",), infinite=True)
         require_number("tol", self.tol)
         require_number_or_rule("mu", self.mu, ("auto", "paper"), negative=True)
         require_choice("outliers", self.outliers, OUTLIERS)
