@@ -32,11 +32,6 @@ from imapce.search.starts import leading_eigenvectors
 TOLERANCE = 1e-6
 # Values of the same row differ in their last digits if the rows are read in another order.
 DIGITS = 9
-MINORITY = 0.05
-
-
-def _minority(column: Array) -> float:
-    return float(np.mean(np.abs(column - np.median(column)) > TOLERANCE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +114,7 @@ class ColumnRoles(Comparable):
         for source in np.unique(sources) if sources is not None else []:
             own = np.flatnonzero(sources == source)
             found = [np.unique(values[~is_missing[:, j], j]) for j in own]
-            if len(own) == 1 and (len(found[0]) != 2 or _minority(values[:, own[0]]) < MINORITY):
+            if len(own) == 1 and len(found[0]) != 2:
                 continue
             category[own] = True
             block = levels[-1][3] + 1 if levels else 0
@@ -327,6 +322,8 @@ def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = 
     if sources is not None and problem.gaps is not None:
         imputed = np.divide(problem.gaps - Z.mean, Z.scale, out=np.full_like(Z.scale, np.nan), where=Z.scale > 0)
         missing = np.round(imputed[directions.argmax(axis=0)] / unit, DIGITS)
+    roles = ColumnRoles.learn(values, sources, missing, settings.least_tilt)
+    values = dequantized(values, roles, missing)
     effect = np.zeros((covariates.shape[1], values.shape[1]))
     if problem.effect is not None and isinstance(Z, RowsGiven):
         effect = Z.less(problem.effect.weights).standardized_effect @ directions / unit
@@ -338,12 +335,27 @@ def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = 
         drawn=drawn,
         directions=directions,
         sources=sources,
-        roles=ColumnRoles.learn(values, sources, missing, settings.least_tilt),
+        roles=roles,
         unit=unit,
         n_rows=len(unexplored),
         rows=Z,
         settings=settings,
     )
+
+
+def dequantized(values: Array, roles: ColumnRoles, missing: Array) -> Array:
+    """Return the values (m, c) plus uniform noise as wide as the smallest difference in their numeric column.
+
+    Rounded values would have a density that increases without limit as components become narrow.
+    """
+    values, rng = values.copy(), np.random.default_rng(0)
+    for column in np.flatnonzero(roles.numeric | roles.partial):
+        has_value = ~(np.abs(values[:, column] - missing[column]) < TOLERANCE)
+        steps = np.diff(np.unique(values[has_value, column]))
+        width = steps[steps > TOLERANCE].min(initial=np.inf)
+        if np.isfinite(width):
+            values[has_value, column] += rng.uniform(-width / 2, width / 2, has_value.sum())
+    return values
 
 
 def _directions(problem: Problem, Z: StandardizedRows, settings: ClusterSettings) -> tuple[Array, Codes | None]:

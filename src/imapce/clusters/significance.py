@@ -1,14 +1,15 @@
 """Significance of clusters: null tables with the columns of the data but one group, and overlap between clusters.
 
-The held-out gain of the selected mixture over one component is compared with the gains of three kinds of null tables.
-Each null model must be rejected at 10 %, and two of them at 1 %: groups that are far apart are seen in the columns
-themselves, and the tables of one null model have them too.
+The held-out gain of the selected mixture over one component is compared with the gains of three kinds of null tables:
 
-    same ranks       normal scores of the columns with their correlations; categories as below
-    same columns     the values of the columns with the correlations of their normal scores
     same distances   the distances from the mean, in units of the covariance, in random directions
+    same columns     the values of the columns with the correlations of their normal scores
+    same ranks       normal scores of the columns with their correlations; categories as above
 
-"clear": all null models are rejected, and there are at least two groups of clusters that share at most 10 % of their
+The first must be rejected at 1 %, and the second at 0.1 %; or at 20 %, if the third is rejected at 1 %: groups that are
+far apart are seen in the columns themselves, so tables with these columns have groups too.
+
+"clear": the null models are rejected, and there are at least two groups of clusters that share at most 10 % of their
 rows. "possible": the null models are rejected, but all clusters overlap (a continuum). "none": anything else.
 """
 
@@ -32,9 +33,9 @@ from imapce.common.work import UNWATCHED, Watch
 Verdict = Literal["clear", "possible", "none"]
 NullModel = Literal["ranks", "columns", "distances"]
 NULL_MODELS: dict[NullModel, str] = {
-    "ranks": "tables with the same ranks and correlations",
-    "columns": "tables with the same columns and correlations",
     "distances": "tables with the same distances from the mean",
+    "columns": "tables with the same columns and correlations",
+    "ranks": "tables with the same ranks and correlations",
 }
 MAX_SIZES = 8
 
@@ -105,15 +106,21 @@ def assess_structure(sample: Sample, found: Selection, groups: Codes, watch: Wat
     """Return the evidence for the clusters of a sample, whose `groups` (c,) are those of overlapping clusters."""
     if found.gain <= 0:
         return Structure("none", "a mixture explains held-out rows no better than one component")
+    settings, p_values = sample.settings, dict.fromkeys(NULL_MODELS, 1.0)
     tests: list[Evidence] = []
-    for model, words in NULL_MODELS.items():
-        tests.append(Evidence(words, *_test_against(sample, found, model, watch)))
-        weakest = sorted(tests, key=lambda test: -test.p_value)
-        is_rejected = weakest[0].p_value <= sample.settings.weak_significance
-        if not is_rejected or (len(tests) > 1 and weakest[1].p_value > sample.settings.significance):
-            words = f"{weakest[0].against} show as much (p = {weakest[0].p_value:.2g})"
-            return Structure("none", words, tuple(tests))
-    chance = f"p = {weakest[1].p_value:.2g}"
+    # Each model with the p-value at which it is rejected alone, and the one up to which the next may decide.
+    for model, alone, at_most in (
+        ("distances", settings.significance, settings.significance),
+        ("columns", settings.significance / 10, settings.weak_significance),
+        ("ranks", settings.significance, settings.significance),
+    ):
+        z, p_values[model] = _test_against(sample, found, model, alone, watch)
+        tests.append(Evidence(NULL_MODELS[model], z, p_values[model]))
+        if p_values[model] > at_most:
+            return Structure("none", f"{NULL_MODELS[model]} show as much (p = {p_values[model]:.2g})", tuple(tests))
+        if model == "columns" and p_values[model] <= alone:
+            break
+    chance = f"p = {max(p for p in p_values.values() if p <= settings.significance):.2g}"
     if groups.max(initial=0) == 0:
         words = f"{counted(len(groups), 'cluster')} that overlap, more than in null tables ({chance}): a continuum"
         return Structure("possible", words, tuple(tests))
@@ -136,14 +143,16 @@ def groups_in_words(groups: Codes) -> str:
     return words
 
 
-def _test_against(sample: Sample, found: Selection, model: NullModel, watch: Watch) -> tuple[float, float]:
-    """Return z and p-value of the gain among those of null tables, of some of the rows if these are decisive."""
+def _test_against(
+    sample: Sample, found: Selection, model: NullModel, level: float, watch: Watch
+) -> tuple[float, float]:
+    """Return z and p-value of the gain among those of null tables, of some of the rows if p is at most `level`."""
     n, few = len(sample.values), sample.settings.few_rows
     if n > 2 * few:
         # Seeded, so that the same rows get the same verdict.
         rows = np.random.default_rng(9).permutation(n)[:few]
         z, p_value = _compare(NullTables(sample, rows, model), sample, found, watch)
-        if p_value <= sample.settings.significance:
+        if p_value <= level:
             return z, p_value
     return _compare(NullTables(sample, np.arange(n), model), sample, found, watch)
 
@@ -218,13 +227,12 @@ class NullTables:
 
 
 def normal_scores(X: Array) -> Array:
-    """Return the columns (n, c) as standard normal quantiles of their ranks, with unit variance.
+    """Return the columns (n, c) as standard normal quantiles of their ranks.
 
     >>> normal_scores(np.array([[1.0], [2.0], [1e9]])).ravel().round(2).tolist()
-    [-1.22, 0.0, 1.22]
+    [-0.97, 0.0, 0.97]
     """
-    scores = ndtri((rankdata(X, axis=0) - 0.5) / len(X))
-    return np.asarray(scores / np.maximum(scores.std(axis=0), 1e-12))
+    return np.asarray(ndtri((rankdata(X, axis=0) - 0.5) / len(X)))
 
 
 def _ranks_of_levels(levels: Array, along: Array) -> Array:

@@ -104,8 +104,10 @@ class ClusterSettings:
     converged: float = setting(1e-3, "mean change of rows, relative to their spread, at which turns end")
     null_draws: int = setting(9, "null tables")
     fewest_draws: int = setting(4, "null tables if these are decisive")
-    significance: float = setting(0.01, "p-value at which two of three null models are rejected")
-    weak_significance: float = setting(0.1, "p-value at which every null model is rejected")
+    significance: float = setting(0.01, "p-value at which null models are rejected")
+    weak_significance: float = setting(
+        0.2, "p-value up to which tables with the same columns are rejected if others are"
+    )
     resamples: int = setting(10, "resamples for stability")
     resample_share: float = setting(0.8, "share of the rows in a resample")
     same_cluster: float = setting(0.75, "Jaccard index from which a cluster reappears")
