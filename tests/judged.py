@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from imapce.clusters.partition import Partition, partition_of
 from imapce.clusters.structure import Evidence
+
 from imapce.exploration import look
 
 WORDS = "z = 3.9 against one peak"

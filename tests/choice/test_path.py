@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from imapce.clusters.given import candidate_of
 from scipy.linalg import subspace_angles
 
 from helpers import angle_between, literal_objective, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset, datasets, load_model, metrics
 from imapce.choice import path as search
-from imapce.clusters.given import candidate_of
 from imapce.common import archive as storage
 from imapce.common.settings import SETTINGS
 from imapce.errors import InvalidValueError

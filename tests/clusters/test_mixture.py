@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from imapce.clusters.columns import Cells
 from scipy.stats import multivariate_normal
 
-from imapce.clusters.columns import Cells
 from imapce.clusters.mixture import (
     Mixture,
     choose,

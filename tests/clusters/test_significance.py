@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from imapce.clusters.space import Space
+from imapce.clusters.structure import SameColumns, SameDistances, SameScores, Split, gain_of, judge, normal_scores
+from imapce.clusters.valleys import deepest_valley, valley_z
 from sklearn.metrics import adjusted_rand_score
 
 from imapce import IMAPCE, Exploration
 from imapce.clusters.mixture import choose
-from imapce.clusters.space import Space
-from imapce.clusters.structure import SameColumns, SameDistances, SameScores, Split, gain_of, judge, normal_scores
-from imapce.clusters.valleys import deepest_valley, valley_z
 from imapce.plotting.steps import plot_proposal
 from imapce.priors.problem import pose
 from imapce.rows.open import open_rows

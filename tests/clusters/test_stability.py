@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from imapce.clusters.structure import came_back
 from sklearn.metrics import adjusted_rand_score
 
 from imapce import IMAPCE, Exploration
-from imapce.clusters.structure import came_back
 
 
 def test_clusters_that_are_apart_always_come_back() -> None:

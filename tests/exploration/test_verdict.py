@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from imapce.clusters.structure import Split, Structure
 from sklearn.metrics import adjusted_rand_score
 
 from archives import repacked, unpacked
 from imapce import IMAPCE, Exploration, Samples, Subset
-from imapce.clusters.structure import Split, Structure
 from imapce.errors import CancelledError, FileFormatError, InvalidValueError
 from imapce.exploration import look
 from judged import WORDS, judged

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from imapce.clusters.structure import Evidence, Split, Structure
 
 from imapce import IMAPCE, Attributes, Labels
-from imapce.clusters.structure import Evidence, Split, Structure
 from imapce.errors import InvalidValueError
 from imapce.exploration.accept import name_of_cluster
 from imapce.exploration.counted import say_the_same, shared_edges, trait_of

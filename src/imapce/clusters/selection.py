@@ -23,7 +23,7 @@ from imapce.clusters.mixture import Mixture, fit_mixtures, pair_features, poster
 from imapce.common.arrays import Array, Codes
 from imapce.common.neighbours import nearest
 from imapce.common.settings import SETTINGS, ClusterSettings
-from imapce.common.work import UNWATCHED, Watch
+from imapce.common.work import UNWATCHED, Watch, quiet_about_convergence
 
 Start = Callable[[int], Codes]
 
@@ -177,7 +177,8 @@ class Starts:
             return {}
         labels = {kind: fcluster(tree, k, "maxclust") - 1 for kind, tree in self.trees.items()}
         if self.has_means:
-            labels[0] = KMeans(k, n_init=1, random_state=0).fit_predict(self.points)
+            with quiet_about_convergence():
+                labels[0] = KMeans(k, n_init=1, random_state=0).fit_predict(self.points)
         return {kind: labels[kind] for kind in sorted(labels) if len(np.unique(labels[kind])) == k}
 
 
