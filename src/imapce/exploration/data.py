@@ -81,6 +81,13 @@ class DataPrint(Comparable):
         raise InvalidValueError("X", f"{rule}; the values of {', '.join(map(repr, different[:3]))}{more} differ.")
 
 
+def saved_columns(saved: DataPrint | None) -> set[str]:
+    """Return the names of the table columns that a saved session may have been made of."""
+    columns = () if saved is None else saved.columns
+    # "color=red" is a matrix column of the table column "color".
+    return {*columns, *(column.partition("=")[0] for column in columns)}
+
+
 @dataclass(frozen=True, eq=False)
 class Data:
     """The rows of a session; `table` has the features where a table was given, `row_ids` (n,) are the names of rows in

@@ -162,8 +162,8 @@ def sentinel_notes(table: Table) -> list[str]:
     ]
     if not found:
         return []
-    one = len(found) == 1
-    way_out = Phrase("replace sentinel", f"replace {'it' if one else 'each'} by NaN")
+    is_single = len(found) == 1
+    way_out = Phrase("replace sentinel", f"replace {'it' if is_single else 'each'} by NaN")
     return [
         Sentence(
             f"far from all other values: {listing(found, MOST_SENTENCES)}; ",
