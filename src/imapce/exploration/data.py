@@ -81,7 +81,7 @@ class DataPrint(Comparable):
         raise InvalidValueError("X", f"{rule}; the values of {', '.join(map(repr, different[:3]))}{more} differ.")
 
 
-def saved_columns(saved: DataPrint | None) -> set[str]:
+def used_columns(saved: DataPrint | None) -> set[str]:
     """Return the names of the table columns that a saved session may have been made of."""
     columns = () if saved is None else saved.columns
     # "color=red" is a matrix column of the table column "color".

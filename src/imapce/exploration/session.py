@@ -24,7 +24,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import regroup
 from imapce.exploration.accept import accept, take_steps
-from imapce.exploration.data import Data, saved_columns
+from imapce.exploration.data import Data, used_columns
 from imapce.exploration.knowledge import known_from
 from imapce.exploration.look import Findings, Start
 from imapce.exploration.own_file import OwnFile, write_elsewhere
@@ -452,7 +452,7 @@ class Exploration(Results):
         settings = checked_settings(**{name: getattr(record, name) for name in SETTINGS})
         # A prior refuses a weight that is no positive number, so an unusable one is found here, not at the next step.
         weight = float(Subset(record.known_at_start, weight=record.subset_weight).weight)
-        data = Data.read(X, settings["estimator"], row_ids, transform=record.transform, named=saved_columns(record.data))
+        data = Data.read(X, settings["estimator"], row_ids, transform=record.transform, named=used_columns(record.data))
         record = replace(record, **settings, subset_weight=weight).of_size(record.min_cluster_size)
         if record.data is not None:
             record.data.require_same(data.print)
