@@ -111,12 +111,18 @@ CASES = {
     # Currencies, thousands, per cent.
     "euro before": numbers(prices("€{}"), PRICES, "'c' is numbers in €, as '€1,000.50'"),
     "euro behind, comma": numbers(prices("{} €", ","), PRICES, "in € with a decimal comma"),
-    "dollar and a blank": numbers([f"$ {cell}" for cell in WHOLE], WHOLE_VALUES, "numbers in $"),
+    "dollar and a blank": numbers(
+        put([f"$ {cell}" for cell in WHOLE], r1="$ 7"), [7, *WHOLE_VALUES[1:]], "numbers in $"
+    ),
     "a code of three letters": numbers(prices("CHF {}"), PRICES, "numbers in CHF"),
     "pounds and n.a.": numbers(put(prices("£{}"), r8="n.a."), gaps(PRICES, 8), "but for 'n.a.' in row 8"),
     "brackets for a loss": numbers(put(prices("${}"), r2="($1,033.50)"), [PRICES[0], -1033.5, *PRICES[2:]]),
     "a minus before the sign": numbers(put(prices("${}"), r2="-$7"), [PRICES[0], -7.0, *PRICES[2:]]),
-    "thousands": numbers([f"{1234 + 1000 * place:,}" for place in COUNT], [1234.0 + 1000 * place for place in COUNT]),
+    # One amount is other than a constant step away, or they would number the rows.
+    "thousands": numbers(
+        put([f"{1234 + 1000 * place:,}" for place in COUNT], r1="1,200"),
+        [1200.0, *(1234.0 + 1000 * place for place in COUNT[1:])],
+    ),
     "thousands and n.a.": numbers(
         put([f"{1234 + 1000 * place:,}" for place in COUNT], r3="n.a."),
         gaps([1234.0 + 1000 * place for place in COUNT], 3),

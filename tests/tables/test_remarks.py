@@ -12,7 +12,7 @@ from imapce import IMAPCE, Attributes, Exploration, Labels
 from imapce.datasets.downloads import find
 from imapce.tables import Table
 from imapce.tables.columns import Column
-from imapce.tables.remarks import columns_of, known_notes, looked_over, repeats, stand_ins
+from imapce.tables.remarks import columns_of, known_notes, looked_over, repeats, sentinels, stand_ins
 
 
 def people(n: int = 600) -> pd.DataFrame:
@@ -95,6 +95,47 @@ def test_chance_and_rare_levels_say_nothing():
 def test_very_many_columns_are_not_compared():
     wide = pd.DataFrame(np.repeat(np.random.default_rng(0).normal(size=(50, 1)), 101, axis=1)).add_prefix("g")
     assert looked_over(Table.learn(wide)).notes == []
+
+
+def ages(n: int, *values: float) -> np.ndarray:
+    """Ages, and 4 rows of each value."""
+    return np.append(np.random.default_rng(0).integers(18, 90, n).astype(float), np.repeat(values, 4))
+
+
+@pytest.mark.parametrize("values", [(-999.0,), (9999.0,), (-9999.0, -999.0), (-999.0, 99999.0)], ids=str)
+def test_repeated_values_far_from_all_others_are_reported(values):
+    assert sentinels(ages(200, *values)) == dict.fromkeys(values, 4)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ages(200),
+        np.append(ages(200), -999.0),
+        ages(900, -999.0),
+        ages(200, 200.0),
+        np.repeat([0.0, 50.0, 51.0], [500, 4, 5]),
+        np.repeat([0.0, 1.0], [90, 10]),
+        np.full(9, np.nan),
+        np.array([1e308, -1e308] * 9 + [np.inf] * 9),
+    ],
+    ids=["none", "once", "few in many rows", "near", "counts", "two values", "missing", "huge"],
+)
+def test_other_values_are_not_reported(values):
+    assert sentinels(np.asarray(values)) == {}
+
+
+def test_a_note_has_the_column_the_value_and_the_rows_and_the_values_stay():
+    table = pd.DataFrame(np.random.default_rng(1).normal(size=(4036, 3)), columns=list("abc"))
+    table = table.assign(age=ages(4000, *[-999.0] * 9), fee=ages(4000, *[-1e6] * 9)[::-1])
+    note = (
+        "far from all other values: 'age' is -999 in 36 of 4,036 rows, 'fee' is -1000000 in 36 of 4,036 rows; replace "
+        "each by NaN if it stands for a missing value."
+    )
+    read = imapce.read(table)
+    assert note in read.notes
+    assert (read.native["age"] == -999).sum() == 36
+    assert note in IMAPCE(random_state=0).fit(table).notes_
 
 
 def test_infinite_and_missing_cells_are_no_evidence():

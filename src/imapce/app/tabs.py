@@ -384,7 +384,7 @@ def open_file(name: str, data: Any, roles: Mapping[str, str], *, color: str | No
             f"two columns must be features to draw a view; {len(used) - len(known)} is: make more columns features."
         )
     features = Table.learn(data.select(used), "the file")
-    reasons = usable_columns(features)[1]
+    reasons = usable_columns(features, named=used)[1]
     if reasons:
         column, reason = next(iter(reasons.items()))
         raise InvalidValueError(f"{column!r} cannot be a feature: it {reason}. Make it a label, or ignore it.")

@@ -22,6 +22,7 @@ from imapce.common.work import Tell, Watch
 from imapce.errors import InvalidTypeError, InvalidValueError, needs
 from imapce.estimators.base import TableEstimator, check_common, learn
 from imapce.priors.kinds import as_list, is_prior, prior_codes
+from imapce.priors.names import named_columns
 from imapce.rows.standardized import column_scales
 
 
@@ -50,7 +51,7 @@ class Embedding(TableEstimator):
         self.check_parameters()
         generator = random_generator(self.random_state)
         require_in_memory(X, type(self).__name__)
-        matrix = learn(self, X)
+        matrix = learn(self, X, named=named_columns(prior) if is_prior(prior) else ())
         if sparse.issparse(matrix):
             raise InvalidTypeError(
                 f"X must be dense, not sparse, for {type(self).__name__}, which works on distances; use X.toarray() "

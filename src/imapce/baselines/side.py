@@ -24,6 +24,7 @@ from imapce.common.work import Tell, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.base import LinearView, check_common, data_of, keep_view, learn, read_rows
 from imapce.priors.kinds import as_list, is_prior, prior_codes
+from imapce.priors.names import named_columns
 from imapce.priors.problem import require_shape
 from imapce.rows.open import open_rows
 
@@ -110,7 +111,7 @@ class SIDE(LinearView):
         self.check_parameters()
         generator = random_generator(self.random_state)
         require_in_memory(X, "SIDE")
-        matrix = learn(self, X)
+        matrix = learn(self, X, named=named_columns(prior) if is_prior(prior) else ())
         if sparse.issparse(matrix):
             raise InvalidTypeError(
                 "X must be dense, since SIDE whitens every row; a sparse matrix is not supported, use X.toarray() if "

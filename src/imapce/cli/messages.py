@@ -91,6 +91,7 @@ PHRASES = {
     "or drop column": ", or leave it out with --drop",
     "or None": "",
     "overrule reading": "--sep, --decimal, --encoding and --header overrule it",
+    "replace sentinel": "leave these cells empty",
     "resume": "add --resume to go on",
     "take the split": ": --anyway takes it",
     "log scale": "--log skewed",

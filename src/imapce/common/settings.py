@@ -176,7 +176,8 @@ class ChoiceSettings:
 @dataclass(frozen=True)
 class TableSettings:
     """What is told of the columns of a table: which are strongly skewed, which repeat others (`tables/scales.py`,
-    `tables/remarks.py`). It decides sentences, and which columns `transform="log"` means; no view and no cluster.
+    `tables/remarks.py`), which number the rows (`tables/usable.py`). It decides sentences, which columns
+    `transform="log"` means and which columns are row numbers; otherwise no view and no cluster.
 
     >>> TableSettings().skewed
     2.0
@@ -219,6 +220,22 @@ class TableSettings:
         tables=33,
     )
     fewest_others: int = setting(5, "rows beside the most common level from which a column can repeat another")
+    fewest_row_numbers: int = setting(
+        20,
+        "rows from which integers with a constant step, or each integer of a range once in a column named like an "
+        "index, are row numbers",
+        measured="no column of the tables is one",
+        tables=33,
+    )
+    fewest_sentinels: int = setting(3, "rows with a value from which it may stand for a missing value")
+    sentinel_share: float = setting(0.005, "the same as a share of the rows")
+    sentinel_distance: float = setting(
+        3.0,
+        "distance to the nearest other value, in ranges of the other values from their 1st to their 99th percentile",
+        measured="at most 1.0 in 1,361 columns; -999 in 3 % of the rows of 550 columns is reported in 96 %, "
+        "-99 in 85 %, -1 in 13 %",
+        tables=33,
+    )
 
 
 @dataclass(frozen=True)

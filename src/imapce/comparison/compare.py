@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
@@ -37,7 +37,7 @@ from imapce.metrics.readback import is_measurement
 from imapce.priors.base import Prior
 from imapce.priors.effect import explained_away
 from imapce.priors.kinds import as_list
-from imapce.priors.names import with_names_read
+from imapce.priors.names import named_columns, with_names_read
 from imapce.rows.standardized import column_scales
 from imapce.tables.encode import is_table, native_table
 from imapce.tables.named import NamedMatrix
@@ -164,7 +164,7 @@ def compare(
         raise InvalidValueError(f"max_rows must be a whole number of at least 2, got {max_rows!r}: 10,000 is usual.")
     generator = random_generator(random_state)
     seed = int(random_state) if is_whole(random_state) else int(generator.randint(2**31 - 1))
-    table = ComparedTable(X, missing=missing, standardize=standardize)
+    table = ComparedTable(X, missing=missing, standardize=standardize, named=named_columns(priors))
     for one in priors:
         one.require_same_index(X)
     priors = [one.resolve(table.n_rows) for one in priors]
@@ -332,9 +332,16 @@ def _as_text(column: Array) -> NDArray[np.str_]:
 class ComparedTable:
     """X as every estimator here reads it, for what a comparison itself needs of it: attributes, samples of rows."""
 
-    def __init__(self, X: Any, *, missing: Literal["error", "mean"] = "error", standardize: bool = True):
+    def __init__(
+        self,
+        X: Any,
+        *,
+        missing: Literal["error", "mean"] = "error",
+        standardize: bool = True,
+        named: Collection[str] = (),
+    ):
         require_in_memory(X, "compare")
-        self.X, self.standardize = as_read(X), standardize
+        self.X, self.standardize = as_read(X, named=named), standardize
         self.reader, self.matrix = Reader.learn(self.X, missing=missing)
         self.n_rows, self.n_features = self.matrix.shape
 

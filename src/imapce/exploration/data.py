@@ -6,7 +6,7 @@ and a hash over all values in order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -81,6 +81,13 @@ class DataPrint(Comparable):
         raise InvalidValueError("X", f"{rule}; the values of {', '.join(map(repr, different[:3]))}{more} differ.")
 
 
+def used_columns(saved: DataPrint | None) -> set[str]:
+    """Return the names of the table columns that a saved session may have been made of."""
+    columns = () if saved is None else saved.columns
+    # "color=red" is a matrix column of the table column "color".
+    return {*columns, *(column.partition("=")[0] for column in columns)}
+
+
 @dataclass(frozen=True, eq=False)
 class Data:
     """The rows of a session; `table` has the features where a table was given, `row_ids` (n,) are the names of rows in
@@ -105,9 +112,20 @@ class Data:
         return {name: value for name, value in self.__dict__.items() if name not in ("all_moments", "_counted")}
 
     @classmethod
-    def read(cls, X: Any, estimator: IMAPCE, row_ids: Any = None, *, transform: Any = None) -> Data:
-        """What was given as X, as the estimator reads it, and columns on another scale where `transform` says so."""
-        read = as_read(X, transform)
+    def read(
+        cls,
+        X: Any,
+        estimator: IMAPCE,
+        row_ids: Any = None,
+        *,
+        transform: Any = None,
+        named: Collection[str] = (),
+    ) -> Data:
+        """What was given as X, as the estimator reads it, and columns on another scale where `transform` says so.
+
+        Columns `named` in a prior or by a saved session are features also if most of their values are missing.
+        """
+        read = as_read(X, transform, named=named)
         of_table = isinstance(read, Table)
         reader, matrix = Reader.learn(read, missing=estimator.missing, transform=None if of_table else transform)
         require_shape(matrix.shape, estimator.n_components)

@@ -24,7 +24,7 @@ from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import regroup
 from imapce.exploration.accept import accept, take_steps
-from imapce.exploration.data import Data
+from imapce.exploration.data import Data, used_columns
 from imapce.exploration.knowledge import known_from
 from imapce.exploration.look import Findings, Start
 from imapce.exploration.own_file import OwnFile, write_elsewhere
@@ -44,8 +44,8 @@ from imapce.exploration.results import Results
 from imapce.exploration.session_file import not_whole, read_session
 from imapce.exploration.steps import Step, View
 from imapce.exploration.stopping import require_significance
-from imapce.priors.kinds import Subset
-from imapce.priors.names import with_names_read
+from imapce.priors.kinds import Subset, as_list
+from imapce.priors.names import named_columns, with_names_read
 
 Cancel = Callable[[], bool]
 
@@ -125,8 +125,9 @@ class Exploration(Results):
             n_clusters=n_clusters,
             missing=missing,
         )
-        data = Data.read(X, settings["estimator"], row_ids, transform=transform)
-        known = known_from(with_names_read(prior, X), data)
+        prior = as_list(with_names_read(prior, X))
+        data = Data.read(X, settings["estimator"], row_ids, transform=transform, named=named_columns(prior))
+        known = known_from(prior, data)
         record = Record(Moves(data.n_rows), **known, **settings, min_cluster_size=1).of_size(min_cluster_size)
         record.require_clusters_as_asked()
         self._begin(record, data, None if path is None else OwnFile.new(path))
@@ -451,7 +452,7 @@ class Exploration(Results):
         settings = checked_settings(**{name: getattr(record, name) for name in SETTINGS})
         # A prior refuses a weight that is no positive number, so an unusable one is found here, not at the next step.
         weight = float(Subset(record.known_at_start, weight=record.subset_weight).weight)
-        data = Data.read(X, settings["estimator"], row_ids, transform=record.transform)
+        data = Data.read(X, settings["estimator"], row_ids, transform=record.transform, named=used_columns(record.data))
         record = replace(record, **settings, subset_weight=weight).of_size(record.min_cluster_size)
         if record.data is not None:
             record.data.require_same(data.print)

@@ -88,7 +88,7 @@ class NamedColumns:
             return cls(names, (), lambda name: selected(X.native, [name]))
         # As they are read, which makes numbers of some texts.
         cells = read_cells(selected(X, [name for name in names if name in asked])).native
-        left_out = list(usable_columns(cells)[1]) if column_names(cells) else []
+        left_out = list(usable_columns(cells, named=asked)[1]) if column_names(cells) else []
         return cls([name for name in names if name not in left_out], left_out, lambda name: selected(cells, [name]))
 
 
@@ -109,6 +109,15 @@ def with_names_read(prior: Any, X: Any) -> Any:
         return prior
     found = NamedColumns.of(X, names)
     return [found.prior(one) if isinstance(one, str) else as_list(one)[0] for one in entries]
+
+
+def named_columns(priors: Any) -> list[str]:
+    """Return the names of the columns that priors were given by.
+
+    >>> named_columns([Attributes(["age", 3])])
+    ['age']
+    """
+    return [name for prior in as_list(priors) for name in prior.listed if isinstance(name, str)]
 
 
 def _are_labels(texts: list[Any], X: Any) -> bool:

@@ -129,12 +129,14 @@ def choose_features(
     *,
     keep: Collection[str] = (),
     labels: Collection[str] = (),
+    named: Collection[str] = (),
     dates: str = LEAVE_OUT,
     argument: str = "X",
 ) -> Table:
     """The columns among `names` that can be features, those to `keep` not questioned, and sentences on the others.
 
-    Of `labels`, which are used where they are no features, nothing is said.
+    Of `labels`, which are used where they are no features, nothing is said. They and the columns `named` in a prior are
+    not left out because most of their values are missing or because they number the rows.
 
     >>> import pyarrow as pa
     >>> choose_features(read_cells(pa.table({"a": [1, 2], "b": [3, 3]})), ["a", "b"]).left_out
@@ -145,7 +147,7 @@ def choose_features(
         table, as_days = dates_as_days(table, argument)
         written = {**as_days, **written}
     learned = Table.learn(table, argument, written={name: written[name] for name in names if name in written})
-    features, reasons = usable_columns(learned, keep=keep)
+    features, reasons = usable_columns(learned, keep=keep, named={*labels, *named})
     reasons = {name: reason for name, reason in reasons.items() if name not in labels}
     left_dates = [name for name, reason in reasons.items() if reason == IS_A_DATE]
     reasons |= {name: f"{IS_A_DATE}, {cells.dates[name]}" for name in left_dates if name in cells.dates}
@@ -202,11 +204,12 @@ def _way_to_a_feature(has_dates: bool) -> Phrase:
     return Phrase("no feature", "add one, or name the right sep of a text file")
 
 
-def as_read(X: Any, transform: Any = None) -> Any:
+def as_read(X: Any, transform: Any = None, *, named: Collection[str] = ()) -> Any:
     """What an estimator learns from: a table is read as `read` does, where it cannot be taken as it is; all else is X.
 
     A table of which every column can be a feature as it is typed stays so, ids among whole numbers and constants too,
-    unless text in it is clearly numbers or dates.
+    unless text in it is clearly numbers or dates. `named` is that of
+    `choose_features`.
 
     >>> import pyarrow as pa
     >>> as_read(pa.table({"x": [1.0, 2.0], "unit": [True, True]})).column_names
@@ -221,4 +224,4 @@ def as_read(X: Any, transform: Any = None) -> Any:
     if usable and not has_cells_to_read(X):
         return looked_over(learned, transform)
     cells = read_cells(X)
-    return looked_over(choose_features(cells, column_names(X)), transform)
+    return looked_over(choose_features(cells, column_names(X), named=named), transform)

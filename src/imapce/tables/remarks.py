@@ -1,5 +1,5 @@
-"""What is told of the columns of a table before anybody looks for structure: skewed ones, repeats, and those that stand
-in for something known.
+"""What is told of the columns of a table before anybody looks for structure: skewed ones, repeats, those that stand
+in for something known, and values that may stand for missing ones.
 
 How much a column tells of another is the share of the variance of its encoded columns that it explains, adjusted for
 chance: of a category Goodman and Kruskal's τ, of a number η² between the levels of the other or, of two numbers, r² of
@@ -31,7 +31,7 @@ from imapce.common.arrays import Array, Codes, seeded_sample
 from imapce.common.settings import SETTINGS, TableSettings
 from imapce.common.words import listing
 from imapce.errors import Phrase, Sentence
-from imapce.tables.columns import Column, read_column
+from imapce.tables.columns import Column, numbers, read_column
 from imapce.tables.encode import Table, column_at
 from imapce.tables.scales import scale_notes
 
@@ -55,7 +55,8 @@ def _remarks(table: Table, *, asked: bool = False) -> list[str]:
     some = sampled(table)
     if table.shape[1] > SETTINGS.tables.most_columns:
         return scale_notes({}, table.scales, asked=asked)
-    return [*scale_notes(some.numbers, table.scales, asked=asked), *repeat_notes(columns_of(some))]
+    notes = [*scale_notes(some.numbers, table.scales, asked=asked), *repeat_notes(columns_of(some))]
+    return [*notes, *sentinel_notes(table)]
 
 
 def known_notes(table: Table, names: Collection[str], labels: Sequence[Column] = ()) -> list[str]:
@@ -91,6 +92,85 @@ def columns_of(table: Table) -> list[Column]:
             counts = table.summary.categories[place].counts if kind == "category" else {}
             found.append(read_column(name, column_at(table, place), kind, tuple(sorted(counts))))
     return found
+
+
+# --- which values may stand for missing ones --------------------------------------------------------------------------
+
+
+def sentinels(values: Array, settings: TableSettings = SETTINGS.tables) -> dict[float, int]:
+    """Return repeated values far from all other values of a numeric column, each with its number of rows.
+
+    The smallest or the largest value v is one if it occurs in 3 rows, 0.5 % of the rows and at most half of the values,
+    and is farther from each other value than 3 times their range from the 1st to the 99th percentile. After one is
+    found, the rest is examined again, so -99 beside -999 is found as well.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+        The column; NaN and infinite values are ignored.
+    settings : TableSettings
+        The thresholds.
+
+    Returns
+    -------
+    dict
+        The number of rows of each value.
+
+    Examples
+    --------
+    >>> sentinels(np.append(np.linspace(18.0, 80.0, 300), [-999.0] * 4 + [200.0]))
+    {-999.0: 4}
+    """
+    fewest = max(settings.fewest_sentinels, settings.sentinel_share * len(values))
+    rest, found = values[np.isfinite(values)], {}
+    while (value := _isolated_end(rest, fewest, settings)) is not None:
+        found[value] = int((rest == value).sum())
+        rest = rest[rest != value]
+    return found
+
+
+def _isolated_end(values: Array, fewest: float, settings: TableSettings) -> float | None:
+    """Return the smallest or largest value if it is repeated and far from all other values, else None."""
+    for value in (values.min(initial=np.inf), values.max(initial=-np.inf)):
+        others = values[values != value]
+        # The zeros of sparse counts are most of the values, and the other values are the exception.
+        if not fewest <= len(values) - len(others) <= len(values) / 2:
+            continue
+        low, high = np.quantile(others[seeded_sample(len(others), settings.rows)], [0.01, 0.99])
+        with np.errstate(over="ignore"):
+            # A range of 0 gives no unit for distances: nearly all other values are the same.
+            if np.abs(others - value).min() > settings.sentinel_distance * (high - low) > 0:
+                return float(value)
+    return None
+
+
+def sentinel_notes(table: Table) -> list[str]:
+    """Return a note on the values of numeric columns that may stand for missing values; the values stay.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> ages = np.append(np.arange(20.0, 80.0), [-999.0] * 4)
+    >>> print(*sentinel_notes(Table.learn(pa.table({"age": ages}))))
+    far from all other values: 'age' is -999 in 4 of 64 rows; replace it by NaN if it stands for a missing value.
+    """
+    found = [
+        f"{name!r} is {repr(value).removesuffix('.0')} in {count:,} of {len(table):,} rows"
+        for position, (name, kind) in enumerate(zip(table.summary.names, table.summary.kinds, strict=True))
+        if kind == "number"
+        for value, count in sentinels(np.asarray(numbers(column_at(table, position)), dtype=np.float64)).items()
+    ]
+    if not found:
+        return []
+    is_single = len(found) == 1
+    way_out = Phrase("replace sentinel", f"replace {'it' if is_single else 'each'} by NaN")
+    return [
+        Sentence(
+            f"far from all other values: {listing(found, MOST_SENTENCES)}; ",
+            way_out,
+            " if it stands for a missing value.",
+        )
+    ]
 
 
 # --- which columns say the same ---------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from imapce.common.settings import SETTINGS
 from imapce.common.words import close_matches, listing
 from imapce.errors import InvalidValueError
 from imapce.tables.columns import MOST_TEXT_VALUES, numbers
@@ -29,17 +30,22 @@ IS_A_DATE = "is a date"
 # id, row_id, PassengerId and sampleID, but neither "acid" nor "paid".
 _ID_NAME = re.compile(r"(|.*[\W_])[iI][dD]|.*[a-z](Id|ID)")
 _COUNT_NAME = re.compile(
-    r"(|.*[\W_])(ids|idx|index|key|rows?|rownum|row_?names?|nr|no|num|number|unnamed\d*)",
+    # "Unnamed: 0" is the name that pandas gives to an index in a file.
+    r"(|.*[\W_])(ids|idx|index|key|rows?|rownum|row_?names?|nr|no|num|number|unnamed(: )?\d*)",
     re.IGNORECASE,
 )
 
 
-def usable_columns(table: Any, *, keep: Collection[str] = ()) -> tuple[list[str], dict[str, str]]:
+def usable_columns(
+    table: Any, *, keep: Collection[str] = (), named: Collection[str] = ()
+) -> tuple[list[str], dict[str, str]]:
     """The columns that can be features, in their order, and for each other one the reason; `keep` are not questioned.
 
     Left out are columns with one value or none, text that is an id or free (as many values as half the rows), more
     than 50 categories, whole numbers that count the rows and are named like it, or that all differ and are named an
-    id, dates, and types that no number comes of.
+    id, dates, and types that no number comes of. Columns with more missing than observed values and integers that
+    number 20 or more rows (a constant step, or an index-like name and each integer of a range once) are left out, too,
+    unless the user named them, for example as a prior (`named`).
 
     >>> usable_columns(pa.table({"row_id": [1, 2, 3], "x": [0.5, 0.1, 0.2]}))[1]
     {'row_id': 'is an id that counts the rows'}
@@ -48,7 +54,7 @@ def usable_columns(table: Any, *, keep: Collection[str] = ()) -> tuple[list[str]
     features: list[str] = []
     left_out: dict[str, str] = {}
     for place, name in enumerate(learned.column_names):
-        reason = None if name in keep or not len(learned) else _reason(learned, place)
+        reason = None if name in keep or not len(learned) else _reason(learned, place, is_named=name in named)
         if reason is None:
             features.append(name)
         else:
@@ -98,7 +104,7 @@ def select(table: Any, column: str, value: str) -> np.ndarray:
     return mask
 
 
-def _reason(table: Table, place: int) -> str | None:
+def _reason(table: Table, place: int, *, is_named: bool) -> str | None:
     """Why a column can be no feature, None where it can."""
     summary, series, rows = table.summary, column_at(table, place), len(table)
     problem, found = summary.problem(place), summary.categories.get(place)
@@ -111,6 +117,8 @@ def _reason(table: Table, place: int) -> str | None:
             return f"has {found.n_values} levels"
     if problem is not None:
         return problem.reason
+    if 2 * summary.n_missing[place] > rows and not is_named:
+        return f"has {summary.n_missing[place]} missing values in {rows} rows"
     if found is not None:
         return "is constant" if found.n_values == 1 and rows > 1 else None
     values = numbers(series)
@@ -127,6 +135,19 @@ def _reason(table: Table, place: int) -> str | None:
         return "is an id that counts the rows"
     if _ID_NAME.fullmatch(name) and np.unique(present).size == rows:
         return f"is an id, {rows} distinct values in {rows} rows"
+    return None if is_named else _row_number_reason(name, present)
+
+
+def _row_number_reason(name: str, values: NDArray[Any]) -> str | None:
+    """Return the reason why integers are row numbers, or None for measurements and short columns."""
+    if len(values) < SETTINGS.tables.fewest_row_numbers:
+        return None
+    steps, low, high = np.diff(values), values.min(), values.max()
+    if (steps == steps[0]).all():
+        return f"numbers the rows from {values[0]:.0f} to {values[-1]:.0f} in steps of {steps[0]:.0f}"
+    # A permutation is evidence only with a name: ranks of a measurement are one as well.
+    if _COUNT_NAME.fullmatch(name) and high - low == len(values) - 1 and np.unique(values).size == len(values):
+        return f"numbers the rows, with each integer from {low:.0f} to {high:.0f} once"
     return None
 
 
