@@ -198,7 +198,7 @@ class Sample:
     def axis_counts(self) -> list[int]:
         """Return the numbers of numeric axes to compare."""
         settings, m = self.settings, len(self.values)
-        available = np.linalg.matrix_rank(np.cov(self.residuals[:, self.roles.numeric].T)) if m > 1 else 0
+        available = leading_axes(self.residuals[:, self.roles.numeric], settings.most_axes).shape[1]
         most = min(int(available), max(2, m // settings.rows_per_axis), settings.most_axes)
         return sorted({min(q, most) for q in (*settings.axes, most)})
 

@@ -177,9 +177,9 @@ def assign_rows(
     with one_thread():
         resp = found.heldout @ (clusters[:, None] == np.arange(int(start.labels.max()) + 1))
         overlap = overlap_matrix(resp)
-        groups = overlapping_groups(overlap, settings)
-        structure = assess_structure(sample, found, groups, watch)
+        groups = overlapping_groups(resp, settings)
         stability = stability_of(sample, found, start.labels, is_fixed=start.is_fixed, watch=watch)
+        structure = assess_structure(sample, found, groups, stability, watch)
         labels, clusters, mixture = _assign(start, unexplored, rows, min_cluster_size, watch)
     inside = np.zeros(sample.n_rows, dtype=bool)
     inside[sample.positions] = True

@@ -118,8 +118,9 @@ def _take_turns(sample: Sample, full: Array, basis: Array, n_components: int | N
     gain = float((held_out(rows, resp[None], fold, settings)[0] - single).mean())
     if gain <= 0:
         sample = sample.with_effect(full)
-    variances = np.linalg.eigvalsh(np.cov((sample.residuals @ basis).T, bias=True).reshape(basis.shape[1], -1))
-    return gain - 0.5 * float(np.log(np.maximum(variances, 1e-3 * variances.max())).sum()), sample
+    deviation = (sample.residuals - sample.residuals.mean(axis=0)) @ basis
+    variances = np.linalg.eigvalsh(deviation.T @ deviation / len(deviation))
+    return gain - 0.5 * float(np.log(np.maximum(variances, 1e-3 * variances.max(initial=0.0))).sum()), sample
 
 
 def _change(before: Array, after: Array) -> float:

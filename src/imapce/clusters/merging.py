@@ -2,7 +2,7 @@
 
     O_ij = Σ_n r_ni·[row n is assigned to j] / Σ_n r_ni       share of cluster i that is misclassified as j
 
-Clusters with O_ij > 0.1 in either direction belong to one group.
+Groups of clusters are joined until no group has more than 10 % of its rows misclassified as others: Σ_j O_ij ≤ 0.1.
 """
 
 from __future__ import annotations
@@ -29,13 +29,20 @@ def overlap_matrix(resp: Array) -> Array:
     return overlap
 
 
-def overlapping_groups(overlap: Array, settings: ClusterSettings = SETTINGS.clusters) -> Codes:
-    """Return the group (k,) of each cluster: clusters that overlap, directly or through others.
+def overlapping_groups(resp: Array, settings: ClusterSettings = SETTINGS.clusters) -> Codes:
+    """Return the group (k,) of each cluster from probabilities (m, k): clusters are joined until groups overlap little.
 
-    >>> overlapping_groups(np.array([[0.0, 0.3, 0.0], [0.2, 0.0, 0.01], [0.0, 0.0, 0.0]]))
-    array([0, 0, 1], dtype=int32)
+    >>> overlapping_groups(np.array([[0.7, 0.3, 0.0], [0.3, 0.7, 0.0], [0.0, 0.0, 1.0]]))
+    array([0, 0, 1])
     """
-    return np.asarray(connected_components(overlap > settings.most_overlap, directed=False)[1])
+    groups = np.arange(resp.shape[1])
+    while True:
+        overlap = overlap_matrix(resp @ np.eye(groups.max() + 1)[groups])
+        most = overlap.sum(axis=1).argmax()
+        if overlap[most].sum() <= settings.most_overlap:
+            return groups
+        joined = np.where(groups == most, overlap[most].argmax(), groups)
+        groups = np.unique(joined, return_inverse=True)[1]
 
 
 def merge_confounded_clusters(
@@ -46,17 +53,19 @@ def merge_confounded_clusters(
     If each class has clusters of its own, any effect of the classes explains the rows equally well. The two clusters
     that are nearest in all `views` of the rows (m, ·) are merged first.
 
-    >>> rows, species = np.array([[0.0], [9.0], [0.1], [9.5]]), np.array([[0.0], [0.0], [1.0], [1.0]])
+    >>> rows, species = np.array([[0.0], [9.0], [0.1], [9.5]]), np.array([[-1.0], [-1.0], [1.0], [1.0]])
     >>> merge_confounded_clusters(np.arange(4), species, [rows])
     array([0, 1, 0, 2])
     """
     labels = np.unique(labels, return_inverse=True)[1]
     classes = np.unique(covariates.round(6), axis=0, return_inverse=True)[1].ravel()
     n_classes = int(classes.max(initial=0)) + 1
+    # Rows without a value do not connect the clusters of different classes.
+    has_class = covariates.round(6).any(axis=1).astype(np.float64)
     while 1 < n_classes <= settings.most_classes and labels.any():
         k = int(labels.max()) + 1
         counts = np.zeros((k, n_classes))
-        np.add.at(counts, (labels, classes), 1.0)
+        np.add.at(counts, (labels, classes), has_class)
         holds = (counts >= settings.class_share * counts.sum(axis=1, keepdims=True)).astype(np.float64)
         part = connected_components(holds @ holds.T)[1]
         if not part.any():

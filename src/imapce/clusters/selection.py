@@ -70,10 +70,12 @@ def select_mixture(
     starts = Starts(leading_points(points, rows, q), settings)
     gains, fitted = _gains(rows, starts, fold, sizes, settings, watch)
     k = max(gains, key=lambda k: max(gains[k], 0.0) / k**settings.exponent)
-    labels, heldout, start = fitted[k]
+    (labels, heldout, start), gain = fitted[k], gains[k]
+    if n_components is None and gain <= 0:
+        k, labels, heldout = 1, np.zeros_like(labels), np.ones((m, 1))
     resp = one_hot(labels, k)[None]
     mixture, logs = fit_mixtures(rows, resp, np.ones((1, m), dtype=bool), settings)
-    return Selection(mixture, posteriors(logs)[0][0], heldout, labels, q, float(gains[k]), start)
+    return Selection(mixture, posteriors(logs)[0][0], heldout, labels, q, gain, start)
 
 
 def _select_axes(
@@ -165,7 +167,7 @@ class Starts:
     """Labels (starts, m) with k groups each, from k-means and from two trees that are built once; or `only` one."""
 
     def __init__(self, points: Array, settings: ClusterSettings = SETTINGS.clusters, only: int | None = None):
-        self.points, self.has_means = points, only in (None, 0)
+        self.points, self.has_means = points, only in (None, 0) and points.shape[1] > 0
         self.trees = {1: smoothed_tree(points, settings)} if only in (None, 1) else {}
         if only in (None, 2):
             sphered = sphere_locally((points - points.mean(axis=0)) @ sphering(points), settings)

@@ -6,11 +6,13 @@ The held-out gain of the selected mixture over one component is compared with th
     same columns     the values of the columns with the correlations of their normal scores
     same ranks       normal scores of the columns with their correlations; categories as above
 
-The first must be rejected at 1 %, and the second at 0.1 %; or at 20 %, if the third is rejected at 1 %: groups that are
-far apart are seen in the columns themselves, so tables with these columns have groups too.
+The first must be rejected at 1 %, and the second at 0.1 %; or at 20 %, if the third is rejected at 5 %: groups that are
+far apart are seen in the columns themselves, so tables with these columns have groups too. The gain is that of other
+folds than those by which the mixture was selected, where it is the largest of many.
 
-"clear": the null models are rejected, and there are at least two groups of clusters that share at most 10 % of their
-rows. "possible": the null models are rejected, but all clusters overlap (a continuum). "none": anything else.
+"clear": the null models are rejected, and there are at least two groups of clusters that overlap by at most 10 % and
+have stable clusters. "possible": all clusters overlap (a continuum), fewer than two groups are stable, or the second
+model is rejected at 1 % only. "none": all else.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ NULL_MODELS: dict[NullModel, str] = {
     "ranks": "tables with the same ranks and correlations",
 }
 MAX_SIZES = 8
+# Seeds of folds by which nothing was selected.
+OTHER_FOLDS = (101, 102, 103)
 
 
 @dataclass(frozen=True)
@@ -102,29 +106,39 @@ class Structure:
         return self.verdict != "none"
 
 
-def assess_structure(sample: Sample, found: Selection, groups: Codes, watch: Watch = UNWATCHED) -> Structure:
-    """Return the evidence for the clusters of a sample, whose `groups` (c,) are those of overlapping clusters."""
-    if found.gain <= 0:
+def assess_structure(
+    sample: Sample, found: Selection, groups: Codes, stability: Array, watch: Watch = UNWATCHED
+) -> Structure:
+    """Return the evidence for clusters of a sample, with their `groups` (c,) by overlap and their `stability` (c,)."""
+    if found.n_components == 1 or found.gain <= 0:
         return Structure("none", "a mixture explains held-out rows no better than one component")
-    settings, p_values = sample.settings, dict.fromkeys(NULL_MODELS, 1.0)
-    tests: list[Evidence] = []
-    # Each model with the p-value at which it is rejected alone, and the one up to which the next may decide.
-    for model, alone, at_most in (
-        ("distances", settings.significance, settings.significance),
-        ("columns", settings.significance / 10, settings.weak_significance),
-        ("ranks", settings.significance, settings.significance),
-    ):
-        z, p_values[model] = _test_against(sample, found, model, alone, watch)
-        tests.append(Evidence(NULL_MODELS[model], z, p_values[model]))
-        if p_values[model] > at_most:
-            return Structure("none", f"{NULL_MODELS[model]} show as much (p = {p_values[model]:.2g})", tuple(tests))
-        if model == "columns" and p_values[model] <= alone:
+    settings, tests = sample.settings, []
+    level, strong = settings.significance, settings.strong_significance
+    # The p-values at which a model is rejected alone, and up to which the others may decide.
+    levels = {"distances": (level, level), "columns": (strong, settings.weak_significance), "ranks": (1.0, 1.0)}
+    for model, words in NULL_MODELS.items():
+        alone, at_most = levels[model]
+        tests.append(Evidence(words, *_test_against(sample, found, model, alone, watch)))
+        if tests[-1].p_value > at_most:
+            return _not_significant(tests)
+        if model == "columns" and tests[-1].p_value <= alone:
             break
-    chance = f"p = {max(p for p in p_values.values() if p <= settings.significance):.2g}"
+    p_value = tests[1].p_value
+    is_strong = p_value <= strong or tests[-1].p_value <= settings.rank_significance
+    if not is_strong and p_value > level:
+        return _not_significant(tests[:2])
+    words, chance = groups_in_words(groups), f"p = {max(tests[0].p_value, min(p_value, tests[-1].p_value)):.2g}"
     if groups.max(initial=0) == 0:
-        words = f"{counted(len(groups), 'cluster')} that overlap, more than in null tables ({chance}): a continuum"
-        return Structure("possible", words, tuple(tests))
-    return Structure("clear", f"{groups_in_words(groups)} ({chance})", tuple(tests))
+        words = f"{counted(len(groups), 'cluster')} that overlap, more than in null tables"
+        return Structure("possible", f"{words} ({chance}): a continuum", tuple(tests))
+    if is_strong and len(np.unique(groups[stability >= settings.least_stability])) < 2:
+        return Structure("possible", f"{words} ({chance}), most of which do not reappear in resamples", tuple(tests))
+    return Structure("clear" if is_strong else "possible", f"{words} ({chance})", tuple(tests))
+
+
+def _not_significant(tests: list[Evidence]) -> Structure:
+    """Return the verdict "none", because of the last test."""
+    return Structure("none", f"{tests[-1].against} show as much (p = {tests[-1].p_value:.2g})", tuple(tests))
 
 
 def groups_in_words(groups: Codes) -> str:
@@ -160,16 +174,16 @@ def _test_against(
 def _compare(tables: NullTables, sample: Sample, found: Selection, watch: Watch) -> tuple[float, float]:
     """Return z and p-value of the gain of the given table among those of null tables."""
     settings, drawn, z, p_value = sample.settings, [], 0.0, 1.0
-    gain = tables.gain_of(tables.given, found)
+    gain = float(np.mean([tables.gain_of(tables.given, found, seed) for seed in OTHER_FOLDS]))
     for number in range(settings.null_draws):
         watch.tell("comparing with null tables", number / settings.null_draws)
-        drawn.append(tables.gain_of(tables.draw(number), found))
+        drawn.append(tables.gain_of(tables.draw(number), found, OTHER_FOLDS[0]))
         if number + 1 < settings.fewest_draws:
             continue
         z = (gain - float(np.mean(drawn))) / max(float(np.std(drawn, ddof=1)), 1e-12)
         p_value = float(t_distribution.sf(z / np.sqrt(1 + 1 / len(drawn)), len(drawn) - 1))
         # All draws are for p-values near the significance level.
-        if p_value <= settings.significance / 10 or p_value > 3 * settings.weak_significance:
+        if p_value <= settings.strong_significance or p_value > 3 * settings.weak_significance:
             break
     return z, p_value
 
@@ -213,15 +227,15 @@ class NullTables:
             table[:, self._is_number] = self._mean + (axes * lengths[:, None]) @ self._from_axes
         return table
 
-    def gain_of(self, table: Array, found: Selection) -> float:
-        """Return the held-out gain of the selected number of components in a table, from the selected start."""
+    def gain_of(self, table: Array, found: Selection, seed: int) -> float:
+        """Return the held-out gain of the selected number of components in a table, by the folds of a seed."""
         sample, k, n = self._sample, found.n_components, len(table)
         rows = sample.coordinates(found.n_axes, table)
         points = leading_points(table @ sample.leading, rows, found.n_axes)
         labels = Starts(points, sample.settings, only=found.start)(k)
         if not labels:
             return 0.0
-        fold = folds(n, sample.settings.folds, sample.settings.seed)
+        fold = folds(n, sample.settings.folds, seed)
         density = held_out(rows, one_hot(labels[found.start], k)[None], fold, sample.settings)[0]
         return float((density - held_out(rows, np.ones((1, n, 1)), fold, sample.settings)[0]).mean())
 

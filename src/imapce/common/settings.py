@@ -104,13 +104,18 @@ class ClusterSettings:
     converged: float = setting(1e-3, "mean change of rows, relative to their spread, at which turns end")
     null_draws: int = setting(9, "null tables")
     fewest_draws: int = setting(4, "null tables if these are decisive")
-    significance: float = setting(0.01, "p-value at which null models are rejected")
-    weak_significance: float = setting(
-        0.2, "p-value up to which tables with the same columns are rejected if others are"
+    significance: float = setting(
+        0.01, "p-value of tables with the same distances, and of the same columns for a possible structure"
     )
+    strong_significance: float = setting(
+        0.001, "p-value of tables with the same columns that suffices for a clear structure"
+    )
+    weak_significance: float = setting(0.2, "the same if tables with the same ranks are rejected, too")
+    rank_significance: float = setting(0.05, "p-value of tables with the same ranks")
     resamples: int = setting(10, "resamples for stability")
     resample_share: float = setting(0.8, "share of the rows in a resample")
     same_cluster: float = setting(0.75, "Jaccard index from which a cluster reappears")
+    least_stability: float = setting(0.5, "share of resamples from which a cluster is stable")
     refined_rows: int = setting(200_000, "rows that the final mixture is refined on")
     far_rows: int = setting(2_000, "rows farthest from all components, among which rare groups are looked for")
     refining_steps: int = setting(3, "EM steps of the final mixture")

@@ -338,7 +338,7 @@ class ComparedTable:
         *,
         missing: Literal["error", "mean"] = "error",
         standardize: bool = True,
-        named: Collection[str] = (),
+        named: Collection[str] | None = (),
     ):
         require_in_memory(X, "compare")
         self.X, self.standardize = as_read(X, named=named), standardize

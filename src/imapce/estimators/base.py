@@ -377,7 +377,7 @@ def check_common(estimator: TableEstimator, *whole_numbers: str) -> None:
     random_generator(estimator.random_state)
 
 
-def learn(estimator: TableEstimator, X: Any, *, named: Collection[str] = ()) -> Any:
+def learn(estimator: TableEstimator, X: Any, *, named: Collection[str] | None = ()) -> Any:
     """X as a finite matrix; `reader_` remembers its columns. `named` are columns named in a prior."""
     X = as_read(X, named=named)
     estimator.reader_, matrix = Reader.learn(X, missing=estimator.missing)

@@ -119,7 +119,7 @@ class Data:
         row_ids: Any = None,
         *,
         transform: Any = None,
-        named: Collection[str] = (),
+        named: Collection[str] | None = (),
     ) -> Data:
         """What was given as X, as the estimator reads it, and columns on another scale where `transform` says so.
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from imapce.clusters.axes import CoordinateMap, Coordinates, Sample, draw_sample
 from imapce.clusters.clustering import assign_rows, find_clusters
-from imapce.clusters.merging import overlap_matrix, overlapping_groups
+from imapce.clusters.merging import overlapping_groups
 from imapce.clusters.mixture import Mixture, em_sums, m_step, pair_features, posteriors
 from imapce.clusters.selection import one_hot
 from imapce.common.arrays import Array, Codes, Mask
@@ -126,7 +126,7 @@ def compare_clusters(
             taken[_some(np.flatnonzero(labels == c), sample.settings.rows // k)] = True
         points, codes = to_coordinates(rows.subset(taken)).rounded(), labels[taken]
         mixture = _mixture_of(points, codes, sample)
-        groups = overlapping_groups(overlap_matrix(posteriors(mixture.log_joint(points))[0][0]), sample.settings)
+        groups = overlapping_groups(posteriors(mixture.log_joint(points))[0][0], sample.settings)
         if left.any():
             watch.tell("assigning the remaining rows to the clusters")
             sizes = np.bincount(groups[labels[labels >= 0]]).astype(np.float64)

@@ -71,7 +71,8 @@ def stability_in_words(stability: float | None) -> str:
     """
     if stability is None:
         return ""
-    return f"{round(stability * RESAMPLES)} of {RESAMPLES} resamples{': unstable' * (stability < 0.5)}"
+    unstable = ": unstable" if stability < SETTINGS.clusters.least_stability else ""
+    return f"{round(stability * RESAMPLES)} of {RESAMPLES} resamples{unstable}"
 
 
 def told_structure(structure: Structure) -> dict[str, Any]:

@@ -111,13 +111,14 @@ def with_names_read(prior: Any, X: Any) -> Any:
     return [found.prior(one) if isinstance(one, str) else as_list(one)[0] for one in entries]
 
 
-def named_columns(priors: Any) -> list[str]:
-    """Return the names of the columns that priors were given by.
+def named_columns(priors: Any) -> list[str] | None:
+    """Return the names of the columns that priors were given by; None if positions were, which count all columns.
 
     >>> named_columns([Attributes(["age", 3])])
     ['age']
     """
-    return [name for prior in as_list(priors) for name in prior.listed if isinstance(name, str)]
+    listed = [column for prior in as_list(priors) for column in prior.listed]
+    return listed if all(isinstance(column, str) for column in listed) else None
 
 
 def _are_labels(texts: list[Any], X: Any) -> bool:

@@ -25,7 +25,7 @@ from imapce.tables.cells import ReadCells, dates_as_days, has_cells_to_read, rea
 from imapce.tables.encode import Table, column_at, column_names, is_table, selected
 from imapce.tables.named import NamedMatrix
 from imapce.tables.remarks import looked_over
-from imapce.tables.usable import IS_A_DATE, usable_columns
+from imapce.tables.usable import IS_A_DATE, uninformative_columns, usable_columns
 
 if TYPE_CHECKING:
     from imapce.tables.files import Contents
@@ -204,12 +204,12 @@ def _way_to_a_feature(has_dates: bool) -> Phrase:
     return Phrase("no feature", "add one, or name the right sep of a text file")
 
 
-def as_read(X: Any, transform: Any = None, *, named: Collection[str] = ()) -> Any:
+def as_read(X: Any, transform: Any = None, *, named: Collection[str] | None = ()) -> Any:
     """What an estimator learns from: a table is read as `read` does, where it cannot be taken as it is; all else is X.
 
     A table of which every column can be a feature as it is typed stays so, ids among whole numbers and constants too,
-    unless text in it is clearly numbers or dates. `named` is that of
-    `choose_features`.
+    unless text in it is clearly numbers or dates; without columns that are mostly missing or number the rows. `named`
+    is that of `choose_features`; None keeps all columns.
 
     >>> import pyarrow as pa
     >>> as_read(pa.table({"x": [1.0, 2.0], "unit": [True, True]})).column_names
@@ -221,7 +221,10 @@ def as_read(X: Any, transform: Any = None, *, named: Collection[str] = ()) -> An
         return X
     learned = Table.learn(X)
     usable = all(learned.summary.problem(place) is None for place in range(learned.shape[1]))
+    names, kept = column_names(X), []
     if usable and not has_cells_to_read(X):
-        return looked_over(learned, transform)
-    cells = read_cells(X)
-    return looked_over(choose_features(cells, column_names(X), named=named), transform)
+        without = [] if named is None else uninformative_columns(learned, named)
+        kept = [name for name in names if name not in without]
+        if not without or not kept:
+            return looked_over(learned, transform)
+    return looked_over(choose_features(read_cells(X), names, keep=kept, named=named or ()), transform)

@@ -117,8 +117,8 @@ def _reason(table: Table, place: int, *, is_named: bool) -> str | None:
             return f"has {found.n_values} levels"
     if problem is not None:
         return problem.reason
-    if 2 * summary.n_missing[place] > rows and not is_named:
-        return f"has {summary.n_missing[place]} missing values in {rows} rows"
+    if not is_named and (reason := _uninformative_reason(table, place)) is not None:
+        return reason
     if found is not None:
         return "is constant" if found.n_values == 1 and rows > 1 else None
     values = numbers(series)
@@ -135,15 +135,29 @@ def _reason(table: Table, place: int, *, is_named: bool) -> str | None:
         return "is an id that counts the rows"
     if _ID_NAME.fullmatch(name) and np.unique(present).size == rows:
         return f"is an id, {rows} distinct values in {rows} rows"
-    return None if is_named else _row_number_reason(name, present)
+    return None
 
 
-def _row_number_reason(name: str, values: NDArray[Any]) -> str | None:
-    """Return the reason why integers are row numbers, or None for measurements and short columns."""
-    if len(values) < SETTINGS.tables.fewest_row_numbers:
+def uninformative_columns(table: Table, named: Collection[str]) -> list[str]:
+    """Return the columns with more missing than observed values and those that number the rows; never `named` ones."""
+    return [
+        name
+        for place, name in enumerate(table.column_names)
+        if name not in named and _uninformative_reason(table, place) is not None
+    ]
+
+
+def _uninformative_reason(table: Table, place: int) -> str | None:
+    """Return the reason if most values of a column are missing or it numbers the rows, else None."""
+    rows, n_missing = len(table), table.summary.n_missing[place]
+    if 2 * n_missing > rows:
+        return f"has {n_missing} missing values in {rows} rows"
+    series = column_at(table, place)
+    if n_missing or rows < SETTINGS.tables.fewest_row_numbers or not series.dtype.is_integer():
         return None
+    name, values = table.column_names[place], numbers(series)
     steps, low, high = np.diff(values), values.min(), values.max()
-    if (steps == steps[0]).all():
+    if steps[0] != 0 and (steps == steps[0]).all():
         return f"numbers the rows from {values[0]:.0f} to {values[-1]:.0f} in steps of {steps[0]:.0f}"
     # A permutation is evidence only with a name: ranks of a measurement are one as well.
     if _COUNT_NAME.fullmatch(name) and high - low == len(values) - 1 and np.unique(values).size == len(values):
