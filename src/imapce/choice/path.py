@@ -139,7 +139,9 @@ class PathSearch:
 
         One is chosen of every point before points are compared, so that its μ alone leads to it again.
         """
-        onlooker = Onlooker(self.problem, candidate.sample, candidate.labels, self.settings)
+        # Clusters that explain held-out rows no better than one component choose no view.
+        labels = candidate.labels if candidate.found.gain > 0 else np.zeros_like(candidate.labels)
+        onlooker = Onlooker(self.problem, candidate.sample, labels, self.settings)
         # Rows that are known weigh as much as the data: beside their clusters other weights show no more.
         alpha = np.inf if not self.problem.Y.any_known else self._weights((1.0,))[0]
         best: list[PathOptimum] = []

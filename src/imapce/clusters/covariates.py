@@ -126,7 +126,9 @@ def _take_turns(sample: Sample, full: Array, basis: Array, n_components: int | N
 def _change(before: Array, after: Array) -> float:
     """Return the mean change of rows relative to their spread; axes may differ in sign and number."""
     a, b = np.linalg.norm(before, axis=1), np.linalg.norm(after, axis=1)
-    return float(np.abs(a - b).mean() / max(float(after.std()), np.finfo(np.float64).tiny))
+    return float(
+        np.abs(a - b).mean() / max(np.linalg.norm(after) / np.sqrt(max(after.size, 1)), np.finfo(np.float64).tiny)
+    )
 
 
 def effect_on_columns(problem: Problem, sample: Sample, found: Selection, clusters: Codes) -> Effect:

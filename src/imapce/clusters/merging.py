@@ -41,8 +41,8 @@ def overlapping_groups(resp: Array, settings: ClusterSettings = SETTINGS.cluster
         most = overlap.sum(axis=1).argmax()
         if overlap[most].sum() <= settings.most_overlap:
             return groups
-        joined = np.where(groups == most, overlap[most].argmax(), groups)
-        groups = np.unique(joined, return_inverse=True)[1]
+        first, second = sorted((most, overlap[most].argmax()))
+        groups = np.unique(np.where(groups == second, first, groups), return_inverse=True)[1]
 
 
 def merge_confounded_clusters(

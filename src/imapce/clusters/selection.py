@@ -11,7 +11,7 @@ the best on the first fold is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,12 +70,10 @@ def select_mixture(
     starts = Starts(leading_points(points, rows, q), settings)
     gains, fitted = _gains(rows, starts, fold, sizes, settings, watch)
     k = max(gains, key=lambda k: max(gains[k], 0.0) / k**settings.exponent)
-    (labels, heldout, start), gain = fitted[k], gains[k]
-    if n_components is None and gain <= 0:
-        k, labels, heldout = 1, np.zeros_like(labels), np.ones((m, 1))
+    labels, heldout, start = fitted[k]
     resp = one_hot(labels, k)[None]
     mixture, logs = fit_mixtures(rows, resp, np.ones((1, m), dtype=bool), settings)
-    return Selection(mixture, posteriors(logs)[0][0], heldout, labels, q, gain, start)
+    return Selection(mixture, posteriors(logs)[0][0], heldout, labels, q, gains[k], start)
 
 
 def _select_axes(
@@ -164,12 +162,14 @@ def held_out(
 
 
 class Starts:
-    """Labels (starts, m) with k groups each, from k-means and from two trees that are built once; or `only` one."""
+    """Labels (starts, m) with k groups each, from k-means (kind 0) and from two trees that are built once (1, 2)."""
 
-    def __init__(self, points: Array, settings: ClusterSettings = SETTINGS.clusters, only: int | None = None):
-        self.points, self.has_means = points, only in (None, 0) and points.shape[1] > 0
-        self.trees = {1: smoothed_tree(points, settings)} if only in (None, 1) else {}
-        if only in (None, 2):
+    def __init__(
+        self, points: Array, settings: ClusterSettings = SETTINGS.clusters, kinds: Collection[int] = (0, 1, 2)
+    ):
+        self.points, self.has_means = points, 0 in kinds and points.shape[1] > 0
+        self.trees = {1: smoothed_tree(points, settings)} if 1 in kinds else {}
+        if 2 in kinds:
             sphered = sphere_locally((points - points.mean(axis=0)) @ sphering(points), settings)
             self.trees[2] = smoothed_tree(sphered, settings)
 

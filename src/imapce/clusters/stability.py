@@ -24,7 +24,7 @@ def stability_of(sample: Sample, found: Selection, labels: Codes, *, is_fixed: b
     for number in range(settings.resamples):
         watch.tell("computing the stability of clusters", number / settings.resamples)
         drawn = np.random.default_rng([6, number]).permutation(m)[: round(settings.resample_share * m)]
-        start = Starts(points[drawn], settings, only=found.start)(found.n_components)
+        start = Starts(points[drawn], settings, (found.start,))(found.n_components)
         if not start:
             continue
         some = rows.take(drawn)

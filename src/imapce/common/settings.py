@@ -102,7 +102,7 @@ class ClusterSettings:
     class_share: float = setting(0.1, "share of its rows from which a cluster contains a class of a covariate")
     turns: int = setting(4, "turns of clusters and effect")
     converged: float = setting(1e-3, "mean change of rows, relative to their spread, at which turns end")
-    null_draws: int = setting(9, "null tables")
+    null_draws: int = setting(29, "null tables")
     fewest_draws: int = setting(4, "null tables if these are decisive")
     significance: float = setting(
         0.01, "p-value of tables with the same distances, and of the same columns for a possible structure"
