@@ -102,6 +102,8 @@ class PathSearch:
         if self.domain.Z.n_features < self.k:
             raise FlatRowsError.of_views(self.k)
         self.n_evaluations = 0
+        # Categories whose levels are all that the view shown shows.
+        self.islands: tuple[int, ...] = ()
 
     def run(self) -> Solution:
         """The distinct optima, the one to show first, each brought to the tolerance; `path` is all of them."""
@@ -153,6 +155,7 @@ class PathSearch:
             best.append(here.pop(_clearest_of(here)))
             rest += here
         shown = best.pop(_clearest_of(best))
+        self.islands = () if shown.sight is None else shown.sight.islands
         shown, *others = [view.with_what_was_seen() for view in (shown, *best, *rest)]
         others.sort(key=lambda view: -np.nan_to_num(view.optimum.seen, nan=view.optimum.kept))
         return [shown, *others], _words_of(shown, candidate)

@@ -280,6 +280,11 @@ class IMAPCE(HalvedFits, LinearView):
                 settings=self.settings,
             )
             solution = search.run()
+            if search.islands:
+                columns = self.reader_.columns or self.reader_.names
+                names = " and ".join(repr(columns[source]) for source in search.islands)
+                words = f"{solution.stop_reason} The islands of this view are the levels of {names}."
+                solution = replace(solution, stop_reason=words)
         else:
             solution = solve_at(
                 problem,
