@@ -364,7 +364,7 @@ def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = 
 
 
 def _without_copies(values: Array, sources: Codes) -> Mask:
-    """Return the columns (c,) of categories, and the numeric columns that are no monotone function of an earlier one."""
+    """Return a mask of the columns (c,): all categories, and numeric columns that are no function of an earlier one."""
     kept = np.ones(values.shape[1], dtype=bool)
     is_number = np.array([np.sum(sources == s) == 1 for s in sources]) & [len(np.unique(x)) > 2 for x in values.T]
     numbers = np.flatnonzero(is_number)
