@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from imapce.clusters.given import candidate_of
 from scipy.linalg import subspace_angles
 
 from helpers import angle_between, literal_objective, standardised
 from imapce import IMAPCE, Attributes, Samples, Subset, datasets, load_model, metrics
 from imapce.choice import path as search
+from imapce.clusters.clustering import find_clusters
 from imapce.common import archive as storage
 from imapce.common.settings import SETTINGS
 from imapce.errors import InvalidValueError
@@ -295,7 +295,7 @@ def later_step(before: np.ndarray | None) -> tuple[search.PathSearch, Solution]:
     known = np.arange(400) < 80
     reader, matrix = Reader.learn(X)
     problem = pose(open_rows(matrix), [Subset(known)], reader, n_components=2, explain=True)
-    walk = search.PathSearch(problem, candidate=candidate_of(problem, ~known), before=before)
+    walk = search.PathSearch(problem, candidate=find_clusters(problem, ~known), before=before)
     return walk, walk.run()
 
 
