@@ -65,9 +65,8 @@ def test_levels_are_multinomial_shrunk_by_one_row_towards_those_of_all() -> None
     levels = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     rows = Coordinates(np.zeros((4, 0)), np.zeros((4, 0)), levels, np.zeros(2, dtype=np.intp))
     resp = np.eye(2)[[0, 0, 1, 1]]
-    fitted = m_step(
-        em_sums(rows, pair_features(rows.numeric), resp[None], 1.0, None), np.ones(1), rows.blocks, CLUSTERS
-    )
+    sums = em_sums(rows, pair_features(rows.numeric), resp[None], 1.0, None)
+    fitted = m_step(sums, np.ones(1), rows.blocks, CLUSTERS)
     expected = [[(2 + 2 / 3) / 3, (1 / 3) / 3], [(2 / 3) / 2, (1 + 1 / 3) / 2]]
     np.testing.assert_allclose(fitted.level_probabilities[0], expected)
     # The row without a level says nothing.

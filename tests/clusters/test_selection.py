@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,17 +13,14 @@ from imapce.clusters import selection
 from imapce.clusters.axes import Coordinates, sphering
 from imapce.clusters.mixture import fit_mixtures, posteriors
 from imapce.clusters.selection import Starts, folds, held_out, one_hot, select_mixture, sphere_locally
-from imapce.common.settings import SETTINGS, ClusterSettings
+from imapce.common.settings import SETTINGS
 
 CLUSTERS = SETTINGS.clusters
 
 
-def select(
-    Z: np.ndarray, axis_counts: list[int] | None = None, **options: int | ClusterSettings
-) -> selection.Selection:
+def select(Z: np.ndarray, **options: Any) -> selection.Selection:
     Z = (Z - Z.mean(axis=0)) @ sphering(Z)
-    counts = axis_counts or [Z.shape[1]]
-    return select_mixture(lambda q: Coordinates.from_numeric(Z[:, :q]), Z, counts, **options)
+    return select_mixture(lambda q: Coordinates.from_numeric(Z), Z, [Z.shape[1]], **options)
 
 
 def groups(k: int, n: int = 300, q: int = 5) -> tuple[np.ndarray, np.ndarray]:

@@ -120,9 +120,7 @@ def test_a_table_that_was_taken_as_it_is_still_is() -> None:
     assert Exploration(frame).feature_names == list(encode(frame).encoding.feature_names)
 
 
-ROW_NUMBERS = (
-    "left out of the features: 'plate' numbers the rows from 10 to 99 in steps of 1, 'few' has 50 missing values"
-)
+ROW_NUMBERS = "left out of the features: 'plate' numbers the rows from 10 to 99 in steps of 1, 'few' has 50 missing "
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -139,12 +137,9 @@ def test_row_numbers_and_mostly_missing_columns_are_left_out_of_every_fit(kind: 
     # A position counts all columns, so none may be left out.
     for prior in (Attributes([0]), Attributes([3])):
         assert Exploration(table, prior=prior, missing="mean").feature_names == list(frame.columns)
-        assert list(IMAPCE(missing="mean", random_state=0).fit(table, prior=prior).feature_names_in_) == list(
-            frame.columns
-        )
+        assert list(IMAPCE(missing="mean").fit(table, prior=prior).feature_names_in_) == list(frame.columns)
 
 
-@pytest.mark.xfail(strict=True, raises=InvalidValueError, reason="all cells are read again, and text becomes a date")
 def test_a_column_that_is_left_out_changes_no_other_column() -> None:
     frame = pd.DataFrame(
         {
