@@ -90,7 +90,7 @@ def test_leading_axes_of_many_columns_contain_the_signal() -> None:
     assert np.linalg.norm(axes[:, :3].T @ loadings, axis=0).min() > 0.9
 
 
-@pytest.mark.parametrize(("n", "d", "scales"), [(200, 800, []), (1500, 300, []), (200, 800, [20.0, 16.0, 12.0])])
+@pytest.mark.parametrize(("n", "d", "scales"), [(200, 800, []), (1500, 300, []), (200, 800, [8.0, 7.0, 6.0])])
 def test_axes_of_noise_are_below_the_edge(n: int, d: int, scales: list[float]) -> None:
     rows, _ = signal_and_noise(n, d, scales)
     axes = noise_free_axes(rows.second_moment, n, rows.rows.resolution, 100)
