@@ -130,6 +130,7 @@ class ClusterSettings:
     resample_share: float = setting(0.8, "share of the rows in a resample")
     same_cluster: float = setting(0.75, "Jaccard index from which a cluster reappears")
     least_stability: float = setting(0.5, "share of resamples from which a cluster is stable")
+    same_structure: float = setting(0.8, "NMI of clusters and a column from which the column determines them")
     # --- all rows -----------------------------------------------------------------------------------------------------
     refined_rows: int = setting(200_000, "rows that the final mixture is refined on")
     refining_steps: int = setting(3, "steps of EM for the final mixture")
