@@ -409,8 +409,10 @@ def noise_free_axes(form: QuadraticForm, n_rows: int, resolution: float, most: i
     count = len(values)
     varies = values > resolution * max(float(values.max(initial=0.0)), 0.0)
     if form.size > most:
-        remaining = np.maximum(min(form.size, n_rows - 1) - np.arange(1, count + 1), 1)
+        before = np.cumsum(values) - values
+        remaining = np.maximum(min(form.size, n_rows - 1) - np.arange(count), 1)
         ratio = max(form.size, n_rows) / min(form.size, n_rows)
-        noise = (form.trace - values.sum()) / remaining[-1] / ratio
-        varies &= (values > noise * (1 + np.sqrt(ratio)) ** 2) | (np.arange(count) < fewest)
+        noise = (form.trace - before) / remaining / ratio
+        is_above = np.logical_and.accumulate(values > noise * (1 + np.sqrt(ratio)) ** 2)
+        varies &= is_above | (np.arange(count) < fewest)
     return with_fixed_signs(axes[:, varies])
