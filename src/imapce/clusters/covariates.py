@@ -88,21 +88,25 @@ def adjust_sample(
     """Return the sample minus the effect of the covariates given its clusters, and its mixture."""
     full = estimate_effect(sample.covariates, lambda D: D.T @ sample.values)
     basis, best = leading_axes(sample.values, sample.axis_counts[0]), (-np.inf, sample.with_effect(full))
+    counts = sample.axis_counts
     for fraction in STARTS:
         watch.tell("estimating the effect of the prior")
-        score, adjusted = _take_turns(sample.with_effect(fraction * full), full, basis, n_components)
+        start = sample.with_effect(fraction * full)
+        found = select_mixture(start.coordinates, start.points, counts, sample.settings, n_components=n_components)
+        # The number of axes is selected once.
+        counts = [found.n_axes]
+        score, adjusted = _take_turns(start, found, full, basis, is_fixed=n_components is not None)
         if score > best[0]:
             best = score, adjusted
     adjusted = best[1]
     return adjusted, select_mixture(
-        adjusted.coordinates, adjusted.points, adjusted.axis_counts, sample.settings, n_components=n_components
+        adjusted.coordinates, adjusted.points, counts, sample.settings, n_components=n_components
     )
 
 
-def _take_turns(sample: Sample, full: Array, basis: Array, n_components: int | None) -> tuple[float, Sample]:
+def _take_turns(sample: Sample, found: Selection, full: Array, basis: Array, *, is_fixed: bool) -> tuple[float, Sample]:
     """Estimate clusters and effect in turns from an effect; return the penalized likelihood and the adjusted sample."""
-    settings, is_fixed, values = sample.settings, n_components is not None, sample.values
-    found = select_mixture(sample.coordinates, sample.points, sample.axis_counts, settings, n_components=n_components)
+    settings, values = sample.settings, sample.values
     resp, q, everything = found.resp, found.n_axes, np.ones((1, len(found.resp)), dtype=bool)
     for _ in range(settings.turns):
         labels = merged_labels(resp, sample, slice(None), is_fixed=is_fixed)

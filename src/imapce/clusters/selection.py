@@ -92,7 +92,8 @@ def _select_axes(
     best = {}
     for q in axis_counts:
         rows = coordinates(q)
-        starts, features = Starts(leading_points(points, rows, q), settings), pair_features(rows.numeric)
+        starts = Starts(leading_points(points, rows, q), settings, (0,))
+        features = pair_features(rows.numeric)
         single = _first_fold(rows, np.ones((1, len(fold), 1)), fold, settings, features)[0]
         gains = [
             (
