@@ -64,8 +64,8 @@ def test_a_cluster_of_one_piece_stays_whole_unless_structure_is_ignored() -> Non
     with pytest.raises(InvalidValueError) as refused:
         exploration.split(0)
     assert re.fullmatch(
-        r"cluster 0 stays whole: no structure beyond chance: .+; the best split would be 2 clusters of \d+ and \d+ rows: "
-        r'split\(cluster, structure="ignore"\) splits it so\.',
+        r"cluster 0 stays whole: no structure beyond chance: .+; the best split would be 2 clusters of \d+ and \d+ "
+        r'rows: split\(cluster, structure="ignore"\) splits it so\.',
         str(refused.value),
     )
     assert exploration.moves == before

@@ -1,4 +1,4 @@
-"""Amounts whose tails are cut into clusters as they are: the note, the log that shows the groups, all in the units of the table."""
+"""Amounts whose tails are cut into clusters as they are: the note, the log that shows the groups, all in the table's units."""
 
 from __future__ import annotations
 
