@@ -1,4 +1,4 @@
-"""Amounts whose tails are cut into clusters as they are: the note, the log that shows the groups, all in the table's units."""
+"""Amounts whose tails are cut into clusters as they are: the note, the log scale, all in the units of the table."""
 
 from __future__ import annotations
 
