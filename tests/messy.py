@@ -209,9 +209,9 @@ def columns() -> list[Messy]:
     mean = ("--missing", "mean")
     return [
         Messy("text_id.csv", text(sample=[f"s-{place:03}" for place in count]), note="'sample' is an id"),
-        Messy("row_number.csv", text(patient_id=count + 1), note="'patient_id' is an id"),
-        Messy("pandas_index.csv", lambda path: clean().to_csv(path), note="'unnamed0' is an id"),
-        Messy("r_table.txt", text(change=_r_table), pandas={"sep": " "}, note="'unnamed0' is an id"),
+        Messy("row_number.csv", text(patient_id=count + 1), note="'patient_id' numbers the rows from 1 to 60"),
+        Messy("pandas_index.csv", lambda path: clean().to_csv(path), note="'unnamed0' numbers the rows"),
+        Messy("r_table.txt", text(change=_r_table), pandas={"sep": " "}, note="'unnamed0' numbers the rows"),
         Messy("free_text.csv", text(remark=prose), note="'remark' is free text"),
         Messy("line_breaks.csv", text(remark=[line.replace(",", "\n") for line in prose]), note="'remark'"),
         Messy("iso_dates.csv", text(day=days.strftime("%Y-%m-%d")), note="'day' is a date"),

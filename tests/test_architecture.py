@@ -165,10 +165,6 @@ def defined(*kinds: type[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef])
     return found
 
 
-def test_a_class_name_means_one_thing() -> None:
-    assert {name: files for name, files in defined(ast.ClassDef).items() if len(files) > 1} == {}
-
-
 @pytest.mark.parametrize("word", NO_VERBS)
 def test_a_function_is_called_by_what_it_does(word: str) -> None:
     functions = defined(ast.FunctionDef, ast.AsyncFunctionDef)
@@ -267,21 +263,6 @@ if isinstance(one, (str, Labels)) or type(one) is kinds.Subset or one.kind == "s
         case Attributes(columns): pass
 """
     assert len(list(questions_of_kind(broken))) == 4
-
-
-def test_a_class_has_its_name_alone() -> None:
-    """One word is one thing: no two classes share a name, and no type alias takes that of a word with a meaning."""
-    homes: dict[str, list[str]] = {}
-    aliases: dict[str, list[str]] = {}
-    for path in MODULES:
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef):
-                homes.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                aliases.setdefault(node.targets[0].id, []).append(str(path.relative_to(PACKAGE)))
-    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
-    words = {"Session", "Space", "Source", "Column", "Labels", "Desk", "Layout", "Method"}
-    assert {name: where for name, where in aliases.items() if name in words} == {}
 
 
 def private_names_inherited(sources: dict[str, str]) -> Iterator[str]:

@@ -31,7 +31,7 @@ FILES = sorted(set(re.findall(r"`((?:\w+/)*\w+\.py)`", TEXT)))
 TO_WRITE = sorted(set(re.findall(r"`((?:\w+/)+)<\w+>\.py`", TEXT)))
 FOLDERS = sorted(set(re.findall(r"`((?:\w+/)+)`", TEXT)))
 ADDITIONS = ("engine", "baseline", "prior kind", "score", "file format", "figure", "clustering method", "command")
-MOST_FILES_OF_A_FIT, MOST_FILES_OF_A_COMMAND = 30, 57
+MOST_FILES_OF_A_FIT, MOST_FILES_OF_A_COMMAND = 35, 62
 
 
 def table_rows(heading: str) -> list[list[str]]:
@@ -111,5 +111,5 @@ def test_a_command_walks_through_few_files(tmp_path: Path) -> None:
 
 
 def test_the_map_stays_short() -> None:
-    assert len(TEXT.splitlines()) < 140
+    assert len(TEXT.splitlines()) < 160
     assert len(FILES) > 10

@@ -28,7 +28,7 @@ def nuisance(kind: str, n: int, rng: np.random.Generator) -> dict[str, np.ndarra
 def test_columns_that_share_nothing_do_not_take_the_view_over(kind: str, seed: int) -> None:
     X, truth, rng = planted(seed=seed)
     table = pa.table({f"x{i}": column for i, column in enumerate(X.T)} | nuisance(kind, len(X), rng))
-    assert metrics.knn_accuracy(IMAPCE(random_state=0).fit_transform(table), truth) >= 0.97
+    assert metrics.knn_accuracy(IMAPCE(random_state=0).fit_transform(table), truth) >= 0.95
 
 
 def test_kept_is_one_for_the_map_itself_and_nothing_for_rows_in_another_order() -> None:

@@ -1,143 +1,166 @@
-"""A mixture whose size is chosen by rows left out: clusters are found, one Gaussian is one, small parts give way."""
+"""The mixture: its density, missing values, levels with shrinkage and tilt, tails, EM in blocks."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from imapce.clusters.columns import Cells
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_t, norm
 
-from imapce.clusters.mixture import (
-    Mixture,
-    choose,
-    component_of,
-    cut,
-    fit_mixture,
-    folds_of,
-    left_out,
-    locally_sphered,
-    mixture_of,
-    sphered,
-    tree_of,
-)
+from imapce.clusters import mixture as module
+from imapce.clusters.axes import Coordinates
+from imapce.clusters.mixture import Mixture, em_sums, fit_mixtures, m_step, pair_features, refine
+from imapce.common.settings import SETTINGS
 
 RNG = np.random.default_rng(0)
+CLUSTERS = SETTINGS.clusters
 
 
-def test_the_density_is_that_of_a_mixture_of_gaussians() -> None:
-    roots = np.array([np.linalg.inv(np.linalg.cholesky(S)).T for S in (np.eye(2), np.array([[2.0, 1.0], [1.0, 3.0]]))])
-    mixture = Mixture(np.array([0.3, 0.7]), np.array([[0.0, 0.0], [4.0, 1.0]]), roots)
-    rows = RNG.standard_normal((20, 2))
-    expected = 0.3 * multivariate_normal(np.zeros(2), np.eye(2)).pdf(rows)
-    expected += 0.7 * multivariate_normal([4.0, 1.0], [[2.0, 1.0], [1.0, 3.0]]).pdf(rows)
-    np.testing.assert_allclose(np.exp(mixture.log_density(Cells.of(rows))), expected, rtol=1e-10)
+def all_rows(n: int) -> np.ndarray:
+    return np.ones((1, n), dtype=bool)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_one_gaussian_is_one_component(seed: int) -> None:
-    rows = np.random.default_rng(seed).standard_normal((300, 6))
-    assert len(choose(Cells.of(rows), rows).mixture.weights) == 1
+def mixed_rows(n: int = 60) -> Coordinates:
+    """Rows with two axes, two partial columns, a category of three levels and one of two."""
+    partial = np.where(RNG.random((n, 2)) < 0.3, np.nan, RNG.standard_normal((n, 2)))
+    levels = np.hstack([np.eye(3)[RNG.integers(0, 3, n)], np.eye(2)[RNG.integers(0, 2, n)]])
+    levels[:5, :3] = 0.0
+    return Coordinates(RNG.standard_normal((n, 2)), partial, levels, np.array([0, 0, 0, 1, 1]))
 
 
-def test_a_component_of_fewer_rows_than_it_takes_gives_way() -> None:
-    shares = np.zeros((50, 2))
-    shares[:2, 1], shares[2:, 0] = 1.0, 1.0
-    mixture, ended = fit_mixture(Cells.of(RNG.standard_normal((50, 2))), shares, 2.0)
-    assert mixture.weights.tolist() == [1.0]
-    assert ended.shape == (50, 1)
+def test_the_density_is_that_of_t_components_times_normals_times_levels() -> None:
+    covariances = np.array([np.eye(2), [[2.0, 1.0], [1.0, 3.0]]])
+    means, weights, nu = np.array([[0.0, 0.0], [4.0, 1.0]]), np.array([0.3, 0.7]), 7.0
+    partial_means, variances = RNG.standard_normal((2, 2)), np.array([[1.0, 2.0], [0.5, 3.0]])
+    p = np.array([[0.2, 0.3, 0.5, 0.4, 0.6], [0.6, 0.3, 0.1, 0.9, 0.1]])
+    fitted = Mixture(
+        *(weights[None], means[None], np.linalg.inv(covariances)[None], np.array([nu])),
+        *(partial_means[None], variances[None], p[None]),
+    )
+    rows = mixed_rows()
+    expected = np.zeros(len(rows))
+    for c in range(2):
+        density = weights[c] * multivariate_t(means[c], covariances[c], df=nu).pdf(rows.numeric)
+        # Missing values have no factor.
+        normals = norm.pdf(rows.partial, partial_means[c], np.sqrt(variances[c]))
+        expected += density * np.nan_to_num(normals, nan=1.0).prod(axis=1) * np.where(rows.levels, p[c], 1).prod(axis=1)
+    resp, density = fitted.posteriors(rows)
+    np.testing.assert_allclose(np.exp(density), expected, rtol=1e-4)
+    np.testing.assert_allclose(resp.sum(axis=1), 1.0)
 
 
-def test_more_rows_than_a_block_go_to_the_components_allowed() -> None:
-    mixture = Mixture(np.full(3, 1 / 3), np.array([[0.0], [5.0], [9.0]]), np.ones((3, 1, 1)))
-    rows = Cells.of(np.array([[0.0], [4.0], [9.0], [6.0], [8.0]]))
-    assert component_of(mixture, rows, np.ones(3, dtype=bool), block=3).tolist() == [0, 1, 2, 1, 2]
-    assert component_of(mixture, rows, np.array([True, False, True]), block=3).tolist() == [0, 0, 2, 2, 2]
+def test_a_batch_of_mixtures_is_that_of_each_alone() -> None:
+    rows, n = mixed_rows(), 60
+    resp = RNG.dirichlet(np.ones(3), (2, n))
+    training = RNG.random((2, n)) < 0.8
+    together, logs = fit_mixtures(rows, resp, training, steps=6)
+    for b in range(2):
+        alone, own = fit_mixtures(rows, resp[b : b + 1], training[b : b + 1], steps=6)
+        np.testing.assert_allclose(own[0], logs[b], rtol=1e-5, atol=1e-4)
+        assert alone.dof[0] == together.take(b).dof[0]
 
 
-@pytest.mark.parametrize("rows", [np.zeros((60, 3)), np.zeros((3, 2)), RNG.standard_normal((12, 8)), np.ones((40, 0))])
-def test_odd_rows_have_a_mixture(rows: np.ndarray) -> None:
-    assert len(choose(Cells.of(rows), rows).labels) == len(rows)
+def test_levels_are_multinomial_shrunk_by_one_row_towards_those_of_all() -> None:
+    levels = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    rows = Coordinates(np.zeros((4, 0)), np.zeros((4, 0)), levels, np.zeros(2, dtype=np.intp))
+    resp = np.eye(2)[[0, 0, 1, 1]]
+    sums = em_sums(rows, pair_features(rows.numeric), resp[None], 1.0, None)
+    fitted = m_step(sums, np.ones(1), rows.blocks, CLUSTERS)
+    expected = [[(2 + 2 / 3) / 3, (1 / 3) / 3], [(2 / 3) / 2, (1 + 1 / 3) / 2]]
+    np.testing.assert_allclose(fitted.level_probabilities[0], expected)
+    # The row without a level says nothing.
+    np.testing.assert_allclose(fitted.posteriors(rows)[0][3], fitted.weights[0])
 
 
-def test_a_cut_has_no_more_branches_than_asked_for() -> None:
-    tree = tree_of(RNG.standard_normal((40, 8)))
-    for size in (1, 2, 7):
-        shares = cut(tree, size)
-        assert shares.shape == (40, size)
-        assert (shares.sum(axis=1) == 1).all()
+def test_covariances_are_shrunk_towards_the_pooled_one() -> None:
+    Z, side = RNG.standard_normal((60, 2)) @ [[2.0, 0.0], [1.0, 1.0]], np.arange(60) % 2
+    Z[side > 0] *= 3
+    rows = Coordinates.from_numeric(Z)
+    sums = em_sums(rows, pair_features(Z), np.eye(2)[side][None], 1.0, None)
+    fitted = m_step(sums, np.ones(1), rows.blocks, CLUSTERS)
+    within = [np.cov(Z[side == c].T, bias=True) for c in range(2)]
+    ridge, prior = CLUSTERS.ridge * np.eye(2), 2 * CLUSTERS.prior_rows
+    pooled = np.mean(within, axis=0) + ridge
+    expected = [(30 * (S + ridge) + prior * pooled) / (30 + prior) for S in within]
+    np.testing.assert_allclose(np.linalg.inv(fitted.precisions[0]), expected, rtol=1e-4)
 
 
-def test_one_covariance_for_all_tells_groups_that_overlap() -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((2000, 8))
-    rows[:1000, 0] += 2.8
-    S = sphered(rows @ rng.standard_normal((8, 8)))
-    found = choose(Cells.of(S), S)
-    assert len(found.mixture.weights) == 2
-    assert np.isinf(found.prior_rows)
-    assert len(found.mixture.roots) == 1
-    halves = found.labels[:1000], found.labels[1000:]
-    assert abs(halves[0].mean() - halves[1].mean()) > 0.7
+@pytest.mark.parametrize(("nu", "low", "high"), [(3.0, 4, 5), (np.inf, 25, 200)])
+def test_tails_are_estimated(nu: float, low: float, high: float) -> None:
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((1500, 3)) / np.sqrt(rng.chisquare(nu, (1500, 1)) / nu if np.isfinite(nu) else 1.0)
+    fitted = fit_mixtures(Coordinates.from_numeric(Z / Z.std(axis=0)), np.ones((1, 1500, 1)), all_rows(1500))[0]
+    assert low <= fitted.dof[0] <= high
 
 
-def test_thin_sheets_come_apart_in_units_of_their_neighbourhoods() -> None:
+def test_groups_are_recovered_from_partial_columns() -> None:
     rng = np.random.default_rng(0)
     side = np.arange(400) % 2
-    rows = sphered(np.column_stack([10 * rng.standard_normal((400, 3)), 0.1 * rng.standard_normal(400) + 0.6 * side]))
-    mixed = rows @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
-    away = locally_sphered(mixed)
-    assert np.ptp([away[side == s].mean(axis=0) for s in (0, 1)], axis=0).max() > 3
+    partial = rng.standard_normal((400, 3)) + 6 * side[:, None]
+    partial[rng.random((400, 3)) < 0.4] = np.nan
+    nothing = np.zeros((400, 0))
+    rows = Coordinates(nothing, partial, nothing, np.zeros(0, dtype=np.intp))
+    # A start of which every fifth row is wrong.
+    start = np.where(rng.random(400) < 0.2, 1 - side, side)
+    fitted = fit_mixtures(rows, np.eye(2)[start][None], all_rows(400))[0]
+    has_value = ~np.isnan(partial).all(axis=1)
+    assert np.mean(fitted.posteriors(rows)[0].argmax(axis=1)[has_value] == side[has_value]) > 0.98
 
 
-def test_levels_are_those_of_the_rows_and_missing_cells_have_no_factor() -> None:
-    flags = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-    cells = Cells(np.zeros((4, 0)), np.zeros((4, 0)), flags, np.zeros(2, dtype=np.intp))
-    mixture = mixture_of(cells, np.eye(2)[[0, 0, 1, 1]], 1.0)
-    assert mixture.levels is not None
-    # One row of the shares of all, 2/3 and 1/3, beside the rows themselves.
-    np.testing.assert_allclose(mixture.levels, [[(2 + 2 / 3) / 3, (1 / 3) / 3], [(2 / 3) / 2, (1 + 1 / 3) / 2]])
-    np.testing.assert_allclose(mixture.shares(cells)[3], mixture.weights)
-
-
-def test_numbers_with_holes_are_told_by_the_values_there_are() -> None:
-    rng = np.random.default_rng(0)
-    side = np.arange(400) % 2
-    loose = rng.standard_normal((400, 3)) + 6 * side[:, None]
-    loose[rng.random((400, 3)) < 0.4] = np.nan
-    cells = Cells(np.zeros((400, 0)), loose, np.zeros((400, 0)), np.zeros(0, dtype=np.intp))
-    found = choose(cells, np.nan_to_num(loose))
-    known = ~np.isnan(loose).all(axis=1)
-    assert max(np.mean(found.labels[known] == side[known]), np.mean(found.labels[known] != side[known])) > 0.97
-
-
-def test_a_tilt_takes_from_levels_what_the_known_does_to_them() -> None:
+def test_a_tilt_takes_the_effect_of_covariates_from_levels() -> None:
     rng = np.random.default_rng(0)
     known, group = rng.integers(0, 2, 3000), rng.integers(0, 2, 3000)
     odds = np.array([[0.2, 0.5], [0.5, 0.8]])[group, known]
-    had = (rng.random(3000) < odds).astype(float)
-    flags = np.column_stack([1 - had, had])
-    share = np.array([had[known == k].mean() for k in (0, 1)])[known]
-    tilt = np.column_stack([(1 - share) / (1 - had.mean()), share / had.mean()])
-    cells = Cells(np.zeros((3000, 0)), np.zeros((3000, 0)), flags, np.zeros(2, dtype=np.intp), tilt)
-    shares = np.eye(2)[group]
-    mixture = None
+    has_level = (rng.random(3000) < odds).astype(float)
+    share = np.array([has_level[known == k].mean() for k in (0, 1)])[known]
+    tilt = np.column_stack([(1 - share) / (1 - has_level.mean()), share / has_level.mean()])
+    levels, nothing = np.column_stack([1 - has_level, has_level]), np.zeros((3000, 0))
+    rows = Coordinates(nothing, nothing, levels, np.zeros(2, dtype=np.intp), tilt)
+    resp, fitted = np.eye(2)[group][None], None
     for _ in range(50):
-        mixture = mixture_of(cells, shares, 1.0, before=mixture)
-    assert mixture is not None
+        fitted = m_step(em_sums(rows, pair_features(nothing), resp, 1.0, fitted), np.ones(1), rows.blocks, CLUSTERS)
+    assert fitted is not None
     # The tilt of the level that a row has is the same in all components and left out of their densities.
-    logs = mixture.log_joint(cells)[np.arange(3000), group] - np.log(mixture.weights[group])
-    logs += np.log(np.where(had > 0, tilt[:, 1], tilt[:, 0]))
-    expected = np.where(had > 0, odds, 1 - odds)
+    logs = fitted.log_joint(rows)[0, np.arange(3000), group] - np.log(fitted.weights[0, group])
+    logs += np.log(np.where(has_level > 0, tilt[:, 1], tilt[:, 0]))
     # Within a group the levels of both classes are those of one odds ratio, which these odds are nearly.
-    np.testing.assert_allclose(np.exp(logs), expected, atol=0.06)
+    np.testing.assert_allclose(np.exp(logs), np.where(has_level > 0, odds, 1 - odds), atol=0.06)
 
 
-def test_a_number_that_hardly_any_row_has_leaves_a_density() -> None:
-    """Of 40 rows two have it, both in one fold: the mixtures of the others know nothing of it."""
-    loose = np.full((40, 1), np.nan)
-    fold = folds_of(40, 5)
-    loose[np.flatnonzero(fold == 0)[:2]] = [[0.5], [-0.5]]
-    cells = Cells(RNG.standard_normal((40, 2)), loose, np.zeros((40, 0)), np.zeros(0, dtype=np.intp))
-    logs = left_out(cells, np.eye(2)[np.arange(40) % 2], 2.0, fold)
+def test_a_column_that_hardly_any_row_has_leaves_a_density() -> None:
+    """Of 40 rows two have a value, and both are left out of the fit."""
+    partial = np.full((40, 1), np.nan)
+    partial[:2] = [[0.5], [-0.5]]
+    rows = Coordinates(RNG.standard_normal((40, 2)), partial, np.zeros((40, 0)), np.zeros(0, dtype=np.intp))
+    training = all_rows(40)
+    training[0, :2] = False
+    assert np.isfinite(fit_mixtures(rows, np.eye(2)[np.arange(40) % 2][None], training)[1]).all()
+
+
+@pytest.mark.parametrize("shape", [(60, 3), (3, 2), (40, 0)])
+def test_rows_that_do_not_vary_have_a_mixture(shape: tuple[int, int]) -> None:
+    rows = Coordinates.from_numeric(np.zeros(shape))
+    logs = fit_mixtures(rows, np.eye(2)[np.arange(shape[0]) % 2][None], all_rows(shape[0]))[1]
     assert np.isfinite(logs).all()
-    assert len(choose(cells, cells.axes).labels) == 40
+
+
+def test_refining_in_blocks_is_refining_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = mixed_rows(200)
+    fitted = fit_mixtures(rows, RNG.dirichlet(np.ones(3), (1, 200)), all_rows(200))[0]
+    at_once = refine(fitted, rows)
+    monkeypatch.setattr(module, "BLOCK", 300)
+    assert len(list(rows.in_blocks(300))) > 5
+    in_blocks = refine(fitted, rows)
+    np.testing.assert_allclose(in_blocks.log_joint(rows), at_once.log_joint(rows), atol=1e-3)
+    assert np.abs(at_once.means - refine(fitted, rows, replace(CLUSTERS, refining_steps=1)).means).max() > 1e-4
+
+
+def test_components_are_dropped_and_the_weights_of_the_others_sum_to_one() -> None:
+    rows = mixed_rows()
+    fitted = fit_mixtures(rows, RNG.dirichlet(np.ones(3), (1, 60)), all_rows(60))[0]
+    kept = fitted.take_components(np.array([True, False, True]))
+    assert kept.n_components == 2
+    assert kept.weights.sum() == pytest.approx(1.0)
+    others = fitted.log_joint(rows)[..., [0, 2]]
+    np.testing.assert_allclose(np.ptp(kept.log_joint(rows) - others, axis=1), 0, atol=1e-9)

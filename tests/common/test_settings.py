@@ -29,10 +29,10 @@ def test_every_setting_has_a_reason_and_counts_tables_where_it_was_measured(reco
 
 def test_a_setting_is_changed_by_another_record_and_never_in_place() -> None:
     with pytest.raises(FrozenInstanceError):
-        SETTINGS.clusters.share = 0.5  # type: ignore[misc]
-    assert replace(SETTINGS.clusters, share=0.5).share == 0.5
-    assert SETTINGS.clusters.share == 0.95
-    assert as_page(replace(SETTINGS, clusters=replace(SETTINGS.clusters, share=0.5))) != as_page()
+        SETTINGS.clusters.exponent = 0.5  # type: ignore[misc]
+    assert replace(SETTINGS.clusters, exponent=0.5).exponent == 0.5
+    assert SETTINGS.clusters.exponent == 0.3
+    assert as_page(replace(SETTINGS, clusters=replace(SETTINGS.clusters, exponent=0.5))) != as_page()
 
 
 def test_a_model_with_other_records_goes_by_them_from_the_first_row_on() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import imapce
 from commands import run
-from imapce import IMAPCE, Exploration, Given, load_model
+from imapce import IMAPCE, Attributes, Exploration, Given, load_model
 from imapce.comparison import compare
 from imapce.errors import FileFormatError, InvalidTypeError, InvalidValueError
 from imapce.tables import encode, read_table, write_table
@@ -102,7 +102,7 @@ def test_python_and_the_command_line_read_one_file_alike(tmp_path: Path) -> None
 def test_a_table_that_was_taken_as_it_is_still_is() -> None:
     frame = pd.DataFrame(
         {
-            "id": np.arange(ROWS),
+            "id": np.arange(ROWS) // 2,
             "x": np.random.default_rng(0).normal(size=ROWS),
             "on": np.arange(ROWS) % 4 == 0,
             "store": (np.arange(ROWS) % 12).astype(str),
@@ -118,6 +118,38 @@ def test_a_table_that_was_taken_as_it_is_still_is() -> None:
     assert model.reader_.encoding == encode(frame).encoding
     assert model.reader_.encoding.categories[3] == tuple(sorted(map(str, range(12))))
     assert Exploration(frame).feature_names == list(encode(frame).encoding.feature_names)
+
+
+ROW_NUMBERS = "left out of the features: 'plate' numbers the rows from 10 to 99 in steps of 1, 'few' has 50 missing "
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_row_numbers_and_mostly_missing_columns_are_left_out_of_every_fit(kind: str) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(ROWS, 3)), columns=list("abc"))
+    frame = frame.assign(plate=10 + np.arange(ROWS), few=[1.5, 2.5] * 20 + [None] * 50)
+    table = KINDS[kind](frame)
+    exploration = Exploration(table, missing="mean", random_state=0)
+    assert exploration.feature_names == ["a", "b", "c"]
+    assert [note.startswith(ROW_NUMBERS) for note in exploration.notes_] == [True]
+    model = IMAPCE(**SETTINGS, missing="mean").fit(table)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    assert model.notes_ == list(exploration.notes_)
+    # A position counts all columns, so none may be left out.
+    for prior in (Attributes([0]), Attributes([3])):
+        assert Exploration(table, prior=prior, missing="mean").feature_names == list(frame.columns)
+        assert list(IMAPCE(missing="mean").fit(table, prior=prior).feature_names_in_) == list(frame.columns)
+
+
+def test_a_column_that_is_left_out_changes_no_other_column() -> None:
+    frame = pd.DataFrame(
+        {
+            "x": np.random.default_rng(0).normal(size=ROWS),
+            "when": np.array(["31/12/2024", "1/1/2025"])[np.arange(ROWS) % 2],
+            "rate": np.array(["5%", "7%"])[np.arange(ROWS) // 2 % 2],
+        }
+    )
+    expected = IMAPCE(**SETTINGS).fit(frame).reader_.encoding
+    assert IMAPCE(**SETTINGS).fit(frame.assign(plate=np.arange(ROWS))).reader_.encoding == expected
 
 
 def test_numbers_that_became_forty_categories_are_numbers() -> None:

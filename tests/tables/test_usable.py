@@ -132,7 +132,9 @@ def test_columns_named_as_a_prior_are_used_as_before(prior: Any) -> None:
 def test_a_session_saved_with_such_columns_is_opened_again(tmp_path: Path) -> None:
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=list("abc"))
     table = table.assign(kind=pd.Categorical(["u", "v"] * 10 + [None] * 40), key=[f"k{i}" for i in range(60)])
-    Exploration(table.drop(columns="key"), missing="mean", random_state=0).save(tmp_path / "rows.imapce")
+    exploration = Exploration(table.drop(columns="key"), prior=["kind"], missing="mean", random_state=0)
+    assert exploration.feature_names == ["a", "b", "c", "kind=u", "kind=v"]
+    exploration.save(tmp_path / "rows.imapce")
     assert Exploration.load(tmp_path / "rows.imapce", table).feature_names == ["a", "b", "c", "kind=u", "kind=v"]
 
 

@@ -26,6 +26,7 @@ from imapce.choice.footing import FairRows
 from imapce.choice.point import Callback, Domain, distinct, optima_at, solve_at
 from imapce.choice.score import LARGEST_MINORITY, Leakage, reached_by_chance, separation
 from imapce.choice.seen import Onlooker, Sight, clearest
+from imapce.clusters.axes import leading_axes, sphering
 from imapce.clusters.clustering import SampleClusters
 from imapce.common.arrays import Array
 from imapce.common.settings import SETTINGS, Settings
@@ -101,6 +102,8 @@ class PathSearch:
         if self.domain.Z.n_features < self.k:
             raise FlatRowsError.of_views(self.k)
         self.n_evaluations = 0
+        # Categories whose levels are all that the view shown shows.
+        self.islands: tuple[int, ...] = ()
 
     def run(self) -> Solution:
         """The distinct optima, the one to show first, each brought to the tolerance; `path` is all of them."""
@@ -152,6 +155,7 @@ class PathSearch:
             best.append(here.pop(_clearest_of(here)))
             rest += here
         shown = best.pop(_clearest_of(best))
+        self.islands = () if shown.sight is None else shown.sight.islands
         shown, *others = [view.with_what_was_seen() for view in (shown, *best, *rest)]
         others.sort(key=lambda view: -np.nan_to_num(view.optimum.seen, nan=view.optimum.kept))
         return [shown, *others], _words_of(shown, candidate)
@@ -291,10 +295,24 @@ class PathSearch:
             most = self.choice.background_starts if self.candidate is None else most
             axes = contrastive_axes(self._contrast(alpha), self.k)
             starts = starting_frames(axes, Z, min(most, self.n_starts), np.random.default_rng(0))
+            if self.candidate is not None and self.candidate.found.gain > 0:
+                starts = np.concatenate([starts, self._discriminant_axes(axes)[None]])
             if self.before is not None and self.domain.is_whole and self.before.shape == (self.k, Z.n_features):
                 starts = np.concatenate([starts, self.before.T[None]])
             self._starts_of[alpha] = starts
         return self._starts_of[alpha]
+
+    def _discriminant_axes(self, others: Array) -> Array:
+        """Return the axes (q, k) along which the clusters are farthest apart; of few clusters `others` are the rest."""
+        assert self.candidate is not None
+        labels, drawn = self.candidate.labels, self.candidate.sample.drawn
+        chosen = np.isin(np.arange(self.problem.Z.n_rows), drawn)
+        coordinates = self.domain.lift(np.eye(self.domain.Z.n_features))
+        rows = self.problem.Z.project(coordinates, chosen)[drawn.argsort().argsort()]
+        means = np.stack([rows[labels == c].mean(axis=0) for c in range(int(labels.max()) + 1)])[labels]
+        to_axes = sphering(rows - means)
+        found = leading_axes(means @ to_axes, self.k)
+        return np.linalg.qr(np.concatenate([to_axes @ found, others], axis=1))[0][:, : self.k]
 
     def _contrast(self, alpha: float) -> QuadraticForm:
         """M, formed once for all μ."""

@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import normalized_mutual_info_score
 
 from imapce.clusters.axes import Sample
 from imapce.common.arrays import Array, Codes
@@ -25,15 +26,19 @@ from imapce.priors.problem import Problem
 
 # Rows from which there are neighbours to speak of.
 FEWEST_ROWS = 4
+# Share of the rows beyond the most common level whose level the neighbors tell, from which a view shows the levels of a
+# category; NMI with the clusters from which these are the clusters; and what puts such views last.
+ISLANDS, SAME_AS_LEVELS, LAST = 0.9, 0.5, 2.0
 
 
 class Sight:
     """What a view (m, k) of the sample shows: for every row in a cluster whether its neighbours tell that, `right`, and
     for every row asked how much of its neighbourhood is kept; that is told when it is asked for, and takes longer.
+    `islands` are the input columns, one or two categories other than the clusters, whose levels the view shows.
     """
 
-    def __init__(self, view: Array, right: Array, neighbourhoods: Neighbourhoods | None):
-        self.right = right
+    def __init__(self, view: Array, right: Array, neighbourhoods: Neighbourhoods | None, islands: tuple[int, ...] = ()):
+        self.right, self.islands = right, islands
         self._view, self._neighbourhoods = view, neighbourhoods
 
     @property
@@ -60,16 +65,16 @@ class Sight:
 
 def clearest(views: Sequence[Sight]) -> int:
     """The place of the view that keeps most, among those in which the clusters are seen within a standard error as well
-    as in the best.
+    as in the best. Views that show the levels of a category come last.
     """
     by_row = [view.right if len(view.right) else view.kept_rows for view in views]
-    best = int(np.argmax([rows.mean() for rows in by_row]))
+    best = int(np.argmax([rows.mean() - LAST * bool(view.islands) for rows, view in zip(by_row, views, strict=True)]))
 
     def hardly_behind(rows: Array) -> bool:
         lost = by_row[best] - rows
         return bool(lost.mean() <= lost.std() / np.sqrt(len(lost)) + 1e-12)
 
-    as_clear = [place for place, rows in enumerate(by_row) if hardly_behind(rows)]
+    as_clear = [place for place, rows in enumerate(by_row) if hardly_behind(rows) and not views[place].islands]
     return max(as_clear, key=lambda place: views[place].kept) if len(as_clear) > 1 else best
 
 
@@ -88,13 +93,31 @@ class Onlooker:
         large = names[sizes >= settings.choice.few_neighbours]
         self._asked = np.isin(self._groups, large) & (len(large) > 1)
         self._neighbourhoods = Neighbourhoods(sample.points, settings) if len(drawn) >= FEWEST_ROWS else None
+        self._categories = sample.categories
 
     def look(self, V: Array) -> Sight:
         """At the view with the axes V (d, k)."""
         view = self._Z.project(V, self._sample)[self._order]
         asked, groups = self._asked, self._groups
         right = neighbours_agree(view[asked], groups[asked], self._settings) if asked.any() else np.zeros(0)
-        return Sight(view, right, self._neighbourhoods)
+        return Sight(view, right, self._neighbourhoods, self._islands(view))
+
+    def _islands(self, view: Array) -> tuple[int, ...]:
+        """Return the one or two categories whose levels the neighbors in a view tell, unless the clusters do."""
+        if not self._categories or len(view) < FEWEST_ROWS:
+            return ()
+        near, found = nearest(jittered(view), min(self._settings.clusters.neighbours, len(view) - 1)), []
+        for source, codes in self._categories.items():
+            chance = np.bincount(codes).max() / len(codes)
+            told = np.mean(votes(near, codes, int(codes.max()) + 1).argmax(axis=1) == codes)
+            if told - chance >= ISLANDS * (1 - chance) > 0:
+                found.append(source)
+        if len(found) > 2:
+            return ()
+        # Clusters that differ in a category are not its levels.
+        return tuple(
+            c for c in found if normalized_mutual_info_score(self._categories[c], self._groups) < SAME_AS_LEVELS
+        )
 
 
 def neighbours_agree(view: Array, groups: Codes, settings: Settings = SETTINGS) -> Array:

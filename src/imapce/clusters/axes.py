@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.records import Comparable
@@ -32,6 +33,8 @@ from imapce.search.starts import leading_eigenvectors
 TOLERANCE = 1e-6
 # Values of the same row differ in their last digits if the rows are read in another order.
 DIGITS = 9
+# Rank correlation of a column and a function of it. Lengths of crabs that are different measurements have .99.
+COPY = 0.999
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +198,20 @@ class Sample:
         return np.round(self.residuals @ self.leading, DIGITS)
 
     @property
+    def categories(self) -> dict[int, Codes]:
+        """The levels (m,) of each category by its input column; missing values are one more level."""
+        roles = self.roles
+        levels = self.coordinates(1).levels
+        if self.sources is None:
+            return {}
+        of_level = self.sources[roles.level_columns]
+        masks = {int(source): of_level == source for source in np.unique(of_level)}
+        return {
+            source: np.where(levels[:, own].any(axis=1), levels[:, own].argmax(axis=1), own.sum())
+            for source, own in masks.items()
+        }
+
+    @property
     def axis_counts(self) -> list[int]:
         """Return the numbers of numeric axes to compare."""
         settings, m = self.settings, len(self.values)
@@ -318,6 +335,9 @@ def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = 
     # Columns that are not standardized may have any unit.
     unit = max(float(values.std()), np.finfo(np.float64).tiny) if values.size else 1.0
     values = np.round(values / unit, DIGITS)
+    if sources is not None and values.shape[1] <= settings.most_axes:
+        kept = _without_copies(values, sources)
+        values, directions, sources = values[:, kept], directions[:, kept], sources[kept]
     missing = np.full(values.shape[1], np.nan)
     if sources is not None and problem.gaps is not None:
         imputed = np.divide(problem.gaps - Z.mean, Z.scale, out=np.full_like(Z.scale, np.nan), where=Z.scale > 0)
@@ -341,6 +361,17 @@ def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = 
         rows=Z,
         settings=settings,
     )
+
+
+def _without_copies(values: Array, sources: Codes) -> Mask:
+    """Return a mask of the columns (c,): all categories, and numeric columns that are no function of an earlier one."""
+    kept = np.ones(values.shape[1], dtype=bool)
+    is_number = np.array([np.sum(sources == s) == 1 for s in sources]) & [len(np.unique(x)) > 2 for x in values.T]
+    numbers = np.flatnonzero(is_number)
+    if len(numbers) > 1:
+        is_copy = np.triu(np.abs(np.corrcoef(rankdata(values[:, numbers], axis=0).T)) > COPY, 1).any(axis=0)
+        kept[numbers[is_copy]] = False
+    return kept
 
 
 def dequantized(values: Array, roles: ColumnRoles, missing: Array) -> Array:
@@ -378,8 +409,10 @@ def noise_free_axes(form: QuadraticForm, n_rows: int, resolution: float, most: i
     count = len(values)
     varies = values > resolution * max(float(values.max(initial=0.0)), 0.0)
     if form.size > most:
-        remaining = np.maximum(min(form.size, n_rows - 1) - np.arange(1, count + 1), 1)
+        before = np.cumsum(values) - values
+        remaining = np.maximum(min(form.size, n_rows - 1) - np.arange(count), 1)
         ratio = max(form.size, n_rows) / min(form.size, n_rows)
-        noise = (form.trace - values.sum()) / remaining[-1] / ratio
-        varies &= (values > noise * (1 + np.sqrt(ratio)) ** 2) | (np.arange(count) < fewest)
+        noise = (form.trace - before) / remaining / ratio
+        is_above = np.logical_and.accumulate(values > noise * (1 + np.sqrt(ratio)) ** 2)
+        varies &= is_above | (np.arange(count) < fewest)
     return with_fixed_signs(axes[:, varies])

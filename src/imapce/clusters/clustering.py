@@ -21,13 +21,15 @@ explains, F(d²/q; q, ν) > 1 − 0.01/n, is an outlier.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.stats import f as f_distribution
 from sklearn.cluster import HDBSCAN
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.tree import DecisionTreeClassifier
 
 from imapce.clusters.axes import CoordinateMap, Coordinates, Sample, draw_sample
 from imapce.clusters.covariates import adjust_sample, cluster_of_components, effect_on_columns, merged_labels
@@ -47,6 +49,8 @@ from imapce.rows.base import Rows
 OUTLIER = -1
 # Numbers that are held at once while rows are assigned.
 HELD = 8_000_000
+# Columns that are compared with the clusters.
+TREES = 5
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,29 @@ class SampleClusters:
         coordinates = self.coordinate_map(rows.subset(some)).take(sample.positions.argsort().argsort())
         labels = self.clusters[np.argmax(self.found.mixture.log_joint(coordinates)[0], axis=1)]
         return replace(self, sample=sample, labels=np.unique(labels, return_inverse=True)[1])
+
+    def determining_column(self, names: Sequence[str], known: Collection[int] = ()) -> str:
+        """Return in words which input column determines the clusters (NMI ≥ 0.8), none of those `known`; "" if none.
+
+        A decision tree with one leaf for each cluster predicts them from one of the columns that differ most.
+        """
+        sample, labels = self.sample, self.labels
+        if sample.sources is None or self.found.gain <= 0 or not labels.any():
+            return ""
+        member = (labels[:, None] == np.arange(int(labels.max()) + 1)).astype(np.float64)
+        deviation = sample.values - sample.values.mean(axis=0)
+        explained = ((member.T @ deviation) ** 2 / np.maximum(member.sum(axis=0), 1)[:, None]).sum(axis=0)
+        shares = explained / np.maximum((deviation**2).sum(axis=0), np.finfo(np.float64).tiny)
+        order = dict.fromkeys(sample.sources[np.argsort(-shares, kind="stable")].tolist())
+        best = 0.0, 0
+        for source in [source for source in order if source not in known][:TREES]:
+            column = sample.values[:, sample.sources == source]
+            tree = DecisionTreeClassifier(max_leaf_nodes=member.shape[1], random_state=0).fit(column, labels)
+            best = max(best, (float(normalized_mutual_info_score(labels, tree.predict(column))), source))
+        if best[0] < sample.settings.same_structure:
+            return ""
+        words = f"column {names[best[1]]!r} determines the clusters (NMI {best[0]:.2f})"
+        return f"{words}: add it to the prior to see what else there is"
 
     @property
     def coordinate_map(self) -> CoordinateMap:

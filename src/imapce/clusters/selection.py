@@ -49,6 +49,11 @@ class Selection:
         """Return the number of components."""
         return self.resp.shape[1]
 
+    @property
+    def two_starts(self) -> set[int]:
+        """Return the best start and another one, since one alone fails in some resamples and null tables."""
+        return {self.start, 0 if self.start else 1}
+
 
 def select_mixture(
     coordinates: Callable[[int], Coordinates],
@@ -111,8 +116,8 @@ def _first_fold(rows: Coordinates, resp: Array, fold: Codes, settings: ClusterSe
 
 
 def leading_points(points: Array, rows: Coordinates, q: int) -> Array:
-    """Return the points in the leading axes; all of them if there are categories."""
-    return points if len(rows.blocks) else points[:, :q]
+    """Return the points in the leading axes; all of them if there are categories or missing values."""
+    return points if len(rows.blocks) or rows.partial.shape[1] else points[:, :q]
 
 
 def _gains(

@@ -132,7 +132,7 @@ def assess_structure(
         words = f"{counted(len(groups), 'cluster')} that overlap, more than in null tables"
         return Structure("possible", f"{words} ({chance}): a continuum", tuple(tests))
     if is_strong and len(np.unique(groups[stability >= settings.least_stability])) < 2:
-        return Structure("possible", f"{words} ({chance}), most of which do not reappear in resamples", tuple(tests))
+        return Structure("possible", f"{words} ({chance}), fewer than two of which are stable", tuple(tests))
     return Structure("clear" if is_strong else "possible", f"{words} ({chance})", tuple(tests))
 
 
@@ -178,7 +178,7 @@ def _compare(tables: NullTables, sample: Sample, found: Selection, watch: Watch)
     for number in range(settings.null_draws):
         watch.tell("comparing with null tables", number / settings.null_draws)
         drawn.append(tables.gain_of(tables.draw(number), found, OTHER_FOLDS[0]))
-        if number + 1 < settings.fewest_draws:
+        if number + 1 not in (settings.fewest_draws, 2 * settings.fewest_draws, settings.null_draws):
             continue
         z = (gain - float(np.mean(drawn))) / max(float(np.std(drawn, ddof=1)), 1e-12)
         p_value = float(t_distribution.sf(z / np.sqrt(1 + 1 / len(drawn)), len(drawn) - 1))
@@ -232,8 +232,7 @@ class NullTables:
         sample, k, n = self._sample, found.n_components, len(table)
         rows = sample.coordinates(found.n_axes, table)
         points = leading_points(table @ sample.leading, rows, found.n_axes)
-        # One start alone fails in some null tables, and their gains would vary so much that no group is significant.
-        labels = Starts(points, sample.settings, {found.start, 0 if found.start else 1})(k)
+        labels = Starts(points, sample.settings, found.two_starts)(k)
         if not labels:
             return 0.0
         fold = folds(n, sample.settings.folds, seed)

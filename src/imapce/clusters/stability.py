@@ -24,13 +24,13 @@ def stability_of(sample: Sample, found: Selection, labels: Codes, *, is_fixed: b
     for number in range(settings.resamples):
         watch.tell("computing the stability of clusters", number / settings.resamples)
         drawn = np.random.default_rng([6, number]).permutation(m)[: round(settings.resample_share * m)]
-        start = Starts(points[drawn], settings, (found.start,))(found.n_components)
-        if not start:
+        starts = Starts(points[drawn], settings, found.two_starts)(found.n_components)
+        if not starts:
             continue
-        some = rows.take(drawn)
-        everything = np.ones((1, len(drawn)), dtype=bool)
-        logs = fit_mixtures(some, one_hot(start[found.start], found.n_components)[None], everything, settings)[1]
-        after = merged_labels(posteriors(logs)[0][0], sample, drawn, is_fixed=is_fixed)
+        resp = np.stack([one_hot(start, found.n_components) for start in starts.values()])
+        everything = np.ones((len(resp), len(drawn)), dtype=bool)
+        shares, density = posteriors(fit_mixtures(rows.take(drawn), resp, everything, settings)[1])
+        after = merged_labels(shares[density.mean(axis=1).argmax()], sample, drawn, is_fixed=is_fixed)
         back += reappears(labels[drawn], after, len(back), settings.same_cluster)
     return back / settings.resamples
 

@@ -7,7 +7,7 @@ that other values can be tried:
 >>> from dataclasses import replace
 >>> from imapce import IMAPCE
 >>> class Coarse(IMAPCE):
-...     settings = replace(SETTINGS, clusters=replace(SETTINGS.clusters, share=0.9))
+...     settings = replace(SETTINGS, clusters=replace(SETTINGS.clusters, exponent=0.5))
 
 `docs/settings.md` is printed from these records, and says how what was measured is to be read.
 """
@@ -60,65 +60,81 @@ class OutlierSettings:
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """Which clusters are found, what the known does to the rows given them, and whether they are structure.
+    """Which clusters are found, the effect of covariates given the clusters, and the evidence for structure.
 
-    >>> ClusterSettings().share
-    0.95
+    >>> ClusterSettings().exponent
+    0.3
     """
 
     # --- coordinates --------------------------------------------------------------------------------------------------
     rows: int = setting(1_500, "rows of the sample in which axes and components are selected")
-    columns: int = setting(500, "matrix columns of a table with categories beyond which leading axes stand for them")
+    columns: int = setting(
+        500, "matrix columns of a table with categories or missing values beyond which leading axes stand for them"
+    )
     axes: tuple[int, ...] = setting((30, 60, 100), "numbers of axes that are compared")
-    most_axes: int = setting(100, "most axes")
-    rows_per_axis: int = setting(15, "rows for each axis")
+    most_axes: int = setting(100, "most axes of the mixture and of the columns in which views are searched")
+    fewest_axes: int = setting(10, "least axes in which views of many columns are searched, however few the rows")
+    rows_per_axis: int = setting(15, "rows for each axis, so that covariances can be estimated")
     axes_share: float = setting(0.5, "share of the best gain that the selected number of axes reaches")
-    least_tilt: float = setting(0.05, "least factor of a level given the covariates")
+    least_tilt: float = setting(0.05, "least factor of a level given the covariates: 0 would forbid it in all clusters")
     # --- starts -------------------------------------------------------------------------------------------------------
     neighbours: int = setting(15, "neighbors that a row is moved to the mean of; that vote on a row in a view")
     smoothings: int = setting(4, "times that rows are moved before a tree is built")
     nearest: int = setting(10, "neighbors of a local mean")
     rounds: int = setting(3, "times that rows are sphered locally")
     # --- selection ----------------------------------------------------------------------------------------------------
-    sizes: tuple[int, ...] = setting((2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20), "numbers of components")
+    sizes: tuple[int, ...] = setting(
+        (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20), "numbers of components that are compared"
+    )
     few_sizes: tuple[int, ...] = setting((3, 7, 12), "numbers of components by which numbers of axes are compared")
-    folds: int = setting(3, "folds")
+    folds: int = setting(3, "folds of the held-out likelihood")
+    seed: int = setting(0, "seed of the folds, so that the same rows have the same clusters")
     exponent: float = setting(0.3, "e of gain/k^e, which the selected number of components maximizes")
     coarser: float = setting(0.5, 'the same for granularity="coarser"')
     finer: float = setting(0.1, 'the same for granularity="finer"')
-    fewest: float = setting(8.0, "rows per component")
-    seed: int = setting(0, "")
-    iterations: int = setting(10, "EM steps")
+    fewest: float = setting(8.0, "rows per component from which a number of components is tried; rows of a rare group")
+    # --- mixture ------------------------------------------------------------------------------------------------------
+    iterations: int = setting(10, "most steps of EM")
     tolerance: float = setting(2e-3, "change of the log-likelihood per row after which EM stops")
     ridge: float = setting(0.01, "share of the variance of all rows that is added to each variance")
     prior_rows: float = setting(8.0, "weight of the pooled covariance in rows per axis")
-    leaning: float = setting(1.0, "weight of the levels of all rows, in rows")
-    few_rows: int = setting(500, "")
-    many_rows: int = setting(20_000, "rows from which effects and views are estimated")
-    chance: float = setting(0.01, "")
-    most_classes: int = setting(20, "")
-    fewest_axes: int = setting(10, "")
-    most_overlap: float = setting(0.1, "share of misclassified rows above which two clusters belong to one group")
+    leaning: float = setting(
+        1.0, "weight in rows of the levels of all rows, and of the effect that the covariates have without clusters"
+    )
+    # --- covariates ---------------------------------------------------------------------------------------------------
+    many_rows: int = setting(20_000, "rows from which effects and views are estimated, a sample of more")
+    most_classes: int = setting(
+        20, "classes of a covariate up to which confounded clusters are merged and leakage is an accuracy"
+    )
     class_share: float = setting(0.1, "share of its rows from which a cluster contains a class of a covariate")
     turns: int = setting(4, "turns of clusters and effect")
     converged: float = setting(1e-3, "mean change of rows, relative to their spread, at which turns end")
-    null_draws: int = setting(29, "null tables")
+    # --- significance and stability -----------------------------------------------------------------------------------
+    most_overlap: float = setting(0.1, "share of misclassified rows above which two clusters belong to one group")
+    few_rows: int = setting(
+        500, "rows of a first test, and of the rows by which views are compared: fewer rows take less time"
+    )
+    null_draws: int = setting(29, "null tables of each kind")
     fewest_draws: int = setting(4, "null tables if these are decisive")
     significance: float = setting(
-        0.01, "p-value of tables with the same distances, and of the same columns for a possible structure"
+        0.01,
+        "p-value of tables with the same distances, and of the same columns for a possible structure; share of tables "
+        "in which any row is an outlier by chance",
     )
     strong_significance: float = setting(
         0.001, "p-value of tables with the same columns that suffices for a clear structure"
     )
     weak_significance: float = setting(0.2, "the same if tables with the same ranks are rejected, too")
     rank_significance: float = setting(0.05, "p-value of tables with the same ranks")
-    resamples: int = setting(10, "resamples for stability")
+    resamples: int = setting(10, "resamples for the stability of clusters")
     resample_share: float = setting(0.8, "share of the rows in a resample")
     same_cluster: float = setting(0.75, "Jaccard index from which a cluster reappears")
     least_stability: float = setting(0.5, "share of resamples from which a cluster is stable")
+    same_structure: float = setting(0.8, "NMI of clusters and a column from which the column determines them")
+    # --- all rows -----------------------------------------------------------------------------------------------------
     refined_rows: int = setting(200_000, "rows that the final mixture is refined on")
+    refining_steps: int = setting(3, "steps of EM for the final mixture")
     far_rows: int = setting(2_000, "rows farthest from all components, among which rare groups are looked for")
-    refining_steps: int = setting(3, "EM steps of the final mixture")
 
 
 @dataclass(frozen=True)

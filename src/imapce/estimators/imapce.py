@@ -280,6 +280,11 @@ class IMAPCE(HalvedFits, LinearView):
                 settings=self.settings,
             )
             solution = search.run()
+            if search.islands:
+                columns = self.reader_.columns or self.reader_.names
+                names = " and ".join(repr(columns[source]) for source in search.islands)
+                words = f"{solution.stop_reason} The islands of this view are the levels of {names}."
+                solution = replace(solution, stop_reason=words)
         else:
             solution = solve_at(
                 problem,
@@ -319,7 +324,12 @@ class IMAPCE(HalvedFits, LinearView):
         self.n_iter_ = max(1, solution.n_iterations)
         self.n_evaluations_ = solution.n_evaluations
         known = "" if told is None else Phrase(READ_BACK, f" {told.sentence}")
-        self.stop_reason_ = Sentence(solution.stop_reason, known, *(f" {remark}" for remark in problem.remarks))
+        column, names = "", self.reader_.columns or self.reader_.names
+        if candidate is not None:
+            hidden = np.unique(problem.sources[problem.hidden_columns]).tolist()
+            column = candidate.determining_column(names, hidden)
+        remarks = [*([f"{column[0].upper()}{column[1:]}."] if column else []), *problem.remarks]
+        self.stop_reason_ = Sentence(solution.stop_reason, known, *(f" {remark}" for remark in remarks))
         self.trace_ = solution.trace
         if not solution.converged:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=7)

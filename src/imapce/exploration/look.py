@@ -276,6 +276,9 @@ class Findings:
             return f"The {rows()} left do not vary in {axes} directions; they stay as outliers.", "do not vary"
         if step is not None and step.structure is not None and not record.shows(step.structure):
             best = best_split_in_words(step.structure) if not record.moves.steps else ""
+            shares = [view.optimum.seen for view in step.views]
+            if best and len(shares) > 1 and np.isfinite(shares).any():
+                best += f", shown best by view {1 + int(np.nanargmax(shares))} of {len(shares)}"
             way_out = Sentence(f" {best}", TAKES_IT, ".") if best else ""
             return Sentence(f"{verdict_in_words(step.structure)}; the {rows()} are one group.", way_out), ONE_GROUP
         if step is not None and step.views[0].looked_at and not step.most_distinct:
@@ -439,6 +442,10 @@ class Findings:
                 min_cluster_size=self.record.min_cluster_size,
                 watch=watch,
             )
+            names = self.data.reader.columns or self.data.reader.names
+            if found.structure.is_taken and (column := candidate.determining_column(names)):
+                words = f"{found.structure.words}; {column}"
+                found = replace(found, structure=replace(found.structure, words=words))
             self.start.partition = self._with_numbers(found)
         return self.start.partition
 

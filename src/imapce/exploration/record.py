@@ -29,9 +29,9 @@ from imapce.exploration.traits import NOTHING_APART, overlap_in_words
 from imapce.priors.base import Prior
 from imapce.priors.effect import Explained
 
-# Share of the rows and least number of them in a cluster. A mixture of one view leaves fragments of 1 %; clusters that
-# were found in all directions and have a valley around them do not come by chance.
-VIEW_SIZE, JOINT_SIZE = (0.02, 10), (0.01, 5)
+# Share of the rows and least number of them in a cluster. A mixture of one view leaves fragments of 1 %. In all
+# directions a component can be estimated from the largest size, so rare groups of many rows are not too small.
+VIEW_SIZE, JOINT_SIZE, LARGEST_SIZE = (0.02, 10), (0.01, 5), 30
 
 GRANULARITIES = ("coarser", "auto", "finer")
 RULES = ("heed", "ignore")
@@ -369,7 +369,8 @@ class Record(Comparable):
         if min_cluster_size != "auto":
             raise InvalidValueError(f'min_cluster_size must be a whole number or "auto"; got {min_cluster_size!r}.')
         share, least = JOINT_SIZE if self.is_joint else VIEW_SIZE
-        return replace(self, min_cluster_size=max(least, int(np.ceil(share * self.moves.n_rows))))
+        size = max(least, int(np.ceil(share * self.moves.n_rows)))
+        return replace(self, min_cluster_size=min(size, LARGEST_SIZE) if self.is_joint else size)
 
     def shows(self, structure: Structure) -> bool:
         """Whether clusters with this verdict are shown and taken: by itself, or because they were asked for."""

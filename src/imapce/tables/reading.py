@@ -11,7 +11,7 @@ The command line, `IMAPCE.fit` and `Exploration` read tables here and nowhere el
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,11 +164,7 @@ def choose_features(
         )
     notes: list[str] = [note for name, note in cells.notes.items() if name in features]
     if reasons:
-        ways: list[Words] = [Phrase("keep columns", "columns= keeps what can be kept")]
-        if left_dates:
-            ways += [", ", Phrase("keep dates", 'dates="as-numbers" the dates')]
-        beside = Phrase("carried", "left out of the features")
-        notes.append(Sentence(beside, f": {told}; ", *ways, "."))
+        notes.append(_left_out_note(reasons, has_dates=bool(left_dates)))
     return replace(learned.select(features), notes=notes, left_out=reasons)
 
 
@@ -221,10 +217,20 @@ def as_read(X: Any, transform: Any = None, *, named: Collection[str] | None = ()
         return X
     learned = Table.learn(X)
     usable = all(learned.summary.problem(place) is None for place in range(learned.shape[1]))
-    names, kept = column_names(X), []
-    if usable and not has_cells_to_read(X):
-        without = [] if named is None else uninformative_columns(learned, named)
-        kept = [name for name in names if name not in without]
-        if not without or not kept:
-            return looked_over(learned, transform)
-    return looked_over(choose_features(read_cells(X), names, keep=kept, named=named or ()), transform)
+    if not usable or has_cells_to_read(X):
+        return looked_over(choose_features(read_cells(X), column_names(X), named=named or ()), transform)
+    reasons = {} if named is None else uninformative_columns(learned, named)
+    kept = [name for name in column_names(X) if name not in reasons]
+    if reasons and kept:
+        note = _left_out_note(reasons, has_dates=False)
+        learned = replace(learned.select(kept), notes=[*learned.notes, note], left_out=reasons)
+    return looked_over(learned, transform)
+
+
+def _left_out_note(reasons: Mapping[str, str], *, has_dates: bool) -> Sentence:
+    """Return the note on columns that are left out."""
+    ways: list[Words] = [Phrase("keep columns", "columns= keeps what can be kept")]
+    if has_dates:
+        ways += [", ", Phrase("keep dates", 'dates="as-numbers" the dates')]
+    told = listing((f"{name!r} {reason}" for name, reason in reasons.items()), 20)
+    return Sentence(Phrase("carried", "left out of the features"), f": {told}; ", *ways, ".")

@@ -138,13 +138,10 @@ def _reason(table: Table, place: int, *, is_named: bool) -> str | None:
     return None
 
 
-def uninformative_columns(table: Table, named: Collection[str]) -> list[str]:
-    """Return the columns with more missing than observed values and those that number the rows; never `named` ones."""
-    return [
-        name
-        for place, name in enumerate(table.column_names)
-        if name not in named and _uninformative_reason(table, place) is not None
-    ]
+def uninformative_columns(table: Table, named: Collection[str]) -> dict[str, str]:
+    """Return why columns are left out: most values are missing, or they number the rows; never `named` ones."""
+    reasons = {name: _uninformative_reason(table, place) for place, name in enumerate(table.column_names)}
+    return {name: reason for name, reason in reasons.items() if reason is not None and name not in named}
 
 
 def _uninformative_reason(table: Table, place: int) -> str | None:
