@@ -160,7 +160,7 @@ def _shown(value: Any) -> str:
 def _shell(block: Block, page: Path) -> str:
     """What the commands of a block write to standard output, one command a line (`\\` goes on with the next).
 
-    A plain `imapce ...`, perhaps with `> FILE`, runs in this process, since each of its own would import everything
+    A plain `imapce ...`, with or without `> FILE`, runs in this process, since each of its own would import everything
     anew (2 s of 3); what has a pipe or is another program goes to bash.
     """
     from imapce.cli import app

@@ -25,8 +25,8 @@ from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import Exploration
 
 CODE = "imapce.exploration"
-CLEAR, PERHAPS, NONE = "clear", "perhaps", "none"
-VERDICTS = (CLEAR, PERHAPS, NONE)
+CLEAR, POSSIBLE, NONE = "clear", "possible", "none"
+VERDICTS = (CLEAR, POSSIBLE, NONE)
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,28 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from experiments import table_suite
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, leave_one_out, mean
-from imapce.clusters.given import candidate_of
+from imapce.clusters.clustering import find_clusters
 from imapce.common.settings import SETTINGS
 from imapce.priors.problem import pose
 from imapce.rows.open import open_rows
 from imapce.tables.reader import Reader
 
-CODE = "imapce.clusters.given"
+CODE = "imapce.clusters"
 # {field: values to try beside the default}. A new number to judge is a line more; each value takes minutes.
 CONSTANTS: dict[str, tuple[float, ...]] = {
-    "share": (0.9, 0.95, 0.98),
-    "trim": (0.0, 0.05, 0.1, 0.2),
-    "valley": (0.6, 1.2, 2.4),
+    "exponent": (0.2, 0.25, 0.35, 0.4),
+    "prior_rows": (3.0, 5.0, 12.0),
+    "ridge": (0.003, 0.03),
+    "rows_per_axis": (10, 20),
+    "axes_share": (0.3, 0.7),
+    "folds": (5,),
+    "iterations": (20,),
+    "neighbours": (10, 25),
+    "smoothings": (2, 8),
+    "nearest": (5, 20),
+    "rounds": (1, 5),
+    "fewest": (5.0, 15.0),
+    "leaning": (0.3, 3.0),
 }
 SCORES = ("nmi", "ari")
 WITHIN = 0.01
@@ -39,8 +49,8 @@ WITHIN = 0.01
 def values_of(name: str, default: float) -> tuple[float, ...]:
     """The values to try of one field, its default first.
 
-    >>> values_of("share", 0.93)
-    (0.93, 0.9, 0.95, 0.98)
+    >>> values_of("exponent", 0.3)
+    (0.3, 0.2, 0.25, 0.35, 0.4)
     """
     return tuple(dict.fromkeys((default, *CONSTANTS[name])))
 
@@ -87,9 +97,9 @@ def candidate_scores(table: table_suite.Table, **options: Any) -> dict[str, floa
         warnings.simplefilter("ignore")
         reader, matrix = Reader.learn(table.as_given, missing="mean")
         problem = pose(open_rows(matrix), [], reader, n_components=2, missing="mean")
-        candidate = candidate_of(problem, np.ones(len(table.X), dtype=bool), **options)
-    classes = table.classes[candidate.space.places]
+        found = find_clusters(problem, np.ones(len(table.X), dtype=bool), **options)
+    classes = table.classes[found.sample.positions]
     return {
-        "nmi": float(normalized_mutual_info_score(classes, candidate.labels)),
-        "ari": float(adjusted_rand_score(classes, candidate.labels)),
+        "nmi": float(normalized_mutual_info_score(classes, found.labels)),
+        "ari": float(adjusted_rand_score(classes, found.labels)),
     }

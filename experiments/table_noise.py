@@ -15,11 +15,11 @@ from experiments.judging import accuracy
 from experiments.plain_rows import pca_plane
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, mean
-from experiments.table_cells import CLEAR, PERHAPS, VERDICTS, drawn, n_clusters
+from experiments.table_cells import CLEAR, POSSIBLE, VERDICTS, drawn, n_clusters
 from imapce.estimators.imapce import IMAPCE
 
 RUNS, QUICK_RUNS = 20, 3
-# Shares of the tables of noise: called clear, called clear or perhaps, the latter in the worst kind.
+# Shares of the tables of noise: called clear, called clear or possible, the latter in the worst kind.
 MOST_CLEAR, MOST_TOLD, MOST_OF_A_KIND = 0.01, 0.07, 0.20
 
 
@@ -57,16 +57,16 @@ def verdicts_block(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Block:
 
 
 def wanted(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Wanted]:
-    """The acceptance of noise: seldom clear, not often perhaps, and no kind that fails."""
+    """The acceptance of noise: seldom clear, not often possible, and no kind that fails."""
     every = [one for cells in found.values() for one in cells]
-    told = {kind: (_count(cells, CLEAR) + _count(cells, PERHAPS)) / len(cells) for kind, cells in found.items()}
+    told = {kind: (_count(cells, CLEAR) + _count(cells, POSSIBLE)) / len(cells) for kind, cells in found.items()}
     called = [kind for kind, cells in found.items() if _count(cells, CLEAR)]
     worst = max(told, key=lambda one: told[one])
     what = f"noise, {len(every)} tables: share called"
     return [
         Wanted(f"{what} clear", MOST_CLEAR, _count(every, CLEAR) / len(every), True, ", ".join(called)),
-        Wanted(f"{what} clear or perhaps", MOST_TOLD, mean([told[kind] for kind in found]), True),
-        Wanted(f"{what} clear or perhaps, worst kind", MOST_OF_A_KIND, told[worst], True, worst),
+        Wanted(f"{what} clear or possible", MOST_TOLD, mean([told[kind] for kind in found]), True),
+        Wanted(f"{what} clear or possible, worst kind", MOST_OF_A_KIND, told[worst], True, worst),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Where groups are planted, exactly they should be found; and one curve is no groups but no noise either: perhaps."""
+"""Where groups are planted, exactly they should be found; and one curve is no groups but no noise either: possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from experiments import planted_tables
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, mean
-from experiments.table_cells import PERHAPS, VERDICTS, drawn, n_clusters
+from experiments.table_cells import POSSIBLE, VERDICTS, drawn, n_clusters
 
 # Quickly, so many tables of each kind.
 QUICK_RUNS = 3
@@ -33,9 +33,9 @@ class Planted:
     enough: int
 
     def is_found(self, cell: Mapping[str, Any], classes: NDArray[np.str_]) -> bool:
-        """Exactly the groups planted, told apart as well as they can be; one curve told as perhaps."""
+        """Exactly the groups planted, told apart as well as they can be; one curve told as possible."""
         if self.groups == 1:
-            return str(cell["verdict"]) == PERHAPS
+            return str(cell["verdict"]) == POSSIBLE
         agreed = adjusted_rand_score(classes, cell["labels"])
         return n_clusters(cell["labels"]) == self.groups and bool(agreed >= self.least_ari)
 
@@ -76,7 +76,7 @@ def measure(run: Run) -> tuple[Block, list[Wanted]]:
         verdicts = " / ".join(str(sum(str(one["verdict"]) == verdict for one in cells)) for verdict in VERDICTS)
         clusters = mean([n_clusters(one["labels"]) for one in cells])
         rows.append([kind.name, f"{found} of {runs}", clusters, mean(aris), verdicts])
-        what = f"told as perhaps, of {runs}" if kind.groups == 1 else f"exactly {kind.groups} found, of {runs}"
+        what = f"told as possible, of {runs}" if kind.groups == 1 else f"exactly {kind.groups} found, of {runs}"
         lines.append(Wanted(f"{kind.name}: {what}", min(runs, kind.enough), float(found)))
         run.note(f"{kind.name}: as it should be in {found} of {runs}, {clusters:.1f} clusters")
     head = ("data", "as it should be", "mean clusters", "mean ARI", " / ".join(VERDICTS))

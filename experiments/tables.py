@@ -2,7 +2,7 @@
 
 Prints every block and writes them all as tables.md and tables.csv. What is wanted stands beside what is seen;
 nothing is asserted. Quickly: one seed, three tables of each kind of noise and of what is planted, one pair for
-stability, rules on small tables only, no picture by UMAP and no constants.
+stability, five generated tables and one wide one, rules on small tables only, no picture by UMAP and no constants.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from experiments import (
     table_constants,
     table_explorations,
+    table_generated,
     table_known,
     table_noise,
     table_planted,
@@ -34,6 +35,7 @@ def tables(run: Run) -> list[Row]:
     nuisance, of_nuisance = table_views.nuisance(run, seeds)
     known, of_known = table_known.class_known(run)
     adult, of_adult = table_known.adult(run)
+    generated, of_generated = table_generated.measure(run)
     rules = table_explorations.rules(run, seeds)
     constants, of_constants = ([], []) if run.quick else table_constants.measure(run)
     lines = [
@@ -45,6 +47,7 @@ def tables(run: Run) -> list[Row]:
         *of_nuisance,
         *of_known,
         *of_adult,
+        *of_generated,
         *of_constants,
     ]
     blocks = [
@@ -56,6 +59,7 @@ def tables(run: Run) -> list[Row]:
         nuisance,
         known,
         adult,
+        *generated,
         rules,
         *constants,
         wanted_block(lines),

@@ -21,6 +21,7 @@ from experiments import (
     table_cells,
     table_constants,
     table_explorations,
+    table_generated,
     table_known,
     table_noise,
     table_planted,
@@ -186,7 +187,7 @@ def test_verdicts_on_noise_are_counted_by_kind() -> None:
     def cell(verdict: str) -> dict[str, object]:
         return {"verdict": verdict, "labels": np.array([0, 1])}
 
-    found = {"a": [cell("none")] * 4, "b": [cell("clear"), cell("perhaps"), cell("none"), cell("none")]}
+    found = {"a": [cell("none")] * 4, "b": [cell("clear"), cell("possible"), cell("none"), cell("none")]}
     assert [row[:4] for row in table_noise.verdicts_block(found).rows] == [
         *(["a", 0, 0, 4], ["b", 1, 1, 2], ["all", 1, 1, 6])
     ]
@@ -214,7 +215,7 @@ def test_what_is_planted_is_found_where_it_is_exactly_it() -> None:
     assert kind.is_found({"labels": three, "verdict": "clear"}, classes)
     assert not kind.is_found({"labels": np.repeat([0, 1, 2, 3], 15), "verdict": "clear"}, classes)
     curve = table_planted.KINDS[-1]
-    told = [curve.is_found({"labels": three, "verdict": one}, classes) for one in ("clear", "perhaps", "none")]
+    told = [curve.is_found({"labels": three, "verdict": one}, classes) for one in ("clear", "possible", "none")]
     assert told == [False, True, False]
 
 
@@ -238,13 +239,16 @@ def test_two_random_parts_agree_where_clusters_are_far_apart(tmp_path: Path) -> 
 def test_constants_are_judged_by_the_tables_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def scores(table: table_suite.Table, settings: ClusterSettings) -> dict[str, float]:
         # A value that wins by one table alone.
-        return {"nmi": 0.9 if settings.share == 0.98 and table.name == "iris" else 0.5, "ari": settings.share}
+        return {"nmi": 0.9 if settings.exponent == 0.4 and table.name == "iris" else 0.5, "ari": settings.exponent}
 
-    monkeypatch.setattr(table_constants, "CONSTANTS", {"share": (0.9, 0.98)})
+    monkeypatch.setattr(table_constants, "CONSTANTS", {"exponent": (0.2, 0.4)})
     monkeypatch.setattr(table_constants, "candidate_scores", scores)
     run = Run(Cells(tmp_path), tmp_path, Console(file=io.StringIO()))
     (block,), lines = table_constants.measure(run, ("iris", "wine"))
-    tried = ["share = 0.95 (default)", "share = 0.9", "share = 0.98", "share, chosen, leave-one-table-out"]
+    tried = [
+        *("exponent = 0.3 (default)", "exponent = 0.2", "exponent = 0.4"),
+        "exponent, chosen, leave-one-table-out",
+    ]
     assert [row[0] for row in block.rows] == tried
     assert [row[1] for row in block.rows[:4]] == pytest.approx([0.5, 0.5, 0.7, 0.5])
     assert [line.holds for line in lines] == [True, False]
@@ -254,6 +258,32 @@ def test_a_candidate_is_scored_in_the_rows_it_was_found_in() -> None:
     X, classes = planted_tables.three_gaussians(0, 150, 4, distance=12.0)
     scores = table_constants.candidate_scores(table_suite.Table("small", X, classes))
     assert scores == pytest.approx({"nmi": 1.0, "ari": 1.0}, abs=1e-12)
+
+
+def test_every_constant_is_a_setting_and_other_values_are_tried() -> None:
+    default = ClusterSettings()
+    for name, values in table_constants.CONSTANTS.items():
+        assert getattr(default, name) not in values
+        assert table_constants.values_of(name, getattr(default, name))[1:] == values
+
+
+def test_generated_tables_are_explored_beside_the_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, classes = planted_tables.three_gaussians(0, 150, 4, distance=12.0)
+    for name in ("elliptical_groups", "hidden_groups"):
+
+        def draw(seed: int) -> tuple[np.ndarray, np.ndarray]:
+            return X, classes
+
+        draw.__name__ = name
+        monkeypatch.setattr(table_generated.generated_tables, name, draw)
+    monkeypatch.setattr(table_generated, "QUICK_TABLES", 1)
+    run = Run(Cells(tmp_path), tmp_path, Console(file=io.StringIO()), quick=True)
+    (elliptical, wide, means), (above, hidden) = table_generated.measure(run)
+    assert elliptical.rows == [["0", "150×4", 3, "clear", 3.0, "1.00 / 1.00", "1.00 / 1.00"]]
+    assert wide.rows == [["0", "150×4", 3, "clear", 3.0, pytest.approx(1.0), pytest.approx(1.0)]]
+    assert [row[:2] for row in means.rows] == [["ours", 1], [table_generated.PEER, 1], ["ours, wide", 1]]
+    assert (above.bound, above.seen, above.holds) == (0.08, pytest.approx(0.0), False)
+    assert (hidden.bound, hidden.seen, hidden.holds) == (0.9, pytest.approx(1.0), True)
 
 
 def test_many_columns_are_shown_to_rivals_in_their_first_axes() -> None:

@@ -1,4 +1,4 @@
-"""`imapce explore` and `info`: clear, perhaps or no more than chance, --anyway, --granularity and --clusters."""
+"""`imapce explore` and `info`: clear, possible or no more than chance, --anyway, --granularity and --clusters."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def facts_of(*words: Any) -> dict[str, Any]:
 def test_rows_that_are_one_group_are_told_in_the_words_of_the_shell(noise: Path) -> None:
     told = in_one_line(explore(noise, *QUICK))
     assert "No structure beyond chance: " in told
-    assert "The best split would be 2 groups of " in told
+    assert "The best split would be 2 clusters of " in told
     assert "rows: --anyway takes it." in told
     assert "ignore" not in told
     facts = facts_of(noise, *QUICK)
@@ -75,21 +75,21 @@ def test_a_session_that_ended_is_resumed_anyway(noise: Path, tmp_path: Path) -> 
     assert [one["rows"] for one in facts["clusters"]] == facts["structure"]["best_split"]
 
 
-def test_perhaps_is_said_and_stability_is_explained(
+def test_possible_is_said_and_stability_is_explained(
     groups: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged(monkeypatch, "perhaps")
+    judged(monkeypatch, "possible")
     session = tmp_path / "s.imapce"
     printed = explore(groups, *QUICK, "--session", session)
     for told in (printed, succeed("info", session)):
         words = in_one_line(told)
-        assert f"Perhaps structure: {WORDS}" in words
-        assert "stability: in how many of ten draws of 80 % of the rows the cluster was found again" in words
-        assert words.count("9 of 10") == 2
-        assert "3 of 10" in words
+        assert f"Possible structure: {WORDS}" in words
+        assert "stability: in how many resamples of 80 % of the rows the cluster reappears" in words
+        assert words.count("9 of 10 resamples") == 2
+        assert "3 of 10 resamples: unstable" in words
     facts = json.loads(succeed("info", session, "--json"))
     assert facts["structure"] == {
-        "verdict": "perhaps",
+        "verdict": "possible",
         "words": WORDS,
         "evidence": [{"against": "one peak", "z": 3.9, "p_value": 5e-5}],
         "best_split": None,

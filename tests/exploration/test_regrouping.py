@@ -64,8 +64,8 @@ def test_a_cluster_of_one_piece_stays_whole_unless_structure_is_ignored() -> Non
     with pytest.raises(InvalidValueError) as refused:
         exploration.split(0)
     assert re.fullmatch(
-        r"cluster 0 stays whole: no structure beyond chance: .+; the best split would be 2 groups of \d+ and \d+ rows: "
-        r'split\(cluster, structure="ignore"\) splits it so\.',
+        r"cluster 0 stays whole: no structure beyond chance: .+; the best split would be 2 clusters of \d+ and \d+ "
+        r'rows: split\(cluster, structure="ignore"\) splits it so\.',
         str(refused.value),
     )
     assert exploration.moves == before
@@ -119,7 +119,7 @@ def test_merged_clusters_have_the_lowest_number_and_the_others_keep_theirs() -> 
     consistent(exploration)
 
 
-def test_consolidating_joins_what_no_valley_separates_and_gives_rows_to_where_they_belong() -> None:
+def test_consolidating_joins_overlapping_clusters_and_gives_rows_to_where_they_belong() -> None:
     exploration = session()
     left = np.arange(240) >= 200
     for part in range(8):
@@ -166,7 +166,7 @@ def test_rows_tell_why_they_are_in_no_cluster() -> None:
 def test_clusters_that_are_clusters_are_left_alone_and_nothing_is_recorded() -> None:
     exploration = session().run()
     before = exploration.labels_
-    assert exploration.consolidate().words == "A valley separates any two of the 4 clusters."
+    assert exploration.consolidate().words == "No two of the 4 clusters overlap."
     np.testing.assert_array_equal(exploration.labels_, before)
     assert exploration.regroupings == []
 

@@ -1,19 +1,20 @@
-"""Clear, perhaps or no more than chance: what is shown and taken, what is said of it, and what files keep of it."""
+"""Clear, possible or no more than chance: what is shown and taken, what is said of it, and what files keep of it."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from imapce.clusters.structure import Split, Structure
 from sklearn.metrics import adjusted_rand_score
 
 from archives import repacked, unpacked
 from imapce import IMAPCE, Exploration, Samples, Subset
+from imapce.clusters.significance import Split, Structure
 from imapce.errors import CancelledError, FileFormatError, InvalidValueError
 from imapce.exploration import look
 from judged import WORDS, judged
@@ -28,8 +29,8 @@ def session(data: Any = GROUPS, **options: Any) -> Exploration:
 
 
 @pytest.fixture
-def perhaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged(monkeypatch, "perhaps")
+def possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged(monkeypatch, "possible")
 
 
 @pytest.fixture
@@ -54,16 +55,16 @@ def test_clear_groups_are_taken_and_the_candidate_is_what_was_taken() -> None:
     assert "structure" not in repr(exploration)
 
 
-def test_groups_that_perhaps_are_some_are_taken_and_that_is_said(perhaps: None) -> None:
+def test_possible_groups_are_taken_and_that_is_said(possible: None) -> None:
     exploration = session()
     step = exploration.propose()
     assert len(step.most_distinct) == 1
-    assert repr(step).endswith(f". Perhaps structure: {WORDS}")
-    assert repr(exploration).endswith(f"150 unexplored. Perhaps structure: {WORDS}.")
+    assert repr(step).endswith(f". Possible structure: {WORDS}")
+    assert repr(exploration).endswith(f"150 unexplored. Possible structure: {WORDS}.")
     exploration.run()
     assert len(exploration.clusters_) == 3
-    assert repr(exploration).endswith(f"Every row is taken. Perhaps structure: {WORDS}.")
-    assert {one.structure.verdict for one in exploration.steps if one.structure} == {"perhaps"}
+    assert repr(exploration).endswith(f"Every row is taken. Possible structure: {WORDS}.")
+    assert {one.structure.verdict for one in exploration.steps if one.structure} == {"possible"}
 
 
 def test_rows_that_are_one_group_tell_the_best_split_and_the_way_to_it() -> None:
@@ -121,7 +122,7 @@ def test_the_rule_changes_what_is_shown_and_not_what_was_computed(none: None, mo
     def again(*args: Any, **options: Any) -> Any:
         raise AssertionError("the clusters were looked for again")
 
-    monkeypatch.setattr(look, "partition_of", again)
+    monkeypatch.setattr(look, "assign_rows", again)
     shown = exploration.go_on_with(structure="ignore").propose()
     assert len(shown.most_distinct) == 1
     np.testing.assert_array_equal(shown.embedding, seen.embedding)
@@ -194,9 +195,9 @@ def test_what_is_asked_of_clusters_reaches_them_on_every_road(monkeypatch: pytes
         asked.append((granularity, n_clusters))
         return candidate(*args, granularity=granularity, n_clusters=n_clusters, **options)
 
-    real, candidate = IMAPCE.look_for_clusters, look.candidate_of
+    real, candidate = IMAPCE.look_for_clusters, look.find_clusters
     monkeypatch.setattr(IMAPCE, "look_for_clusters", look_for)
-    monkeypatch.setattr(look, "candidate_of", at_start)
+    monkeypatch.setattr(look, "find_clusters", at_start)
     exploration = session(granularity="finer", n_clusters=3)
     exploration.accept(mask=GROUP == 0)
     exploration.propose()
@@ -268,7 +269,7 @@ def test_refused_nothing_is_changed(change: Callable[[Exploration], Any]) -> Non
 # --- stability --------------------------------------------------------------------------------------------------------
 
 
-def test_clusters_know_in_how_many_draws_they_came_back(perhaps: None, tmp_path: Path) -> None:
+def test_clusters_have_the_share_of_resamples_in_which_they_reappear(possible: None, tmp_path: Path) -> None:
     exploration = session(path=tmp_path / "s.imapce").run()
     np.testing.assert_array_equal(np.sort(exploration.stability_), [0.3, 0.9, 0.9])
     frame = exploration.to_frame()
@@ -281,14 +282,14 @@ def test_clusters_know_in_how_many_draws_they_came_back(perhaps: None, tmp_path:
     assert np.isnan(exploration.stability_[0])
 
 
-def test_rows_by_hand_and_clusters_of_a_view_have_no_stability(perhaps: None) -> None:
+def test_rows_by_hand_and_clusters_of_a_view_have_no_stability(possible: None) -> None:
     exploration = session()
     exploration.accept(mask=np.arange(20))
     assert np.isnan(exploration.stability_).all()
     assert np.isnan(session(clusterer="dpgmm").run(1).stability_).all()
 
 
-def test_pieces_that_were_split_off_have_no_stability(perhaps: None) -> None:
+def test_pieces_that_were_split_off_have_no_stability(possible: None) -> None:
     exploration = session()
     exploration.split(0, proposed=True, structure="ignore")
     exploration.run()
@@ -299,11 +300,11 @@ def test_pieces_that_were_split_off_have_no_stability(perhaps: None) -> None:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def test_files_keep_verdict_words_and_evidence(perhaps: None, tmp_path: Path) -> None:
+def test_files_keep_verdict_words_and_evidence(possible: None, tmp_path: Path) -> None:
     exploration = session(path=tmp_path / "s.imapce").run(1)
     stored = unpacked(tmp_path / "s.imapce")[0]["steps"][0]["structure"]
     assert stored == {
-        "verdict": "perhaps",
+        "verdict": "possible",
         "words": WORDS,
         "evidence": [{"against": "one peak", "z": 3.9, "p_value": 5e-5}],
     }
@@ -311,6 +312,20 @@ def test_files_keep_verdict_words_and_evidence(perhaps: None, tmp_path: Path) ->
     assert again.structure == exploration.structure
     assert again.structure is not None
     assert again.structure.candidate is None
+
+
+def test_files_that_say_perhaps_open_as_possible(tmp_path: Path) -> None:
+    path = tmp_path / "s.imapce"
+    exploration = session(path=path).run()
+    header, arrays = unpacked(path)
+    for step in header["steps"]:
+        step["structure"]["verdict"] = "perhaps"
+    repacked(path, header, arrays)
+    again = Exploration.load(path, GROUPS, autosave=False)
+    assert again.structure is not None
+    assert exploration.structure is not None
+    assert again.structure == replace(exploration.structure, verdict="possible")
+    assert "Possible structure: " in again.caveat
 
 
 @pytest.mark.parametrize(("clear", "verdict"), [(True, "clear"), (False, "none")])
@@ -354,7 +369,7 @@ def test_forged_files_are_refused(forge: Callable[[Any], Any], tmp_path: Path) -
         Exploration.load(path, GROUPS, autosave=False)
 
 
-def test_a_split_tells_its_groups_the_largest_first() -> None:
+def test_a_split_tells_its_clusters_the_largest_first() -> None:
     split = Split(np.array([2, 0, 0, -1, 2, 2]))
-    assert (split.n_clusters, split.sizes, split.words) == (2, [3, 2], "2 groups of 3 and 2 rows")
-    assert Split(np.repeat([0, 1, 2], 50)).words == "3 groups of 50, 50 and 50 rows"
+    assert (split.n_clusters, split.sizes, split.words) == (2, [3, 2], "2 clusters of 3 and 2 rows")
+    assert Split(np.repeat([0, 1, 2], 50)).words == "3 clusters of 50, 50 and 50 rows"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from imapce.clusters.structure import Evidence, Split, Structure
 
 from imapce import IMAPCE, Attributes, Labels
+from imapce.clusters.significance import Evidence, Split, Structure
 from imapce.errors import InvalidValueError
 from imapce.exploration.accept import name_of_cluster
 from imapce.exploration.counted import say_the_same, shared_edges, trait_of
@@ -70,13 +70,15 @@ def test_shares_and_scales_in_words() -> None:
 
 
 def test_verdicts_in_words_and_in_files() -> None:
-    perhaps = Structure("perhaps", "z = 3.9")
-    assert verdict_in_words(perhaps) == "Perhaps structure: z = 3.9"
-    assert structure_of_file(told_structure(perhaps)) == perhaps
+    possible = Structure("possible", "z = 3.9")
+    assert verdict_in_words(possible) == "Possible structure: z = 3.9"
+    assert structure_of_file(told_structure(possible)) == possible
+    # Files of earlier versions.
+    assert structure_of_file({**told_structure(possible), "verdict": "perhaps"}) == possible
     none = Structure(
         "none", "no", (Evidence("tables of one group", 1.26, 0.104),), candidate=Split(np.array([0, 0, 1]))
     )
-    assert best_split_in_words(none) == "The best split would be 2 groups of 2 and 1 rows"
+    assert best_split_in_words(none) == "The best split would be 2 clusters of 2 and 1 rows"
     assert evidence_in_words(none) == "Tested against tables of one group (z = 1.3, p = 0.1)."
     old = {"clear": True, "valley": 5.0, "dependence": None, "words": "a valley"}
     assert structure_of_file(old) == Structure("clear", "a valley", (Evidence("one peak", 5.0, 2.866515718791933e-07),))

@@ -198,7 +198,7 @@ def test_a_clearer_view_that_chance_may_have_made_is_told_of(models: dict[str, I
 
 
 def test_the_caption_of_one_cluster_says_what_is_kept() -> None:
-    model = IMAPCE(n_starts=4).fit(np.random.default_rng(0).normal(size=(200, 5)))
+    model = IMAPCE(n_starts=4).fit(np.random.default_rng(1).normal(size=(200, 5)))
     told, best = path_caption(model), model.optima_[0]
     assert compared_by(model) == "kept"
     assert (

@@ -1,4 +1,4 @@
-"""Figures and pages tell whether groups are clear, perhaps some or no more than chance, and how stable."""
+"""Figures and pages tell whether groups are clear, possible or no more than chance, and how stable."""
 
 from __future__ import annotations
 
@@ -105,11 +105,11 @@ def test_a_page_of_nothing_looked_at_draws_nothing(tmp_path: Path) -> None:
     [
         ("clear", "Step 1, view 0", "What was taken", "Yes, clearly", "clear"),
         (
-            "perhaps",
-            f"Step 1, view 0 Perhaps structure: {WORDS}",
-            "What was taken: perhaps groups",
-            "Perhaps",
-            "perhaps",
+            "possible",
+            f"Step 1, view 0 Possible structure: {WORDS}",
+            "What was taken: possible groups",
+            "Possible",
+            "possible",
         ),
         (
             "none",
@@ -131,15 +131,15 @@ def test_figures_and_page_say_how_sure_groups_are(
     page = page_of(exploration, tmp_path / "page.html")
     assert f"Is there structure at all? {answer}: {WORDS}." in page
     assert f"<dd>{fact}</dd>" in page
-    assert page.count("It came back in 9 of 10 draws of 80 % of the rows.") == 2
-    assert page.count("It came back in 3 of 10 draws of 80 % of the rows.") == 1
-    assert "Stability tells in how many of ten draws" in page
+    assert page.count("It reappears in 9 of 10 resamples.") == 2
+    assert page.count("It reappears in 3 of 10 resamples: unstable.") == 1
+    assert "Stability" in page
 
 
 def test_rows_by_hand_have_no_stability_on_the_page(tmp_path: Path) -> None:
     exploration = session()
     exploration.accept(mask=np.arange(30))
     page = page_of(exploration, tmp_path / "page.html")
-    assert "It came back in" not in page
+    assert "It reappears in" not in page
     assert '<th scope="col">stability</th>' not in page
     assert "Is there structure at all?" not in page
