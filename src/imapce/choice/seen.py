@@ -16,7 +16,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import normalized_mutual_info_score
 
 from imapce.clusters.axes import Sample
 from imapce.common.arrays import Array, Codes
@@ -106,6 +105,8 @@ class Onlooker:
         """Return the one or two categories whose levels the neighbors in a view tell, unless the clusters do."""
         if not self._categories or len(view) < FEWEST_ROWS:
             return ()
+        from sklearn.metrics import normalized_mutual_info_score
+
         near, found = nearest(jittered(view), min(self._settings.clusters.neighbours, len(view) - 1)), []
         for source, codes in self._categories.items():
             chance = np.bincount(codes).max() / len(codes)

@@ -27,9 +27,6 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import f as f_distribution
-from sklearn.cluster import HDBSCAN
-from sklearn.metrics import normalized_mutual_info_score
-from sklearn.tree import DecisionTreeClassifier
 
 from imapce.clusters.axes import CoordinateMap, Coordinates, Sample, draw_sample
 from imapce.clusters.covariates import adjust_sample, cluster_of_components, effect_on_columns, merged_labels
@@ -83,6 +80,10 @@ class SampleClusters:
 
         A decision tree with one leaf for each cluster predicts them from one of the columns that differ most.
         """
+        # Here, since they take a second to import.
+        from sklearn.metrics import normalized_mutual_info_score
+        from sklearn.tree import DecisionTreeClassifier
+
         sample, labels = self.sample, self.labels
         if sample.sources is None or self.found.gain <= 0 or not labels.any():
             return ""
@@ -206,7 +207,7 @@ def assign_rows(
         overlap = overlap_matrix(resp)
         groups = overlapping_groups(resp, settings)
         stability = stability_of(sample, found, start.labels, is_fixed=start.is_fixed, watch=watch)
-        structure = assess_structure(sample, found, groups, stability, watch)
+        structure = assess_structure(sample, found, groups, stability, overlap.sum(axis=1), watch)
         labels, clusters, mixture = _assign(start, unexplored, rows, min_cluster_size, watch)
     inside = np.zeros(sample.n_rows, dtype=bool)
     inside[sample.positions] = True
@@ -287,6 +288,8 @@ def _rare_groups(
     settings: ClusterSettings,
 ) -> Mixture:
     """Return the mixture with a component for each group of far rows that pays; the same mixture if none does."""
+    from sklearn.cluster import HDBSCAN
+
     smallest = max(min_cluster_size, int(settings.fewest))
     if len(far) < 2 * smallest or not far.numeric.shape[1]:
         return mixture

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, ward
-from sklearn.cluster import KMeans
 
 from imapce.clusters.axes import Coordinates, sphering
 from imapce.clusters.mixture import Mixture, fit_mixtures, pair_features, posteriors
@@ -185,6 +184,8 @@ class Starts:
             return {}
         labels = {kind: fcluster(tree, k, "maxclust") - 1 for kind, tree in self.trees.items()}
         if self.has_means:
+            from sklearn.cluster import KMeans
+
             with quiet_about_convergence():
                 labels[0] = KMeans(k, n_init=1, random_state=0).fit_predict(self.points)
         return {kind: labels[kind] for kind in sorted(labels) if len(np.unique(labels[kind])) == k}

@@ -12,7 +12,7 @@ folds than those by which the mixture was selected, where it is the largest of m
 
 "clear": the null models are rejected, and there are at least two groups of clusters that overlap by at most 10 % and
 have stable clusters. "possible": all clusters overlap (a continuum), fewer than two groups are stable, or the second
-model is rejected at 1 % only. "none": all else.
+model is rejected at 1 % only (at 20 %, if all clusters are stable and overlap by less than 2 %). "none": all else.
 """
 
 from __future__ import annotations
@@ -107,11 +107,13 @@ class Structure:
 
 
 def assess_structure(
-    sample: Sample, found: Selection, groups: Codes, stability: Array, watch: Watch = UNWATCHED
+    sample: Sample, found: Selection, groups: Codes, stability: Array, overlap: Array, watch: Watch = UNWATCHED
 ) -> Structure:
-    """Return the evidence for clusters of a sample, with their `groups` (c,) by overlap and their `stability` (c,)."""
+    """Return the evidence for clusters of a sample with these `groups`, `stability` and total `overlap` (c,)."""
     if found.gain <= 0:
         return Structure("none", "a mixture explains held-out rows no better than one component")
+    if len(groups) < 2:
+        return Structure("none", "the covariates explain all clusters but one")
     settings, tests = sample.settings, []
     level, strong = settings.significance, settings.strong_significance
     # The p-values at which a model is rejected alone, and up to which the others may decide.
@@ -125,8 +127,10 @@ def assess_structure(
             break
     p_value = tests[1].p_value
     is_strong = p_value <= strong or tests[-1].p_value <= settings.rank_significance
-    if not is_strong and p_value > level:
-        return _not_significant(tests[:2])
+    # Groups that are far apart and few are in most tables with the same columns, too.
+    is_apart = overlap.max() <= settings.most_overlap / 5 and stability.min() >= settings.resample_share
+    if not is_strong and not is_apart and p_value > level:
+        return _not_significant(tests)
     words, chance = groups_in_words(groups), f"p = {max(tests[0].p_value, min(p_value, tests[-1].p_value)):.2g}"
     if groups.max(initial=0) == 0:
         words = f"{counted(len(groups), 'cluster')} that overlap, more than in null tables"
@@ -137,8 +141,9 @@ def assess_structure(
 
 
 def _not_significant(tests: list[Evidence]) -> Structure:
-    """Return the verdict "none", because of the last test."""
-    return Structure("none", f"{tests[-1].against} show as much (p = {tests[-1].p_value:.2g})", tuple(tests))
+    """Return the verdict "none", because of the test with the largest p-value."""
+    weakest = max(tests, key=lambda test: test.p_value)
+    return Structure("none", f"{weakest.against} show as much (p = {weakest.p_value:.2g})", tuple(tests))
 
 
 def groups_in_words(groups: Codes) -> str:

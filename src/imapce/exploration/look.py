@@ -451,11 +451,15 @@ class Findings:
 
     def _with_numbers(self, found: Partition) -> Partition:
         """The clusters with the numbers they have through the session; those that are not shown need none."""
-        shown = found.n_clusters if self.record.shows(found.structure) else 0
-        if self.start.numbers is None or self.start.numbers[1] - self.start.numbers[0] != shown:
-            first = self.record.moves.next_number
+        moves, shown = self.record.moves, found.n_clusters if self.record.shows(found.structure) else 0
+        first, end = self.start.numbers or (0, -1)
+        # Clusters of a session that an earlier version saved may be others now, and their numbers are taken.
+        labels, taken = found.numbered(first).labels, moves.labels
+        both = (taken >= first) & (taken < end) & (labels >= 0)
+        if end - first != shown or (both.any() and np.mean(labels[both] == taken[both]) < 0.5):
+            first = moves.next_number
             self.start.numbers, self.start.redoable = (first, first + shown), self.redoable
-        return found.numbered(self.start.numbers[0])
+        return found.numbered(first)
 
     def _with_clusters_left(self, seen: View, watch: Watch) -> View:
         """A view with what is left of the clusters that were found at the start."""

@@ -247,7 +247,7 @@ class Results:
 
     @property
     def stability_(self) -> Array:
-        """(c,), of every cluster in `clusters_` the share of ten draws of 80 % of the rows in which it was found again;
+        """(c,), of every cluster in `clusters_` the share of ten resamples of 80 % of the rows in which it reappears;
         NaN where nobody knows: for rows chosen by hand, regrouped ones and clusters found view by view.
 
         >>> from imapce import Exploration

@@ -344,8 +344,8 @@ class Exploration(Results):
         return move
 
     def consolidate(self, *, progress: Progress = None, cancel: Cancel | None = None) -> Regrouping:
-        """Compare all accepted clusters in all directions: those that no valley separates become one, and rows left
-        over go to the cluster they clearly belong to. Where there is nothing to tell, nothing is recorded.
+        """Compare all accepted clusters in all directions: those that overlap become one, and rows left over go to the
+        cluster they clearly belong to. Where there is nothing to tell, nothing is recorded.
 
         >>> rng = np.random.default_rng(0)
         >>> exploration = Exploration(rng.normal(size=(160, 4)) + 9 * np.eye(2, 4)[np.arange(160) % 2])

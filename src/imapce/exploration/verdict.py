@@ -57,8 +57,8 @@ def caveat(structure: Structure | None) -> str:
 def without_way_out(sentences: str) -> str:
     """The same sentences for those who write no Python.
 
-    >>> without_way_out(Sentence("The best split would be 2 groups of 9 and 8 rows", TAKES_IT, "."))
-    'The best split would be 2 groups of 9 and 8 rows.'
+    >>> without_way_out(Sentence("The best split would be 2 clusters of 9 and 8 rows", TAKES_IT, "."))
+    'The best split would be 2 clusters of 9 and 8 rows.'
     """
     return Sentence(sentences).rendered(lambda part: "" if part in (TAKES_IT, SPLITS_IT) else str(part))
 
