@@ -68,7 +68,7 @@ class Coordinates:
         return replace(self, numeric=np.round(self.numeric, DIGITS), partial=np.round(self.partial, DIGITS))
 
     def joined(self, other: Coordinates) -> Coordinates:
-        """Return these rows followed by others."""
+        """Return these rows followed by more rows."""
         tilt = None if self.tilt is None or other.tilt is None else np.concatenate([self.tilt, other.tilt])
         parts = [
             np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("numeric", "partial", "levels")
@@ -115,16 +115,16 @@ class ColumnRoles(Comparable):
         levels: list[tuple[int, float, float, int]] = []
         category = np.zeros(c, dtype=bool)
         for source in np.unique(sources) if sources is not None else []:
-            own = np.flatnonzero(sources == source)
-            found = [np.unique(values[~is_missing[:, j], j]) for j in own]
-            if len(own) == 1 and len(found[0]) != 2:
+            members = np.flatnonzero(sources == source)
+            found = [np.unique(values[~is_missing[:, j], j]) for j in members]
+            if len(members) == 1 and len(found[0]) != 2:
                 continue
-            category[own] = True
+            category[members] = True
             block = levels[-1][3] + 1 if levels else 0
-            for j, distinct in zip(own.tolist(), found, strict=True):
+            for j, distinct in zip(members.tolist(), found, strict=True):
                 if len(distinct) > 1:
                     low, high = float(distinct[0]), float(distinct[-1])
-                    levels += [(j, low, low - high, block)] if len(own) == 1 else []
+                    levels += [(j, low, low - high, block)] if len(members) == 1 else []
                     levels += [(j, high, high - low, block)]
         numbers, level_values, steps, blocks = np.array(levels, dtype=np.float64).reshape(-1, 4).T
         columns = numbers.astype(np.intp)
@@ -159,8 +159,8 @@ class Sample:
     """A sample of the unexplored rows: matrix columns `values` (m, c) and covariates (m, p), in content order.
 
     `positions` (m,) are its rows among all `n_rows` input rows, `drawn` (m,) among the `candidates`, the rows of Z.
-    `directions` (d, c) map standardized rows to the columns, which are divided by `unit`; `effect` (p, c) is
-    subtracted from them.
+    `directions` (d, c) map standardized rows to the columns, which are divided by `unit`. Residuals are
+    the values minus the `effect` (p, c) of the covariates.
     """
 
     values: Array
@@ -207,8 +207,8 @@ class Sample:
         of_level = self.sources[roles.level_columns]
         masks = {int(source): of_level == source for source in np.unique(of_level)}
         return {
-            source: np.where(levels[:, own].any(axis=1), levels[:, own].argmax(axis=1), own.sum())
-            for source, own in masks.items()
+            source: np.where(levels[:, members].any(axis=1), levels[:, members].argmax(axis=1), members.sum())
+            for source, members in masks.items()
         }
 
     @property
@@ -224,15 +224,15 @@ class Sample:
         numeric = np.flatnonzero(self.roles.numeric)
         axes = np.zeros((residuals.shape[1], min(q, len(numeric))))
         if len(numeric):
-            own = residuals[:, numeric]
-            lead = leading_axes(own, q)
-            lead = lead @ sphering(own @ lead)
+            members = residuals[:, numeric]
+            lead = leading_axes(members, q)
+            lead = lead @ sphering(members @ lead)
             axes = np.zeros((residuals.shape[1], lead.shape[1]))
             axes[numeric] = lead
         return axes
 
     def coordinates(self, q: int, table: Array | None = None) -> Coordinates:
-        """Return the rows in q numeric axes, or those of another `table` with the same columns and no covariates."""
+        """Return the rows in q numeric axes, or of another `table` with the same columns and no covariates."""
         residuals, values = (self.residuals, self.values) if table is None else (table, table)
         roles, change = self.roles, None
         if table is None and self.covariates.shape[1]:

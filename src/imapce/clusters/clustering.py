@@ -3,9 +3,9 @@
     sample → axes, mixture, effect of the covariates      `find_clusters`
     mixture refined on all rows → components for rare groups → one cluster for every row      `assign_rows`
 
-Rows that the mixture explains worst are collected in one pass. If some of them are close to each other and a further
-component for them pays (BIC), they are a cluster that the sample is too small to show. A row that no component
-explains, F(d²/q; q, ν) > 1 − 0.01/n, is an outlier.
+Rows that the mixture explains worst are collected in one pass. If some of these are close to each other and increase
+the likelihood enough as a further component (BIC), they are a cluster that the sample is too small to show. A row that
+no component explains, F(d²/q; q, ν) > 1 − 0.01/n, is an outlier.
 
 >>> from imapce.priors.problem import pose
 >>> from imapce.rows.open import open_rows
@@ -52,9 +52,9 @@ TREES = 5
 
 @dataclass(frozen=True)
 class SampleClusters:
-    """Clusters `labels` (m,) of the rows of a `sample`, whatever their significance, and the `effect` given them.
+    """Clusters `labels` (m,) of the rows of a `sample`, with any significance, and the `effect` given the clusters.
 
-    `clusters` (k,) are those of the components of `found`; `effect` is None without covariates.
+    `clusters` (k,) of the components of `found`; `effect` is None without covariates.
     """
 
     sample: Sample
@@ -76,11 +76,11 @@ class SampleClusters:
         return replace(self, sample=sample, labels=np.unique(labels, return_inverse=True)[1])
 
     def determining_column(self, names: Sequence[str], known: Collection[int] = ()) -> str:
-        """Return in words which input column determines the clusters (NMI ≥ 0.8), none of those `known`; "" if none.
+        """Return in words which input column determines the clusters (NMI ≥ 0.8), not one of `known`; "" if none.
 
-        A decision tree with one leaf for each cluster predicts them from one of the columns that differ most.
+        A decision tree with one leaf for each cluster predicts the clusters from one of the columns that differ most.
         """
-        # Here, since they take a second to import.
+        # Imported here because that takes a second.
         from sklearn.metrics import normalized_mutual_info_score
         from sklearn.tree import DecisionTreeClassifier
 
@@ -138,9 +138,9 @@ def find_clusters(
 
 @dataclass(frozen=True, eq=False)
 class Partition(Comparable):
-    """Clusters of the rows that are unexplored at the start, OUTLIER for others, and the mixture that assigns rows.
+    """Clusters of the rows that are unexplored at the start, OUTLIER elsewhere, and the mixture that assigns rows.
 
-    `clusters` (k,) are those of the components, OUTLIER for a component without rows. By cluster: `stability` is the
+    `clusters` (k,) of the components, OUTLIER for a component without rows. By cluster: `stability` is the
     share of resamples in which it reappears (no entry if it is not known), `overlap` the share of its rows that are
     misclassified, `groups` the group of overlapping clusters that it belongs to.
     """
@@ -164,7 +164,7 @@ class Partition(Comparable):
     def numbered(self, first: int) -> Partition:
         """Return the same clusters numbered by size: the largest is `first`."""
         names, counts = np.unique(self.labels[self.labels != OUTLIER], return_counts=True)
-        # One entry more, for OUTLIER and for components whose cluster was dropped.
+        # One more entry for OUTLIER and for the components of clusters that were dropped.
         numbers = np.full(max(self.labels.max(initial=0), self.clusters.max(initial=0)) + 2, OUTLIER)
         numbers[names[np.argsort(-counts, kind="stable")]] = first + np.arange(len(names))
         by_number: dict[str, Any] = {
@@ -198,7 +198,7 @@ def assign_rows(
 ) -> Partition:
     """Return the clusters of all rows `unexplored` (n,), with their significance, overlap and stability.
 
-    `rows` are all rows of the table, with the labels beside them if there are some.
+    `rows` are all rows of the table, and labels given as prior.
     """
     sample, found, clusters = start.sample, start.found, start.clusters
     settings, to_coordinates = sample.settings, start.coordinate_map
@@ -287,7 +287,7 @@ def _rare_groups(
     min_cluster_size: int,
     settings: ClusterSettings,
 ) -> Mixture:
-    """Return the mixture with a component for each group of far rows that pays; the same mixture if none does."""
+    """Return the mixture with a component for each group of far rows that increases the likelihood enough (BIC)."""
     from sklearn.cluster import HDBSCAN
 
     smallest = max(min_cluster_size, int(settings.fewest))
@@ -313,9 +313,9 @@ def _rare_groups(
     penalty = (learned.n_columns + 1) * np.log(n_rows) / 2
     kept = np.ones(k + n_new, dtype=bool)
     for c in range(k, k + n_new):
-        own = assigned == c
-        without = np.delete(logs[own], c, axis=1)
-        gain = float((posteriors(logs[own])[1] - posteriors(without)[1]).sum()) if own.any() else 0.0
+        members = assigned == c
+        without = np.delete(logs[members], c, axis=1)
+        gain = float((posteriors(logs[members])[1] - posteriors(without)[1]).sum()) if members.any() else 0.0
         is_separate = max(overlap[c].sum(), overlap[:, c].max()) <= settings.most_overlap
         kept[c] = gain > penalty and is_separate and volumes[c] <= volumes[:k].max()
     return larger.take_components(kept) if kept[k:].any() else mixture

@@ -3,9 +3,9 @@
     x_i = m_c(i) + Bᵀ l_i + e_i          l_i covariates (columns and labels given as prior), c(i) the cluster of row i
     B = regression of X on [r, L]        r the probabilities of the clusters; shrunk towards the regression on L alone
 
-Estimated without clusters, the effect would remove what belongs to them: of two runs that contain one cell type each,
-the difference between the runs is that of the types. Clusters and effect are estimated in turns from several starts
-(none or all of what the covariates explain alone); the start with the best penalized likelihood is kept.
+Estimated without clusters, the effect would remove differences between clusters: of two runs that contain one cell
+type each, the difference between the types. Clusters and effect are estimated in turns from several starts (none or
+all of the effect estimated without clusters); the start with the best penalized likelihood is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from imapce.common.work import UNWATCHED, Watch
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
 
-# Shares of what the covariates explain alone at which the estimation starts.
+# Shares of the effect estimated without clusters at which the estimation starts.
 STARTS = (1.0, 0.0)
 
 
@@ -151,7 +151,7 @@ def effect_on_columns(problem: Problem, sample: Sample, found: Selection, cluste
         return (inverse[:, None] * total)[:d].T
 
     B = estimate_effect(covariates, products, cluster_probabilities(resp, clusters), sample.settings)
-    # Erased columns and labels constrain the axes of views; clusters are adjusted for all that they explain. So is a
+    # Erased columns and labels constrain the axes of views; clusters are adjusted for all they explain. So is a
     # column that the covariates determine, such as a covariate itself, whatever the clusters are.
     alone = estimate_effect(covariates, products)
     B = np.where(with_known.erased[:, None] | ~with_known.rest.informative, alone, B)

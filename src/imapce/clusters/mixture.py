@@ -6,7 +6,7 @@
 
 z are the numeric coordinates of a row, x_h its partial columns and v_b its level of category b; missing values are left
 out. Each covariance is shrunk towards the pooled one with the weight of r rows per axis; levels are shrunk by one row
-towards those of all rows. All components share the degrees of freedom ν (ECME; Liu and Rubin 1995).
+towards the levels of all rows. All components share the degrees of freedom ν (ECME; Liu and Rubin 1995).
 
 An EM step is a sum over rows: with the features φ = (1, z, zzᵀ) of a row, all distances are one matrix product and all
 scatters another.
@@ -119,8 +119,8 @@ def log_joint(mixture: Mixture, rows: Coordinates, features: Array) -> tuple[Arr
         of_levels = rows.levels @ np.log(p).T
         if rows.tilt is not None:
             of_levels -= sum(
-                rows.levels[:, own].sum(axis=1)[:, None] * np.log(rows.tilt[:, own] @ p[:, own].T)
-                for own in _categories(rows)
+                rows.levels[:, members].sum(axis=1)[:, None] * np.log(rows.tilt[:, members] @ p[:, members].T)
+                for members in _categories(rows)
             )
         logs = logs + of_levels.reshape(len(rows), b, k).transpose(1, 0, 2)
     return logs, distances
@@ -156,10 +156,10 @@ def em_sums(
         if rows.tilt is not None and mixture is not None:
             p = mixture.level_probabilities
             expected = np.empty_like(p)
-            for own in _categories(rows):
-                norm = np.einsum("nl,bkl->bnk", rows.tilt[:, own], p[..., own])
-                share = resp * rows.levels[:, own].sum(axis=1)[None, :, None] / norm
-                expected[..., own] = sums(share, rows.tilt[:, own])
+            for members in _categories(rows):
+                norm = np.einsum("nl,bkl->bnk", rows.tilt[:, members], p[..., members])
+                share = resp * rows.levels[:, members].sum(axis=1)[None, :, None] / norm
+                expected[..., members] = sums(share, rows.tilt[:, members])
             total["expected"] = expected
     return total
 

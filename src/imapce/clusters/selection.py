@@ -109,14 +109,14 @@ def _select_axes(
 
 
 def _first_fold(rows: Coordinates, resp: Array, fold: Codes, settings: ClusterSettings, features: Array) -> Array:
-    """Return the log densities (b, ·) of the first fold by mixtures fitted to the others."""
+    """Return the log densities (b, ·) of the first fold by mixtures fitted to the remaining folds."""
     outside = np.tile(fold != 0, (len(resp), 1))
     logs = fit_mixtures(rows, resp, outside, settings, features=features)[1]
     return np.asarray(posteriors(logs)[1][:, fold == 0])
 
 
 def leading_points(points: Array, rows: Coordinates, q: int) -> Array:
-    """Return the points in the leading axes; all of them if there are categories or missing values."""
+    """Return the points in the leading axes; all points if there are categories or missing values."""
     return points if len(rows.blocks) or rows.partial.shape[1] else points[:, :q]
 
 
@@ -179,7 +179,7 @@ class Starts:
             self.trees[2] = smoothed_tree(sphered, settings)
 
     def __call__(self, k: int) -> dict[int, Codes]:
-        """Return the labels of those starts that have k groups: 0 for k-means, 1 and 2 for the trees."""
+        """Return the labels of the starts that have k groups: 0 for k-means, 1 and 2 for the trees."""
         if k > len(self.points):
             return {}
         labels = {kind: fcluster(tree, k, "maxclust") - 1 for kind, tree in self.trees.items()}

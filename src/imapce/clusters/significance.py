@@ -7,8 +7,8 @@ The held-out gain of the selected mixture over one component is compared with th
     same ranks       normal scores of the columns with their correlations; categories as above
 
 The first must be rejected at 1 %, and the second at 0.1 %; or at 20 %, if the third is rejected at 5 %: groups that are
-far apart are seen in the columns themselves, so tables with these columns have groups too. The gain is that of other
-folds than those by which the mixture was selected, where it is the largest of many.
+far apart are visible in each column, so tables with these columns have groups too. The gain is computed
+with other folds than the selection, where it is the largest of many.
 
 "clear": the null models are rejected, and there are at least two groups of clusters that overlap by at most 10 % and
 have stable clusters. "possible": all clusters overlap (a continuum), fewer than two groups are stable, or the second
@@ -116,7 +116,7 @@ def assess_structure(
         return Structure("none", "the covariates explain all clusters but one")
     settings, tests = sample.settings, []
     level, strong = settings.significance, settings.strong_significance
-    # The p-values at which a model is rejected alone, and up to which the others may decide.
+    # The p-values at which a model is rejected alone, and up to which the next may decide.
     levels = {"distances": (level, level), "columns": (strong, settings.weak_significance), "ranks": (1.0, 1.0)}
     for model, words in NULL_MODELS.items():
         alone, at_most = levels[model]
@@ -127,7 +127,7 @@ def assess_structure(
             break
     p_value = tests[1].p_value
     is_strong = p_value <= strong or tests[-1].p_value <= settings.rank_significance
-    # Groups that are far apart and few are in most tables with the same columns, too.
+    # Two groups that are far from each other are in most tables with the same columns, too.
     is_apart = overlap.max() <= settings.most_overlap / 5 and stability.min() >= settings.resample_share
     if not is_strong and not is_apart and p_value > level:
         return _not_significant(tests)
@@ -178,17 +178,17 @@ def _test_against(
 
 def _compare(tables: NullTables, sample: Sample, found: Selection, watch: Watch) -> tuple[float, float]:
     """Return z and p-value of the gain of the given table among those of null tables."""
-    settings, drawn, z, p_value = sample.settings, [], 0.0, 1.0
+    settings, draws, z, p_value = sample.settings, [], 0.0, 1.0
     gain = float(np.mean([tables.gain_of(tables.given, found, seed) for seed in OTHER_FOLDS]))
     for number in range(settings.null_draws):
         watch.tell("comparing with null tables", number / settings.null_draws)
-        drawn.append(tables.gain_of(tables.draw(number), found, OTHER_FOLDS[0]))
+        draws.append(tables.gain_of(tables.draw(number), found, OTHER_FOLDS[0]))
         if number + 1 not in (settings.fewest_draws, 2 * settings.fewest_draws, settings.null_draws):
             continue
-        z = (gain - float(np.mean(drawn))) / max(float(np.std(drawn, ddof=1)), 1e-12)
-        p_value = float(t_distribution.sf(z / np.sqrt(1 + 1 / len(drawn)), len(drawn) - 1))
+        z = (gain - float(np.mean(draws))) / max(float(np.std(draws, ddof=1)), 1e-12)
+        p_value = float(t_distribution.sf(z / np.sqrt(1 + 1 / len(draws)), len(draws) - 1))
         # All draws are for p-values between the significance levels.
-        if p_value <= settings.strong_significance or p_value > (1 + 4 / len(drawn)) * settings.weak_significance:
+        if p_value <= settings.strong_significance or p_value > (1 + 4 / len(draws)) * settings.weak_significance:
             break
     return z, p_value
 
@@ -196,7 +196,7 @@ def _compare(tables: NullTables, sample: Sample, found: Selection, watch: Watch)
 class NullTables:
     """Tables (m, c) of one group like some rows of a sample, and the table `given` of these rows itself.
 
-    Whole categories are drawn, in the order in which their levels lie along the first axis of all rows.
+    Whole categories are draws, in the order in which their levels lie along the first axis of all rows.
     """
 
     def __init__(self, sample: Sample, rows: Codes, model: NullModel):
@@ -220,8 +220,8 @@ class NullTables:
 
     def draw(self, number: int) -> Array:
         """Return the null table with this number, always the same."""
-        drawn = np.random.default_rng([7, number]).standard_normal(self._order.shape) @ self._root
-        source = np.take_along_axis(self._order, drawn.argsort(axis=0).argsort(axis=0), axis=0)
+        draws = np.random.default_rng([7, number]).standard_normal(self._order.shape) @ self._root
+        source = np.take_along_axis(self._order, draws.argsort(axis=0).argsort(axis=0), axis=0)
         table = self.given.copy()
         for columns, rows in zip(self._columns, source.T, strict=True):
             table[:, columns] = self.given[rows][:, columns]
