@@ -59,7 +59,7 @@ def test_columns_that_can_be_no_features_are_left_out_named_and_carried(found: P
     for words in (
         *(
             "'id' is an id, 120 distinct values in 120 rows",
-            "'nr' is an id that counts the rows",
+            "'nr' numbers the rows from",
             "'note' has 70 levels",
         ),
         *("'day' is a date", "'unit' is constant", "'one' is constant", "'none' has only missing values"),

@@ -98,7 +98,7 @@ def test_taken_clusters_are_encircled_where_their_rows_are(session: Exploration)
         rows = min(clusters, key=lambda one: np.hypot(*(coordinates[one.rows].mean(axis=0) - patch.get_center()))).rows
         inside = np.hypot(*to_circle.transform(coordinates[rows]).T) <= 1.0
         assert 0.75 < inside.mean() < 0.97
-    assert [text.get_text() for text in figure.axes[1].texts] == [str(number) for number in range(len(clusters))]
+    assert [text.get_text() for text in figure.axes[1].texts] == [str(one.number) for one in clusters]
 
 
 def test_the_third_panel_is_there_for_labels_only(session: Exploration) -> None:

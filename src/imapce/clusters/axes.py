@@ -366,11 +366,10 @@ def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = 
 def _without_copies(values: Array, sources: Codes) -> Mask:
     """Return a mask of the columns (c,): all categories, and numeric columns that are no function of an earlier one."""
     kept = np.ones(values.shape[1], dtype=bool)
-    is_number = np.array([np.sum(sources == s) == 1 for s in sources]) & [len(np.unique(x)) > 2 for x in values.T]
-    numbers = np.flatnonzero(is_number)
+    numbers = [j for j, s in enumerate(sources) if np.sum(sources == s) == 1 and len(np.unique(values[:, j])) > 2]
     if len(numbers) > 1:
         is_copy = np.triu(np.abs(np.corrcoef(rankdata(values[:, numbers], axis=0).T)) > COPY, 1).any(axis=0)
-        kept[numbers[is_copy]] = False
+        kept[np.array(numbers)[is_copy]] = False
     return kept
 
 

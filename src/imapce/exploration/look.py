@@ -442,10 +442,9 @@ class Findings:
                 min_cluster_size=self.record.min_cluster_size,
                 watch=watch,
             )
-            names = self.data.reader.columns or self.data.reader.names
-            if found.structure.is_taken and (column := candidate.determining_column(names)):
-                words = f"{found.structure.words}; {column}"
-                found = replace(found, structure=replace(found.structure, words=words))
+            column = candidate.determining_column(self.data.reader.columns or self.data.reader.names)
+            if found.structure.is_taken and column:
+                found = replace(found, structure=replace(found.structure, words=f"{found.structure.words}; {column}"))
             self.start.partition = self._with_numbers(found)
         return self.start.partition
 

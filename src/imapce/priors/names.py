@@ -114,8 +114,8 @@ def with_names_read(prior: Any, X: Any) -> Any:
 def named_columns(priors: Any) -> list[str] | None:
     """Return the names of the columns that priors were given by; None if positions were, which count all columns.
 
-    >>> named_columns([Attributes(["age", 3])])
-    ['age']
+    >>> named_columns([Attributes(["age"])]), named_columns([Attributes(["age", 3])])
+    (['age'], None)
     """
     listed = [column for prior in as_list(priors) for column in prior.listed]
     return listed if all(isinstance(column, str) for column in listed) else None
