@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import generated_tables, rival_families
+from experiments import generated_tables, rivals
 from experiments.cells import fingerprint
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, mean
@@ -18,7 +18,7 @@ from experiments.table_cells import Scores, drawn, scored
 Draw = Callable[[int], tuple[generated_tables.Array, generated_tables.Labels]]
 
 QUICK_TABLES, QUICK_WIDE = 5, 1
-OURS, PEER = "ours", "best of four families by BIC"
+OURS, PEER = "ours", "best of four by BIC"
 # Mean NMI above that of the peer, and mean ARI of wide tables.
 WANTED_ABOVE, WANTED_WIDE = 0.08, 0.9
 
@@ -91,8 +91,8 @@ def _peer(run: Run, seed: int, X: np.ndarray) -> dict[str, Any]:
 
     def compute() -> dict[str, Any]:
         start = time.process_time()
-        labels = rival_families.best_family(X)
+        labels = rivals.clustered(PEER, X, 0, 0)
         return {"seconds": time.process_time() - start, "labels": labels.astype(np.int32)}
 
     settings = {"suite": "generated peer", "seed": seed, "made": fingerprint(generated_tables.__name__)}
-    return run.cells.recall(settings, rival_families.__name__, compute)
+    return run.cells.recall(settings, rivals.code_of(PEER), compute)

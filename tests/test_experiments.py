@@ -25,7 +25,6 @@ from experiments import (
     paper,
     plain_rows,
     planted_tables,
-    rival_families,
     rival_graphs,
     rival_mixtures,
     rival_prototypes,
@@ -228,7 +227,7 @@ def test_hyper_parameters_come_from_the_papers_ranges() -> None:
 
 DOCUMENTED = (
     *(batch_cases, batch_scores, batches, correcting, judging, known, rivals, stories),
-    *(made_tables, noise_tables, plain_rows, planted_tables, rival_families, rival_graphs, rival_mixtures),
+    *(made_tables, noise_tables, plain_rows, planted_tables, rival_graphs, rival_mixtures),
     rival_prototypes,
     *(table_blocks, table_cells, table_constants, table_noise, table_stability, table_suite),
 )

@@ -4,7 +4,7 @@ is where both are given.
     V = lift(W),   W (q, k) orthonormal;      f(V) = tr M − tr(VᵀMV) + μ·κ(ZV)  with M, Z in the coordinates of W
 
 Up to 64 columns are searched whole and on all rows, up to 20,000 of them: what is found there is an optimum of equation
-2 and nothing less. Beyond, views lie in the leading principal axes of a sample, with at least 30 rows for each axis: a
+2 and nothing less. Beyond, views lie in the leading principal axes of a sample, with at least 15 rows for each axis: a
 kurtosis can be made small by chance in directions enough (on 784 pixels deeper optima separated worse).
 """
 

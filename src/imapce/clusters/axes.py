@@ -179,32 +179,30 @@ class Sample:
 
     @property
     def positions(self) -> Codes:
-        """The positions (m,) of the rows among all rows."""
+        """Return the positions (m,) of the rows among all rows."""
         return self.candidates[self.drawn]
 
     @cached_property
     def residuals(self) -> Array:
-        """The columns (m, c) minus the effect of the covariates."""
+        """Return the columns (m, c) minus the effect of the covariates."""
         return self.values - self.covariates @ self.effect
 
     @cached_property
     def leading(self) -> Array:
-        """(c, r): the leading axes of all columns, most variance first."""
+        """Return the leading axes (c, r) of all columns, most variance first."""
         return leading_axes(self.residuals, self.settings.most_axes)
 
     @cached_property
     def points(self) -> Array:
-        """(m, r): the rows in the leading axes of all columns, levels included; for trees, k-means and neighbors."""
+        """Return the rows (m, r) in the leading axes of all columns, for trees, k-means and neighbors."""
         return np.round(self.residuals @ self.leading, DIGITS)
 
     @property
     def categories(self) -> dict[int, Codes]:
-        """The levels (m,) of each category by its input column; missing values are one more level."""
-        roles = self.roles
-        levels = self.coordinates(1).levels
-        if self.sources is None:
+        """Return the levels (m,) of each category by its input column; missing values are one more level."""
+        if self.sources is None or not len(self.roles.blocks):
             return {}
-        of_level = self.sources[roles.level_columns]
+        levels, of_level = self.coordinates(1).levels, self.sources[self.roles.level_columns]
         masks = {int(source): of_level == source for source in np.unique(of_level)}
         return {
             source: np.where(levels[:, members].any(axis=1), levels[:, members].argmax(axis=1), members.sum())
@@ -222,13 +220,10 @@ class Sample:
     def numeric_axes(self, residuals: Array, q: int) -> Array:
         """Return the map (c, q) from columns to sphered leading axes of the numeric columns."""
         numeric = np.flatnonzero(self.roles.numeric)
-        axes = np.zeros((residuals.shape[1], min(q, len(numeric))))
-        if len(numeric):
-            members = residuals[:, numeric]
-            lead = leading_axes(members, q)
-            lead = lead @ sphering(members @ lead)
-            axes = np.zeros((residuals.shape[1], lead.shape[1]))
-            axes[numeric] = lead
+        lead = leading_axes(residuals[:, numeric], q)
+        lead = lead @ sphering(residuals[:, numeric] @ lead)
+        axes = np.zeros((residuals.shape[1], lead.shape[1]))
+        axes[numeric] = lead
         return axes
 
     def coordinates(self, q: int, table: Array | None = None) -> Coordinates:

@@ -31,7 +31,7 @@ from scipy.stats import f as f_distribution
 from imapce.clusters.axes import CoordinateMap, Coordinates, Sample, draw_sample
 from imapce.clusters.covariates import adjust_sample, cluster_of_components, effect_on_columns, merged_labels
 from imapce.clusters.merging import overlap_matrix, overlapping_groups
-from imapce.clusters.mixture import Mixture, em_sums, log_joint, m_step, pair_features, posteriors, refine
+from imapce.clusters.mixture import BLOCK, Mixture, em_sums, log_joint, m_step, pair_features, posteriors, refine
 from imapce.clusters.selection import Selection, one_hot, select_mixture
 from imapce.clusters.significance import Split, Structure, assess_structure
 from imapce.clusters.stability import stability_of
@@ -44,8 +44,6 @@ from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 
 OUTLIER = -1
-# Numbers that are held at once while rows are assigned.
-HELD = 8_000_000
 # Columns that are compared with the clusters.
 TREES = 5
 
@@ -80,13 +78,13 @@ class SampleClusters:
 
         A decision tree with one leaf for each cluster predicts the clusters from one of the columns that differ most.
         """
+        sample, labels = self.sample, self.labels
+        if sample.sources is None or self.found.gain <= 0 or not labels.any():
+            return ""
         # Imported here because that takes a second.
         from sklearn.metrics import normalized_mutual_info_score
         from sklearn.tree import DecisionTreeClassifier
 
-        sample, labels = self.sample, self.labels
-        if sample.sources is None or self.found.gain <= 0 or not labels.any():
-            return ""
         member = (labels[:, None] == np.arange(int(labels.max()) + 1)).astype(np.float64)
         deviation = sample.values - sample.values.mean(axis=0)
         explained = ((member.T @ deviation) ** 2 / np.maximum(member.sum(axis=0), 1)[:, None]).sum(axis=0)
@@ -126,8 +124,9 @@ def find_clusters(
         if sample.covariates.shape[1] and effect is None:
             sample, found = adjust_sample(sample, n_clusters, watch)
         else:
+            counts = sample.axis_counts
             found = select_mixture(
-                *(sample.coordinates, sample.points, sample.axis_counts, settings), n_components=n_clusters, watch=watch
+                sample.coordinates, sample.points, counts, settings, n_components=n_clusters, watch=watch
             )
         labels = merged_labels(found.resp, sample, slice(None), is_fixed=is_fixed)
         clusters = cluster_of_components(found.resp, labels)
@@ -254,7 +253,7 @@ def _assign(
         q, n = some.numeric.shape[1], int(unexplored.sum())
         limit = q * f_distribution.isf(settings.significance / n, q, mixture.dof[0]) if q else np.inf
         far, distances = some.take(slice(0)), np.zeros(0)
-        for part in _in_parts(unexplored, HELD // max(1, to_coordinates.basis.shape[1])):
+        for part in _in_parts(unexplored, BLOCK // max(1, to_coordinates.basis.shape[1])):
             watch.tell("assigning all rows to clusters")
             here = to_coordinates(rows.subset(part)).rounded()
             logs, distance = _explain(mixture, here)
@@ -275,7 +274,7 @@ def _assign(
 
 def _explain(mixture: Mixture, rows: Coordinates) -> tuple[Array, Array]:
     """Return ln π_c f_c (n, k) and the squared distance to the nearest component, in blocks of rows."""
-    parts = [log_joint(mixture, some, pair_features(some.numeric)) for some in rows.in_blocks(HELD)]
+    parts = [log_joint(mixture, some, pair_features(some.numeric)) for some in rows.in_blocks(BLOCK)]
     return np.concatenate([logs[0] for logs, _ in parts]), np.concatenate([d[0].min(axis=1) for _, d in parts])
 
 
@@ -302,11 +301,8 @@ def _rare_groups(
     resp = np.zeros((len(rows), k + n_new))
     resp[: len(learned), :k] = posteriors(_explain(mixture, learned)[0])[0]
     resp[len(learned) :, k:] = one_hot(groups[groups >= 0], n_new)
-    larger = refine(
-        m_step(em_sums(rows, pair_features(rows.numeric), resp[None], 1.0, None), mixture.dof, rows.blocks, settings),
-        rows,
-        settings,
-    )
+    sums = em_sums(rows, pair_features(rows.numeric), resp[None], 1.0, None)
+    larger = refine(m_step(sums, mixture.dof, rows.blocks, settings), rows, settings)
     logs = _explain(larger, rows)[0]
     assigned, overlap = logs.argmax(axis=1), overlap_matrix(posteriors(logs)[0])
     volumes = -np.linalg.slogdet(larger.precisions[0])[1]

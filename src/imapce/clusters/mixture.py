@@ -27,7 +27,7 @@ from imapce.common.settings import SETTINGS, ClusterSettings
 # Degrees of freedom that are compared, after this step. Until then EM must not stop: two groups of 97 and 3 % gained
 # .16 with the tails of one group, and .27 with their own, which three components with those tails did not.
 TAILS, TAIL_STEP = np.array([4, 5, 7, 10, 15, 25, 50, 200.0]), 3
-# Features of rows that are computed at once.
+# Features or coordinates of rows that are computed at once.
 BLOCK = 8_000_000
 
 
@@ -46,10 +46,6 @@ class Mixture(Comparable):
     partial_means: Array
     partial_variances: Array
     level_probabilities: Array
-
-    def take(self, batch: int) -> Mixture:
-        """Return one mixture of the batch, as a batch of one."""
-        return Mixture(*(getattr(self, field.name)[batch : batch + 1] for field in fields(self)))
 
     def take_components(self, kept: Mask) -> Mixture:
         """Return the mixture without some components."""

@@ -165,7 +165,7 @@ def groups_in_words(groups: Codes) -> str:
 def _test_against(
     sample: Sample, found: Selection, model: NullModel, level: float, watch: Watch
 ) -> tuple[float, float]:
-    """Return z and p-value of the gain among those of null tables, of some of the rows if p is at most `level`."""
+    """Return z and p-value of the gain; by fewer rows if their p-value is already at most `level`."""
     n, few = len(sample.values), sample.settings.few_rows
     if n > 2 * few:
         # Seeded, so that the same rows get the same verdict.
@@ -196,7 +196,7 @@ def _compare(tables: NullTables, sample: Sample, found: Selection, watch: Watch)
 class NullTables:
     """Tables (m, c) of one group like some rows of a sample, and the table `given` of these rows itself.
 
-    Whole categories are draws, in the order in which their levels lie along the first axis of all rows.
+    Whole categories are drawn, in the order in which their levels lie along the first axis of all rows.
     """
 
     def __init__(self, sample: Sample, rows: Codes, model: NullModel):

@@ -18,7 +18,7 @@ import numpy as np
 from imapce.clusters.axes import CoordinateMap, Coordinates, Sample, draw_sample
 from imapce.clusters.clustering import assign_rows, find_clusters
 from imapce.clusters.merging import overlapping_groups
-from imapce.clusters.mixture import Mixture, em_sums, m_step, pair_features, posteriors
+from imapce.clusters.mixture import BLOCK, Mixture, em_sums, m_step, pair_features, posteriors
 from imapce.clusters.selection import one_hot
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import is_whole
@@ -34,8 +34,8 @@ from imapce.rows.base import Rows
 
 SURE, OUTERMOST = 0.95, 0.05
 FEWEST_COMPARED = 50
-# Degrees of freedom of the compared clusters: nearly Gaussian; and pairs of coordinates that are held at once.
-TAIL, BLOCK = 50.0, 8_000_000
+# Degrees of freedom of the compared clusters: nearly Gaussian.
+TAIL = 50.0
 
 
 def split(found: Findings, cluster: Any, *, view: int | None, ignore: bool, watch: Watch) -> Regrouping:
