@@ -321,8 +321,7 @@ def structure_facts(structure: Structure | None) -> dict[str, Any] | None:
     """
     if structure is None:
         return None
-    best = structure.candidate
-    return {**told_structure(structure), "best_split": None if best is None else best.sizes}
+    return {**told_structure(structure), "best_split": structure.sizes or None}
 
 
 def cluster_facts(moves: Moves) -> list[dict[str, Any]]:

@@ -35,11 +35,18 @@ TOLERANCE = 1e-6
 DIGITS = 9
 # Rank correlation of a column and a function of it. Lengths of crabs that are different measurements have .99.
 COPY = 0.999
+# Least factor of the share of a level given the covariates: 0 would forbid the level in all clusters.
+LEAST_TILT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Rows in the coordinates of a mixture."""
+    """Rows in the coordinates of a mixture.
+
+    >>> nothing = np.zeros((1, 0))
+    >>> Coordinates(np.array([[2.0, 3.0]]), nothing, nothing, np.zeros(0, dtype=np.intp)).pairs
+    array([[1., 2., 3., 4., 6., 9.]], dtype=float32)
+    """
 
     numeric: Array
     partial: Array
@@ -47,37 +54,31 @@ class Coordinates:
     blocks: Codes
     tilt: Array | None = None
 
-    @classmethod
-    def from_numeric(cls, values: Array) -> Coordinates:
-        """Return rows without categories and missing values."""
-        nothing = np.zeros((len(values), 0))
-        return cls(np.asarray(values, dtype=np.float64), nothing, nothing, np.zeros(0, dtype=np.intp))
-
     def __len__(self) -> int:
         return len(self.numeric)
 
+    @cached_property
+    def pairs(self) -> NDArray[np.float32]:
+        """Return the features (1, z, z_i z_j for i ≤ j) of the numeric axes."""
+        Z = self.numeric.astype(np.float32)
+        # Products with one column at a time take half the time of all at once (100 columns).
+        products = [Z[:, i : i + 1] * Z[:, i:] for i in range(Z.shape[1])]
+        return np.concatenate([np.ones((len(Z), 1), dtype=np.float32), Z, *products], axis=1)
+
+    @cached_property
+    def linear(self) -> Array:
+        """Return the features (1, x, x², levels) of partial columns and categories; 0 instead of missing values."""
+        x = np.nan_to_num(self.partial)
+        return np.concatenate([~np.isnan(self.partial), x, x**2, self.levels], axis=1)
+
     def take(self, rows: NDArray | slice) -> Coordinates:
-        """Return some of the rows."""
-        tilt = None if self.tilt is None else self.tilt[rows]
-        return replace(
-            self, numeric=self.numeric[rows], partial=self.partial[rows], levels=self.levels[rows], tilt=tilt
-        )
+        """Return the given rows."""
+        arrays = self.numeric[rows], self.partial[rows], self.levels[rows]
+        return Coordinates(*arrays, self.blocks, None if self.tilt is None else self.tilt[rows])
 
-    def rounded(self) -> Coordinates:
-        """Return the rows without the last digits, which depend on the order of sums."""
-        return replace(self, numeric=np.round(self.numeric, DIGITS), partial=np.round(self.partial, DIGITS))
-
-    def joined(self, other: Coordinates) -> Coordinates:
-        """Return these rows followed by more rows."""
-        tilt = None if self.tilt is None or other.tilt is None else np.concatenate([self.tilt, other.tilt])
-        parts = [
-            np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("numeric", "partial", "levels")
-        ]
-        return Coordinates(parts[0], parts[1], parts[2], self.blocks, tilt)
-
-    def in_blocks(self, held: int) -> Iterator[Coordinates]:
-        """Yield blocks of rows whose pairs of coordinates are at most `held` numbers."""
-        size = max(1, held // (self.numeric.shape[1] ** 2 // 2 + self.n_columns + 1))
+    def in_blocks(self, numbers: int) -> Iterator[Coordinates]:
+        """Yield blocks of rows with at most so many features."""
+        size = max(1, numbers // (self.numeric.shape[1] ** 2 // 2 + self.n_columns + 1))
         for first in range(0, max(1, len(self)), size):
             yield self.take(slice(first, first + size))
 
@@ -91,9 +92,8 @@ class Coordinates:
 class ColumnRoles(Comparable):
     """The role of each matrix column (c,): numeric, partial (numeric with missing values) or level of a category.
 
-    A row has level l if its column `level_columns[l]` has the value `level_values[l]`; `level_steps` are the changes
-    of these columns by one unit of probability, `level_shares` the shares of the levels, `missing_values` (h,) the
-    values of missing cells of partial columns.
+    A row has level l if its column `level_columns[l]` has the value `level_values[l]`; the share of the level grows by
+    1/`level_scales[l]` of itself as the column grows by 1. `missing_values` (h,) are those of the partial columns.
     """
 
     numeric: Mask
@@ -102,56 +102,49 @@ class ColumnRoles(Comparable):
     _: KW_ONLY
     level_columns: Codes
     level_values: Array
-    level_steps: Array
-    level_shares: Array
+    level_scales: Array
     blocks: Codes
-    min_tilt: float
 
     @classmethod
-    def learn(cls, values: Array, sources: Codes | None, missing: Array, min_tilt: float) -> ColumnRoles:
+    def learn(cls, values: Array, sources: Codes | None, missing: Array) -> ColumnRoles:
         """Learn the roles of matrix columns from a sample; without `sources` all are numeric."""
-        c = values.shape[1]
         is_missing = np.abs(values - missing) < TOLERANCE
         levels: list[tuple[int, float, float, int]] = []
-        category = np.zeros(c, dtype=bool)
-        for source in np.unique(sources) if sources is not None else []:
+        is_category = np.zeros(values.shape[1], dtype=bool)
+        for source in np.unique(sources).tolist() if sources is not None else []:
             members = np.flatnonzero(sources == source)
-            found = [np.unique(values[~is_missing[:, j], j]) for j in members]
-            if len(members) == 1 and len(found[0]) != 2:
+            distinct = [np.unique(values[~is_missing[:, j], j]) for j in members]
+            if len(members) == 1 and len(distinct[0]) != 2:
                 continue
-            category[members] = True
-            block = levels[-1][3] + 1 if levels else 0
-            for j, distinct in zip(members.tolist(), found, strict=True):
-                if len(distinct) > 1:
-                    low, high = float(distinct[0]), float(distinct[-1])
-                    levels += [(j, low, low - high, block)] if len(members) == 1 else []
-                    levels += [(j, high, high - low, block)]
-        numbers, level_values, steps, blocks = np.array(levels, dtype=np.float64).reshape(-1, 4).T
-        columns = numbers.astype(np.intp)
-        counts = (np.abs(values[:, columns] - level_values) < TOLERANCE).sum(axis=0)
-        partial = ~category & is_missing.any(axis=0)
+            is_category[members] = True
+            for j, found in zip(members.tolist(), distinct, strict=True):
+                if len(found) > 1:
+                    low, high = float(found[0]), float(found[-1])
+                    levels += [(j, low, low - high, source)] if len(members) == 1 else []
+                    levels += [(j, high, high - low, source)]
+        columns, level_values, steps, blocks = np.array(levels, dtype=np.float64).reshape(-1, 4).T
+        counts = (np.abs(values[:, columns.astype(np.intp)] - level_values) < TOLERANCE).sum(axis=0)
+        partial = ~is_category & is_missing.any(axis=0)
         return cls(
-            ~category & ~partial,
+            ~is_category & ~partial,
             partial,
             missing[partial],
-            level_columns=columns,
+            level_columns=columns.astype(np.intp),
             level_values=level_values,
-            level_steps=steps,
-            level_shares=np.maximum(counts, 0.5) / max(1, len(values)),
+            level_scales=steps * np.maximum(counts, 0.5) / max(1, len(values)),
             blocks=np.unique(blocks, return_inverse=True)[1],
-            min_tilt=min_tilt,
         )
 
-    def coordinates(
-        self, numeric: Array, residuals: Array, values: Array, levels: Array, change: Array | None
-    ) -> Coordinates:
-        """Return the coordinates of rows from the columns of their roles; `change` (n, L) is the covariate effect."""
-        partial = np.where(np.abs(values - self.missing_values) < TOLERANCE, np.nan, residuals)
-        has_level = (np.abs(levels - self.level_values) < TOLERANCE).astype(np.float64)
-        tilt = None
-        if change is not None and len(self.blocks):
-            tilt = np.maximum(1 + change / self.level_steps / self.level_shares, self.min_tilt)
-        return Coordinates(numeric, partial, has_level, self.blocks, tilt)
+    def encode(self, values: Array, effect: Array | None, axes: Array, offset: Array) -> Coordinates:
+        """Return the coordinates of rows with the columns `values` (n, c) and the effect (n, c) of covariates."""
+        residuals, tilt = values if effect is None else values - effect, None
+        is_missing = np.abs(values[:, self.partial] - self.missing_values) < TOLERANCE
+        levels = (np.abs(values[:, self.level_columns] - self.level_values) < TOLERANCE).astype(np.float64)
+        if effect is not None and len(self.blocks):
+            tilt = np.maximum(1 + effect[:, self.level_columns] / self.level_scales, LEAST_TILT)
+        numeric = np.round(residuals @ axes - offset, DIGITS)
+        partial: Array = np.where(is_missing, np.nan, np.round(residuals[:, self.partial], DIGITS))
+        return Coordinates(numeric, partial, levels, self.blocks, tilt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,27 +207,23 @@ class Sample:
         """Return the numbers of numeric axes to compare."""
         settings, m = self.settings, len(self.values)
         available = leading_axes(self.residuals[:, self.roles.numeric], settings.most_axes).shape[1]
-        most = min(int(available), max(2, m // settings.rows_per_axis), settings.most_axes)
+        most = min(available, max(2, m // settings.rows_per_axis))
         return sorted({min(q, most) for q in (*settings.axes, most)})
 
-    def numeric_axes(self, residuals: Array, q: int) -> Array:
-        """Return the map (c, q) from columns to sphered leading axes of the numeric columns."""
-        numeric = np.flatnonzero(self.roles.numeric)
-        lead = leading_axes(residuals[:, numeric], q)
-        lead = lead @ sphering(residuals[:, numeric] @ lead)
-        axes = np.zeros((residuals.shape[1], lead.shape[1]))
-        axes[numeric] = lead
-        return axes
+    def numeric_axes(self, residuals: Array, q: int) -> tuple[Array, Array]:
+        """Return the map (c, q) from columns to sphered leading axes of the numeric columns, and its offset."""
+        numeric = residuals[:, self.roles.numeric]
+        leading = leading_axes(numeric, q)
+        axes = np.zeros((residuals.shape[1], leading.shape[1]))
+        axes[self.roles.numeric] = leading @ sphering(numeric @ leading)
+        return axes, residuals.mean(axis=0) @ axes
 
     def coordinates(self, q: int, table: Array | None = None) -> Coordinates:
         """Return the rows in q numeric axes, or of another `table` with the same columns and no covariates."""
-        residuals, values = (self.residuals, self.values) if table is None else (table, table)
-        roles, change = self.roles, None
-        if table is None and self.covariates.shape[1]:
-            change = (self.covariates @ self.effect)[:, roles.level_columns]
-        numeric = (residuals - residuals.mean(axis=0)) @ self.numeric_axes(residuals, q)
-        levels = values[:, roles.level_columns]
-        return roles.coordinates(numeric, residuals[:, roles.partial], values[:, roles.partial], levels, change)
+        if table is not None:
+            return self.roles.encode(table, None, *self.numeric_axes(table, q))
+        effect = self.covariates @ self.effect if self.covariates.shape[1] else None
+        return self.roles.encode(self.values, effect, *self.numeric_axes(self.residuals, q))
 
     def with_effect(self, effect: Array) -> Sample:
         """Return the sample with another effect of the covariates."""
@@ -258,56 +247,43 @@ def sphering(values: Array) -> Array:
     """
     deviation = values - values.mean(axis=0)
     variances, axes = np.linalg.eigh(deviation.T @ deviation / max(1, len(values)))
-    kept = variances > 1e-10 * max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
-    return np.asarray(axes[:, kept] / np.sqrt(variances[kept]))
+    varying = variances > 1e-10 * max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
+    return np.asarray(axes[:, varying] / np.sqrt(variances[varying]))
 
 
 @dataclass(frozen=True, eq=False)
 class CoordinateMap(Comparable):
     """Map from rows of any engine to the coordinates of a mixture.
 
-    `basis` (d + p, ·) maps rows [x | l], standardized by `mean` and `scale`, to q numeric axes (shifted by `offset`),
-    residuals of partial columns, raw values of partial and level columns, and the effect on level columns.
+    `basis` (d + p, c or 2c) maps rows [x | l], standardized by `mean` and `scale`, to the columns of a sample and, if
+    there are covariates, to their effect; `axes` (c, q) and `offset` (q,) map residuals to the numeric axes.
     """
 
     basis: Array
-    offset: Array
     mean: Array
     scale: Array
-    _: KW_ONLY
+    axes: Array
+    offset: Array
     roles: ColumnRoles
-    has_effect: bool
 
     @classmethod
     def from_sample(cls, sample: Sample, q: int) -> CoordinateMap:
         """Return the map that gives the coordinates of the sample, also for other rows."""
-        roles, rows = sample.roles, sample.rows
-        axes = sample.numeric_axes(sample.residuals, q)
-        columns = sample.directions / sample.unit
-        n_read = rows.beside.n_features if isinstance(rows, RowsGiven) else rows.n_features
-        raw = np.zeros((n_read, columns.shape[1]))
-        raw[: len(columns)] = columns
-        change = np.zeros_like(raw)
+        rows, has_effect = sample.rows, isinstance(sample.rows, RowsGiven)
+        original = rows.beside if isinstance(rows, RowsGiven) else rows
+        d, c = sample.directions.shape
+        basis = np.zeros((len(original.mean), c * (1 + has_effect)))
+        basis[:d, :c] = sample.directions / sample.unit
         if isinstance(rows, RowsGiven):
-            change[rows.places] = sample.effect
-        parts = [(raw - change) @ axes, (raw - change)[:, roles.partial], raw[:, roles.partial]]
-        parts += [raw[:, roles.level_columns], change[:, roles.level_columns]]
-        read = rows.beside if isinstance(rows, RowsGiven) else rows
-        offset = sample.residuals.mean(axis=0) @ axes
-        has_effect = isinstance(rows, RowsGiven)
-        basis = np.concatenate(parts, axis=1)
-        return cls(basis, offset, read.mean, read.scale, roles=roles, has_effect=has_effect)
+            basis[rows.places, c:] = sample.effect
+        axes = sample.numeric_axes(sample.residuals, q)
+        return cls(basis, original.mean, original.scale, *axes, sample.roles)
 
     def __call__(self, rows: Rows) -> Coordinates:
         """Return the coordinates of all rows."""
-        return self.split(project_rows(rows, self.basis, self.mean, self.scale))
-
-    def split(self, projected: Array) -> Coordinates:
-        """Return the coordinates of rows that were projected on the basis."""
-        h, n_levels = int(self.roles.partial.sum()), len(self.roles.level_columns)
-        parts = np.split(projected, np.cumsum([len(self.offset), h, h, n_levels]), axis=1)
-        change = parts[4] if self.has_effect else None
-        return self.roles.coordinates(parts[0] - self.offset, parts[1], parts[2], parts[3], change)
+        columns, c = project_rows(rows, self.basis, self.mean, self.scale), len(self.axes)
+        effect = columns[:, c:] if columns.shape[1] > c else None
+        return self.roles.encode(columns[:, :c], effect, self.axes, self.offset)
 
 
 def project_rows(rows: Rows, basis: Array, mean: Array, scale: Array) -> Array:
@@ -337,7 +313,7 @@ def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = 
     if sources is not None and problem.gaps is not None:
         imputed = np.divide(problem.gaps - Z.mean, Z.scale, out=np.full_like(Z.scale, np.nan), where=Z.scale > 0)
         missing = np.round(imputed[directions.argmax(axis=0)] / unit, DIGITS)
-    roles = ColumnRoles.learn(values, sources, missing, settings.least_tilt)
+    roles = ColumnRoles.learn(values, sources, missing)
     values = dequantized(values, roles, missing)
     effect = np.zeros((covariates.shape[1], values.shape[1]))
     if problem.effect is not None and isinstance(Z, RowsGiven):

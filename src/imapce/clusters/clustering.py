@@ -21,7 +21,7 @@ no component explains, F(d²/q; q, ν) > 1 − 0.01/n, is an outlier.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
@@ -29,21 +29,26 @@ import numpy as np
 from scipy.stats import f as f_distribution
 
 from imapce.clusters.axes import CoordinateMap, Coordinates, Sample, draw_sample
-from imapce.clusters.covariates import adjust_sample, cluster_of_components, effect_on_columns, merged_labels
+from imapce.clusters.covariates import (
+    adjust_sample,
+    cluster_of_components,
+    cluster_probabilities,
+    effect_on_columns,
+    merged_labels,
+)
 from imapce.clusters.merging import overlap_matrix, overlapping_groups
-from imapce.clusters.mixture import BLOCK, Mixture, em_sums, log_joint, m_step, pair_features, posteriors, refine
+from imapce.clusters.mixture import BLOCK, Mixture, em_sums, m_step, posteriors, refine
 from imapce.clusters.selection import Selection, one_hot, select_mixture
-from imapce.clusters.significance import Split, Structure, assess_structure
+from imapce.clusters.significance import OUTLIER, Structure, assess_structure
 from imapce.clusters.stability import stability_of
-from imapce.common.arrays import Array, Codes, Mask
+from imapce.common.arrays import Codes, Mask
 from imapce.common.records import Comparable
 from imapce.common.settings import SETTINGS, ClusterSettings
-from imapce.common.work import UNWATCHED, Watch, one_thread
+from imapce.common.work import UNWATCHED, Tell, one_thread
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 
-OUTLIER = -1
 # Columns that are compared with the clusters.
 TREES = 5
 
@@ -67,14 +72,14 @@ class SampleClusters:
         if problem.with_known is not None and self.effect is not None:
             problem = problem.given(self.effect)
         sample = draw_sample(problem, unexplored, self.sample.settings)
-        some = np.zeros(len(unexplored), dtype=bool)
-        some[sample.positions] = True
-        coordinates = self.coordinate_map(rows.subset(some)).take(sample.positions.argsort().argsort())
-        labels = self.clusters[np.argmax(self.found.mixture.log_joint(coordinates)[0], axis=1)]
+        is_drawn = np.zeros(len(unexplored), dtype=bool)
+        is_drawn[sample.positions] = True
+        coordinates = self.coordinate_map(rows.subset(is_drawn)).take(sample.positions.argsort().argsort())
+        labels = self.clusters[self.found.mixture.score_rows(coordinates)[0].argmax(axis=1)]
         return replace(self, sample=sample, labels=np.unique(labels, return_inverse=True)[1])
 
-    def determining_column(self, names: Sequence[str], known: Collection[int] = ()) -> str:
-        """Return in words which input column determines the clusters (NMI ≥ 0.8), not one of `known`; "" if none.
+    def determining_column(self, names: Sequence[str], covariates: Collection[int] = ()) -> str:
+        """Return in words which input column determines the clusters (NMI ≥ 0.8), not one of `covariates`; "" if none.
 
         A decision tree with one leaf for each cluster predicts the clusters from one of the columns that differ most.
         """
@@ -88,10 +93,10 @@ class SampleClusters:
         member = (labels[:, None] == np.arange(int(labels.max()) + 1)).astype(np.float64)
         deviation = sample.values - sample.values.mean(axis=0)
         explained = ((member.T @ deviation) ** 2 / np.maximum(member.sum(axis=0), 1)[:, None]).sum(axis=0)
-        shares = explained / np.maximum((deviation**2).sum(axis=0), np.finfo(np.float64).tiny)
-        order = dict.fromkeys(sample.sources[np.argsort(-shares, kind="stable")].tolist())
+        explained /= np.maximum((deviation**2).sum(axis=0), np.finfo(np.float64).tiny)
+        order = dict.fromkeys(sample.sources[np.argsort(-explained, kind="stable")].tolist())
         best = 0.0, 0
-        for source in [source for source in order if source not in known][:TREES]:
+        for source in [source for source in order if source not in covariates][:TREES]:
             column = sample.values[:, sample.sources == source]
             tree = DecisionTreeClassifier(max_leaf_nodes=member.shape[1], random_state=0).fit(column, labels)
             best = max(best, (float(normalized_mutual_info_score(labels, tree.predict(column))), source))
@@ -113,20 +118,20 @@ def find_clusters(
     granularity: str = "auto",
     n_clusters: int | None = None,
     settings: ClusterSettings = SETTINGS.clusters,
-    watch: Watch = UNWATCHED,
+    progress: Tell = UNWATCHED.tell,
 ) -> SampleClusters:
     """Find the clusters of a sample of the rows `unexplored` (n,) of a problem, given its covariates."""
     settings = replace(settings, exponent=getattr(settings, "exponent" if granularity == "auto" else granularity))
     is_fixed, effect = n_clusters is not None, problem.effect
     with one_thread():
-        watch.tell("looking for clusters", 0.0)
+        progress("looking for clusters", 0.0)
         sample = draw_sample(problem, unexplored, settings)
         if sample.covariates.shape[1] and effect is None:
-            sample, found = adjust_sample(sample, n_clusters, watch)
+            sample, found = adjust_sample(sample, n_clusters, progress)
         else:
-            counts = sample.axis_counts
+            coordinates, points = sample.coordinates, sample.points
             found = select_mixture(
-                sample.coordinates, sample.points, counts, settings, n_components=n_clusters, watch=watch
+                coordinates, points, sample.axis_counts, settings, n_components=n_clusters, progress=progress
             )
         labels = merged_labels(found.resp, sample, slice(None), is_fixed=is_fixed)
         clusters = cluster_of_components(found.resp, labels)
@@ -172,155 +177,145 @@ class Partition(Comparable):
         }
         return replace(self, labels=numbers[self.labels], clusters=numbers[self.clusters], **by_number)
 
-    def among(self, left: Mask, rows: Rows, *, min_cluster_size: int) -> Codes:
-        """Return the clusters of the rows `left` (n,), OUTLIER elsewhere; rows of small clusters are assigned again."""
-        labels = np.where(left, self.labels, OUTLIER)
+    def among(self, unexplored: Mask, rows: Rows, *, min_cluster_size: int) -> Codes:
+        """Return the clusters of rows (n,), OUTLIER for all others; rows of small clusters are assigned again."""
+        labels = np.where(unexplored, self.labels, OUTLIER)
         while True:
             names, counts = np.unique(labels[labels != OUTLIER], return_counts=True)
             if not len(names) or counts.min() >= min_cluster_size:
                 return labels
-            dropped = labels == names[counts.argmin()]
+            small = labels == names[counts.argmin()]
+            labels[small] = OUTLIER
             allowed = np.isin(self.clusters, np.delete(names, counts.argmin()))
-            labels[dropped] = OUTLIER
             if allowed.any():
-                labels[dropped] = self.assigned(dropped, rows, allowed)
-
-    def assigned(self, some: Mask, rows: Rows, allowed: Mask) -> Codes:
-        """Return the clusters of some rows by the best of the components `allowed` (k,)."""
-        with one_thread():
-            logs = self.mixture.log_joint(self.coordinate_map(rows.subset(some)))[0]
-        return self.clusters[np.where(allowed, logs, -np.inf).argmax(axis=1)]
+                with one_thread():
+                    logs = self.mixture.score_rows(self.coordinate_map(rows.subset(small)))[0]
+                labels[small] = self.clusters[np.where(allowed, logs, -np.inf).argmax(axis=1)]
 
 
 def assign_rows(
-    start: SampleClusters, unexplored: Mask, rows: Rows, *, min_cluster_size: int = 1, watch: Watch = UNWATCHED
+    start: SampleClusters,
+    unexplored: Mask,
+    rows: Rows,
+    *,
+    min_cluster_size: int = 1,
+    progress: Tell = UNWATCHED.tell,
 ) -> Partition:
     """Return the clusters of all rows `unexplored` (n,), with their significance, overlap and stability.
 
     `rows` are all rows of the table, and labels given as prior.
     """
-    sample, found, clusters = start.sample, start.found, start.clusters
-    settings, to_coordinates = sample.settings, start.coordinate_map
+    sample, found = start.sample, start.found
     with one_thread():
-        resp = found.heldout @ (clusters[:, None] == np.arange(int(start.labels.max()) + 1))
-        overlap = overlap_matrix(resp)
-        groups = overlapping_groups(resp, settings)
-        stability = stability_of(sample, found, start.labels, is_fixed=start.is_fixed, watch=watch)
-        structure = assess_structure(sample, found, groups, stability, overlap.sum(axis=1), watch)
-        labels, clusters, mixture = _assign(start, unexplored, rows, min_cluster_size, watch)
-    inside = np.zeros(sample.n_rows, dtype=bool)
-    inside[sample.positions] = True
+        resp = cluster_probabilities(found.heldout, start.clusters)
+        overlap = overlap_matrix(resp).sum(axis=1)
+        groups = overlapping_groups(resp, sample.settings)
+        stability = stability_of(sample, found, start.labels, is_fixed=start.is_fixed, progress=progress)
+        structure = assess_structure(sample, found, groups, stability, progress)
+        labels, clusters, mixture = _assign(start, unexplored, rows, min_cluster_size, progress)
+    is_drawn = np.zeros(sample.n_rows, dtype=bool)
+    is_drawn[sample.positions] = True
     partition = Partition(
         labels,
         clusters,
         mixture,
-        coordinate_map=to_coordinates,
-        sample=inside,
+        coordinate_map=start.coordinate_map,
+        sample=is_drawn,
         structure=structure,
         stability=dict(enumerate(stability.tolist())),
-        overlap=dict(enumerate(overlap.sum(axis=1).tolist())),
+        overlap=dict(enumerate(overlap.tolist())),
         groups=dict(enumerate(groups.tolist())),
     )
     labels = partition.among(unexplored, rows, min_cluster_size=min_cluster_size)
     # If only one cluster reaches the minimum size, there are no clusters.
     if len(np.unique(labels[labels != OUTLIER])) < 2:
         labels = np.full_like(labels, OUTLIER)
-    return replace(partition, labels=labels, structure=replace(structure, candidate=Split(labels)))
+    return replace(partition, labels=labels, structure=replace(structure, candidate=labels))
 
 
 def _assign(
-    start: SampleClusters, unexplored: Mask, rows: Rows, min_cluster_size: int, watch: Watch
+    start: SampleClusters, unexplored: Mask, rows: Rows, min_cluster_size: int, progress: Tell
 ) -> tuple[Codes, Codes, Mixture]:
     """Refine the mixture on many rows, add components for rare groups, and assign all rows."""
     sample, mixture, clusters = start.sample, start.found.mixture, start.clusters
-    settings, to_coordinates = sample.settings, start.coordinate_map
-    labels = np.full(sample.n_rows, OUTLIER)
+    settings, to_coordinates, q = sample.settings, start.coordinate_map, start.found.mixture.means.shape[2]
+    n, labels, distances = int(unexplored.sum()), np.full(sample.n_rows, OUTLIER), np.full(sample.n_rows, -1.0)
+
+    def coordinates(mask: Mask) -> Coordinates:
+        return to_coordinates(rows.subset(mask))
+
+    def assign(mask: Mask) -> None:
+        limit = q * f_distribution.isf(settings.significance / n, q, mixture.dof[0]) if q else np.inf
+        for part in _in_parts(mask, BLOCK // max(1, to_coordinates.basis.shape[1])):
+            progress("assigning all rows to clusters", None)
+            logs, distances[part] = mixture.score_rows(coordinates(part))
+            labels[part] = np.where(distances[part] <= limit, clusters[logs.argmax(axis=1)], OUTLIER)
+
     if len(sample.values) < settings.rows:
         labels[sample.positions] = start.labels
-        rest = unexplored & (labels == OUTLIER)
-        if rest.any():
-            labels[rest] = clusters[_explain(mixture, to_coordinates(rows.subset(rest)))[0].argmax(axis=1)]
+        assign(unexplored & (labels == OUTLIER))
         return labels, clusters, mixture
-    watch.tell("refining the mixture on all rows")
-    drawn = sample.rows.content_sample(settings.refined_rows)
+    progress("refining the mixture on all rows", None)
     learned = np.zeros(sample.n_rows, dtype=bool)
-    learned[sample.candidates[drawn]] = True
-    some = to_coordinates(rows.subset(learned)).take(drawn.argsort().argsort()).rounded()
-    mixture = refine(mixture, some, settings)
-
-    def assign(mixture: Mixture) -> Coordinates:
-        """Assign all rows, and return those that are farthest from all components."""
-        q, n = some.numeric.shape[1], int(unexplored.sum())
-        limit = q * f_distribution.isf(settings.significance / n, q, mixture.dof[0]) if q else np.inf
-        far, distances = some.take(slice(0)), np.zeros(0)
-        for part in _in_parts(unexplored, BLOCK // max(1, to_coordinates.basis.shape[1])):
-            watch.tell("assigning all rows to clusters")
-            here = to_coordinates(rows.subset(part)).rounded()
-            logs, distance = _explain(mixture, here)
-            labels[part] = np.where(distance <= limit, clusters[logs.argmax(axis=1)], OUTLIER)
-            far, distances = far.joined(here), np.append(distances, distance)
-            kept = np.argsort(-distances, kind="stable")[: settings.far_rows]
-            far, distances = far.take(kept), distances[kept]
-        return far
-
-    far = assign(mixture)
-    larger = _rare_groups(mixture, some, far, int(unexplored.sum()), min_cluster_size, settings)
+    learned[sample.candidates[sample.rows.content_sample(settings.refined_rows)]] = True
+    mixture = refine(mixture, coordinates(learned), settings)
+    assign(unexplored)
+    most = min(settings.far_rows, n)
+    outer = unexplored & (distances >= np.partition(distances, -most)[-most])
+    smallest = max(min_cluster_size, int(settings.fewest))
+    larger, clusters = _add_rare_groups(mixture, clusters, coordinates, learned, outer, smallest, n, settings)
     if larger is not mixture:
-        n_new = larger.n_components - mixture.n_components
-        mixture, clusters = larger, np.append(clusters, clusters.max() + 1 + np.arange(n_new))
-        assign(mixture)
+        mixture = larger
+        assign(unexplored)
     return labels, clusters, mixture
 
 
-def _explain(mixture: Mixture, rows: Coordinates) -> tuple[Array, Array]:
-    """Return ln π_c f_c (n, k) and the squared distance to the nearest component, in blocks of rows."""
-    parts = [log_joint(mixture, some, pair_features(some.numeric)) for some in rows.in_blocks(BLOCK)]
-    return np.concatenate([logs[0] for logs, _ in parts]), np.concatenate([d[0].min(axis=1) for _, d in parts])
-
-
-def _rare_groups(
+def _add_rare_groups(
     mixture: Mixture,
-    learned: Coordinates,
-    far: Coordinates,
+    clusters: Codes,
+    coordinates: Callable[[Mask], Coordinates],
+    learned: Mask,
+    outer: Mask,
+    smallest: int,
     n_rows: int,
-    min_cluster_size: int,
     settings: ClusterSettings,
-) -> Mixture:
-    """Return the mixture with a component for each group of far rows that increases the likelihood enough (BIC)."""
+) -> tuple[Mixture, Codes]:
+    """Add a component and a cluster for each group of `outer` rows that increases the likelihood enough (BIC).
+
+    `coordinates(mask)` are those of the rows of a mask (n,); components are refined on the rows `learned`, too.
+    """
     from sklearn.cluster import HDBSCAN
 
-    smallest = max(min_cluster_size, int(settings.fewest))
-    if len(far) < 2 * smallest or not far.numeric.shape[1]:
-        return mixture
-    far = far.take(np.lexsort(far.numeric.T))
-    groups = HDBSCAN(min_cluster_size=smallest, allow_single_cluster=True, copy=True).fit_predict(far.numeric)
-    k, n_new = mixture.n_components, int(groups.max()) + 1
+    rows, groups = coordinates(outer), np.full(len(outer), -1)
+    if len(rows) < 2 * smallest or not rows.numeric.shape[1]:
+        return mixture, clusters
+    groups[outer] = HDBSCAN(min_cluster_size=smallest, allow_single_cluster=True, copy=True).fit_predict(rows.numeric)
+    k, n_new = len(clusters), int(groups.max()) + 1
     if not n_new:
-        return mixture
-    rows = learned.joined(far.take(groups >= 0))
-    resp = np.zeros((len(rows), k + n_new))
-    resp[: len(learned), :k] = posteriors(_explain(mixture, learned)[0])[0]
-    resp[len(learned) :, k:] = one_hot(groups[groups >= 0], n_new)
-    sums = em_sums(rows, pair_features(rows.numeric), resp[None], 1.0, None)
-    larger = refine(m_step(sums, mixture.dof, rows.blocks, settings), rows, settings)
-    logs = _explain(larger, rows)[0]
+        return mixture, clusters
+    sums = em_sums(rows, one_hot(groups[outer], n_new)[None], 1.0, None)
+    added = m_step(sums, mixture.dof, rows.blocks, settings)
+    rows = coordinates(learned | (groups >= 0))
+    larger = refine(mixture.joined(added), rows, settings)
+    logs = larger.score_rows(rows)[0]
     assigned, overlap = logs.argmax(axis=1), overlap_matrix(posteriors(logs)[0])
     volumes = -np.linalg.slogdet(larger.precisions[0])[1]
-    penalty = (learned.n_columns + 1) * np.log(n_rows) / 2
-    kept = np.ones(k + n_new, dtype=bool)
+    penalty = (rows.n_columns + 1) * np.log(n_rows) / 2
+    is_used = np.ones(k + n_new, dtype=bool)
     for c in range(k, k + n_new):
-        members = assigned == c
-        without = np.delete(logs[members], c, axis=1)
-        gain = float((posteriors(logs[members])[1] - posteriors(without)[1]).sum()) if members.any() else 0.0
+        members = logs[assigned == c]
+        gain = (posteriors(members)[1] - posteriors(np.delete(members, c, axis=1))[1]).sum()
         is_separate = max(overlap[c].sum(), overlap[:, c].max()) <= settings.most_overlap
-        kept[c] = gain > penalty and is_separate and volumes[c] <= volumes[:k].max()
-    return larger.take_components(kept) if kept[k:].any() else mixture
+        is_used[c] = gain > penalty and is_separate and volumes[c] <= volumes[:k].max()
+    if not is_used[k:].any():
+        return mixture, clusters
+    numbers = np.where(is_used[k:], clusters.max() + 1 + np.arange(n_new), OUTLIER)
+    return replace(larger, weights=larger.weights * is_used), np.append(clusters, numbers)
 
 
-def _in_parts(rows: Mask, most: int) -> Iterator[Mask]:
-    """Yield masks (n,) of at most so many of the rows each."""
-    positions = np.flatnonzero(rows)
-    for first in range(0, len(positions), most):
-        some = np.zeros(len(rows), dtype=bool)
-        some[positions[first : first + most]] = True
-        yield some
+def _in_parts(rows: Mask, size: int) -> Iterator[Mask]:
+    """Yield masks (n,) of at most `size` of the rows each."""
+    for positions in np.split(np.flatnonzero(rows), range(size, int(rows.sum()), size)):
+        part = np.zeros(len(rows), dtype=bool)
+        part[positions] = True
+        yield part

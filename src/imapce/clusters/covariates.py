@@ -20,7 +20,7 @@ from imapce.clusters.mixture import fit_mixtures, posteriors
 from imapce.clusters.selection import Selection, folds, held_out, select_mixture
 from imapce.common.arrays import Array, Codes
 from imapce.common.settings import SETTINGS, ClusterSettings
-from imapce.common.work import UNWATCHED, Watch
+from imapce.common.work import UNWATCHED, Tell
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
 
@@ -83,56 +83,47 @@ def cluster_of_components(resp: Array, labels: Codes) -> Codes:
 
 
 def adjust_sample(
-    sample: Sample, n_components: int | None = None, watch: Watch = UNWATCHED
+    sample: Sample, n_components: int | None = None, progress: Tell = UNWATCHED.tell
 ) -> tuple[Sample, Selection]:
-    """Return the sample minus the effect of the covariates given its clusters, and its mixture."""
+    """Return the sample minus the effect of the covariates given its clusters, and its mixture.
+
+    The start with the best held-out likelihood of the original rows, penalized by the volume of the residuals, wins.
+    """
     full = estimate_effect(sample.covariates, lambda D: D.T @ sample.values)
-    basis, best = leading_axes(sample.values, sample.axis_counts[0]), (-np.inf, sample.with_effect(full))
-    counts = sample.axis_counts
+    counts, basis, adjusted = sample.axis_counts, leading_axes(sample.values, sample.axis_counts[0]), []
     for fraction in STARTS:
-        watch.tell("estimating the effect of the prior")
+        progress("estimating the effect of the prior", None)
         start = sample.with_effect(fraction * full)
         found = select_mixture(start.coordinates, start.points, counts, sample.settings, n_components=n_components)
         # The number of axes is selected once.
         counts = [found.n_axes]
-        score, adjusted = _take_turns(start, found, full, basis, is_fixed=n_components is not None)
-        if score > best[0]:
-            best = score, adjusted
-    adjusted = best[1]
-    return adjusted, select_mixture(
-        adjusted.coordinates, adjusted.points, counts, sample.settings, n_components=n_components
-    )
+        adjusted.append(_take_turns(start, found, full, is_fixed=n_components is not None))
+
+    def score(sample: Sample, found: Selection) -> float:
+        deviation = (sample.residuals - sample.residuals.mean(axis=0)) @ basis
+        variances = np.linalg.eigvalsh(deviation.T @ deviation / len(deviation))
+        return found.gain - 0.5 * float(np.log(np.maximum(variances, 1e-3 * variances.max(initial=0.0))).sum())
+
+    return max(adjusted, key=lambda pair: score(*pair))
 
 
-def _take_turns(sample: Sample, found: Selection, full: Array, basis: Array, *, is_fixed: bool) -> tuple[float, Sample]:
-    """Estimate clusters and effect in turns from an effect; return the penalized likelihood and the adjusted sample."""
-    settings, values = sample.settings, sample.values
-    resp, q, everything = found.resp, found.n_axes, np.ones((1, len(found.resp)), dtype=bool)
+def _take_turns(sample: Sample, found: Selection, full: Array, *, is_fixed: bool) -> tuple[Sample, Selection]:
+    """Estimate clusters and effect in turns; without a gain, the effect is that without clusters."""
+    settings, q, resp, values = sample.settings, found.n_axes, found.resp, sample.values
+    everything, fold = np.ones((1, len(resp)), dtype=bool), folds(len(resp), settings.folds, settings.seed)
     for _ in range(settings.turns):
-        labels = merged_labels(resp, sample, slice(None), is_fixed=is_fixed)
-        shares = cluster_probabilities(resp, cluster_of_components(resp, labels))
-        before = sample.points
-        sample = sample.with_effect(estimate_effect(sample.covariates, lambda D: D.T @ values, shares, settings))
-        if _change(before, sample.points) <= settings.converged:
-            break
+        clusters = cluster_of_components(resp, merged_labels(resp, sample, slice(None), is_fixed=is_fixed))
+        given = cluster_probabilities(resp, clusters)
+        sample = sample.with_effect(estimate_effect(sample.covariates, lambda D: D.T @ values, given, settings))
         logs = fit_mixtures(sample.coordinates(q), resp[None], everything, settings, steps=2)[1]
         resp = posteriors(logs)[0][0]
-    rows, fold = sample.coordinates(q), folds(len(resp), settings.folds, settings.seed)
-    single = held_out(rows, np.ones((1, len(resp), 1)), fold, settings)[0]
-    gain = float((held_out(rows, resp[None], fold, settings)[0] - single).mean())
+    single = held_out(sample.coordinates(q), np.ones((1, len(resp), 1)), fold, settings)[0]
+    density, heldout, _ = held_out(sample.coordinates(q), resp[None], fold, settings)
+    gain = float((density - single).mean())
     if gain <= 0:
         sample = sample.with_effect(full)
-    deviation = (sample.residuals - sample.residuals.mean(axis=0)) @ basis
-    variances = np.linalg.eigvalsh(deviation.T @ deviation / len(deviation))
-    return gain - 0.5 * float(np.log(np.maximum(variances, 1e-3 * variances.max(initial=0.0))).sum()), sample
-
-
-def _change(before: Array, after: Array) -> float:
-    """Return the mean change of rows relative to their spread; axes may differ in sign and number."""
-    a, b = np.linalg.norm(before, axis=1), np.linalg.norm(after, axis=1)
-    return float(
-        np.abs(a - b).mean() / max(np.linalg.norm(after) / np.sqrt(max(after.size, 1)), np.finfo(np.float64).tiny)
-    )
+    mixture, logs = fit_mixtures(sample.coordinates(q), resp[None], everything, settings)
+    return sample, Selection(mixture, posteriors(logs)[0][0], heldout, q, gain, found.start)
 
 
 def effect_on_columns(problem: Problem, sample: Sample, found: Selection, clusters: Codes) -> Effect:
@@ -142,7 +133,7 @@ def effect_on_columns(problem: Problem, sample: Sample, found: Selection, cluste
     Z, d = with_known.Z, with_known.n_features
     rows = Z.content_mask(sample.settings.many_rows)
     chosen = Z.rows.unfolded.subset(rows)
-    resp = found.mixture.posteriors(CoordinateMap.from_sample(sample, found.n_axes)(chosen))[0]
+    resp = posteriors(found.mixture.score_rows(CoordinateMap.from_sample(sample, found.n_axes)(chosen))[0])[0]
     covariates = with_known.rest.known(rows)
     inverse = np.divide(1.0, Z.scale, out=np.zeros_like(Z.scale), where=Z.scale > 0)
 

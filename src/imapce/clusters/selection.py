@@ -11,20 +11,18 @@ the best on the first fold is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, ward
 
 from imapce.clusters.axes import Coordinates, sphering
-from imapce.clusters.mixture import Mixture, fit_mixtures, pair_features, posteriors
+from imapce.clusters.mixture import Mixture, fit_mixtures, posteriors
 from imapce.common.arrays import Array, Codes
 from imapce.common.neighbours import nearest
 from imapce.common.settings import SETTINGS, ClusterSettings
-from imapce.common.work import UNWATCHED, Watch, quiet_about_convergence
-
-Start = Callable[[int], Codes]
+from imapce.common.work import UNWATCHED, Tell, quiet_about_convergence
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +36,6 @@ class Selection:
     mixture: Mixture
     resp: Array
     heldout: Array
-    labels: Codes
     n_axes: int
     gain: float
     start: int
@@ -61,108 +58,85 @@ def select_mixture(
     settings: ClusterSettings = SETTINGS.clusters,
     *,
     n_components: int | None = None,
-    watch: Watch = UNWATCHED,
+    progress: Tell = UNWATCHED.tell,
 ) -> Selection:
     """Select the mixture of rows with `coordinates(q)`; `points` (m, r) are the same rows for trees and k-means."""
     m = len(points)
     fold = folds(m, settings.folds, settings.seed)
-    q = _select_axes(coordinates, points, axis_counts, fold, settings) if len(axis_counts) > 1 else axis_counts[0]
+    q = axis_counts[-1]
+    if len(axis_counts) > 1:
+        gain_of = {}
+        for count in axis_counts:
+            rows = coordinates(count)
+            starts = Starts(leading_points(points, rows, count), settings, (0,))
+            gains, _ = _gains(rows, starts, fold, settings.few_sizes, settings, progress, n_folds=1)
+            gain_of[count] = max(gains.values())
+        least = settings.axes_share * max(gain_of.values())
+        # If no number of axes gains, none is too many.
+        q = min((count for count in axis_counts if gain_of[count] >= least), default=q)
     rows = coordinates(q)
-    sizes = (
-        [k for k in settings.sizes if k == 2 or k * settings.fewest <= m] if n_components is None else [n_components]
-    )
-    starts = Starts(leading_points(points, rows, q), settings)
-    gains, fitted = _gains(rows, starts, fold, sizes, settings, watch)
+    sizes = [k for k in settings.sizes if k == 2 or k * settings.fewest <= m]
+    if n_components is not None:
+        sizes = [n_components]
+    gains, fitted = _gains(rows, Starts(leading_points(points, rows, q), settings), fold, sizes, settings, progress)
     k = max(gains, key=lambda k: max(gains[k], 0.0) / k**settings.exponent)
     labels, heldout, start = fitted[k]
-    resp = one_hot(labels, k)[None]
-    mixture, logs = fit_mixtures(rows, resp, np.ones((1, m), dtype=bool), settings)
-    return Selection(mixture, posteriors(logs)[0][0], heldout, labels, q, gains[k], start)
-
-
-def _select_axes(
-    coordinates: Callable[[int], Coordinates],
-    points: Array,
-    axis_counts: list[int],
-    fold: Codes,
-    settings: ClusterSettings,
-) -> int:
-    """Return the fewest axes with a share of the best gain, by few numbers of components on the first fold."""
-    best = {}
-    for q in axis_counts:
-        rows = coordinates(q)
-        starts = Starts(leading_points(points, rows, q), settings, (0,))
-        features = pair_features(rows.numeric)
-        single = _first_fold(rows, np.ones((1, len(fold), 1)), fold, settings, features)[0]
-        gains = [
-            (
-                _first_fold(rows, np.stack([one_hot(one, k) for one in found.values()]), fold, settings, features)
-                - single
-            )
-            .mean(axis=1)
-            .max()
-            for k in settings.few_sizes
-            if (found := starts(k))
-        ]
-        best[q] = max(gains, default=0.0)
-    return min(q for q in axis_counts if best[q] >= settings.axes_share * max(best.values()) or q == axis_counts[-1])
-
-
-def _first_fold(rows: Coordinates, resp: Array, fold: Codes, settings: ClusterSettings, features: Array) -> Array:
-    """Return the log densities (b, ·) of the first fold by mixtures fitted to the remaining folds."""
-    outside = np.tile(fold != 0, (len(resp), 1))
-    logs = fit_mixtures(rows, resp, outside, settings, features=features)[1]
-    return np.asarray(posteriors(logs)[1][:, fold == 0])
+    mixture, logs = fit_mixtures(rows, one_hot(labels, k)[None], np.ones((1, m), dtype=bool), settings)
+    return Selection(mixture, posteriors(logs)[0][0], heldout, q, gains[k], start)
 
 
 def leading_points(points: Array, rows: Coordinates, q: int) -> Array:
     """Return the points in the leading axes; all points if there are categories or missing values."""
-    return points if len(rows.blocks) or rows.partial.shape[1] else points[:, :q]
+    return points if rows.linear.shape[1] else points[:, :q]
 
 
 def _gains(
-    rows: Coordinates, starts: Starts, fold: Codes, sizes: list[int], settings: ClusterSettings, watch: Watch
+    rows: Coordinates,
+    starts: Starts,
+    fold: Codes,
+    sizes: Sequence[int],
+    settings: ClusterSettings,
+    progress: Tell,
+    n_folds: int | None = None,
 ) -> tuple[dict[int, float], dict[int, tuple[Codes, Array, int]]]:
-    """Return the gain of each number of components, and its best start."""
-    features = pair_features(rows.numeric)
-    single = held_out(rows, np.ones((1, len(fold), 1)), fold, settings, features)[0]
+    """Return the gain of each number of components on the first folds, and the labels of its best start."""
+    n_folds = n_folds or settings.folds
+    inside = fold < n_folds
+    single = held_out(rows, np.ones((1, len(fold), 1)), fold, settings, n_folds)[0]
     gains: dict[int, float] = {}
     fitted: dict[int, tuple[Codes, Array, int]] = {}
-    for done, k in enumerate(sizes):
-        watch.tell("selecting the number of clusters", done / len(sizes))
-        found = starts(k)
-        if not found:
+    for number, k in enumerate(sizes):
+        progress("selecting the number of clusters", number / len(sizes))
+        labels = starts(k)
+        if not labels:
             continue
-        resp = np.stack([one_hot(one, k) for one in found.values()])
-        density, heldout, best = held_out(rows, resp, fold, settings, features)
-        start = list(found)[best]
-        gains[k], fitted[k] = float((density - single).mean()), (found[start], heldout, start)
+        resp = np.stack([one_hot(labels[kind], k) for kind in labels])
+        density, heldout, best = held_out(rows, resp, fold, settings, n_folds)
+        start = list(labels)[best]
+        gains[k], fitted[k] = float((density - single)[inside].mean()), (labels[start], heldout, start)
     if not gains:
         # No start has so many groups, as of rows that do not vary.
-        labels = np.arange(len(fold)) % sizes[0]
-        gains[sizes[0]], fitted[sizes[0]] = 0.0, (labels, one_hot(labels, sizes[0]), 0)
+        labels = {0: np.arange(len(fold)) % sizes[0]}
+        gains[sizes[0]], fitted[sizes[0]] = 0.0, (labels[0], one_hot(labels[0], sizes[0]), 0)
     return gains, fitted
 
 
 def held_out(
-    rows: Coordinates, resp: Array, fold: Codes, settings: ClusterSettings, features: Array | None = None
+    rows: Coordinates, resp: Array, fold: Codes, settings: ClusterSettings, n_folds: int | None = None
 ) -> tuple[Array, Array, int]:
     """Return held-out log densities (m,) and component probabilities (m, k) of the best start (b, m, k), and the start.
 
-    The start that is best on the first fold is fitted to the other folds.
+    The start that is best on the first fold is fitted to the others of the first `n_folds`.
     """
-    features = pair_features(rows.numeric) if features is None else features
     first = fold == 0
-    logs = fit_mixtures(rows, resp, np.tile(~first, (len(resp), 1)), settings, features=features)[1]
-    shares, density = posteriors(logs)
+    probabilities, density = posteriors(fit_mixtures(rows, resp, np.tile(~first, (len(resp), 1)), settings)[1])
     best = int(density[:, first].mean(axis=1).argmax())
-    others = np.array([fold != f for f in range(1, settings.folds)])
-    logs = fit_mixtures(
-        rows, np.repeat(resp[best : best + 1], len(others), axis=0), others, settings, features=features
-    )[1]
-    heldout, densities = shares[best], density[best]
-    for inside, one, value in zip(others, *posteriors(logs), strict=True):
-        heldout[~inside], densities[~inside] = one[~inside], value[~inside]
+    heldout, densities = probabilities[best], density[best]
+    training = np.array([fold != f for f in range(1, n_folds or settings.folds)])
+    if len(training):
+        logs = fit_mixtures(rows, np.repeat(resp[best : best + 1], len(training), axis=0), training, settings)[1]
+        for inside, *values in zip(training, *posteriors(logs), strict=True):
+            heldout[~inside], densities[~inside] = (value[~inside] for value in values)
     return densities, heldout, best
 
 

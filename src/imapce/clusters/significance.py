@@ -12,7 +12,7 @@ with other folds than the selection, where it is the largest of many.
 
 "clear": the null models are rejected, and there are at least two groups of clusters that overlap by at most 10 % and
 have stable clusters. "possible": all clusters overlap (a continuum), fewer than two groups are stable, or the second
-model is rejected at 1 % only (at 20 %, if all clusters are stable and overlap by less than 2 %). "none": all else.
+model is rejected at 1 % only. "none": all else.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from scipy.stats import t as t_distribution
 from imapce.clusters.axes import Sample, sphering
 from imapce.clusters.selection import Selection, Starts, folds, held_out, leading_points, one_hot
 from imapce.common.arrays import Array, Codes
-from imapce.common.records import Comparable
 from imapce.common.words import counted
-from imapce.common.work import UNWATCHED, Watch
+from imapce.common.work import UNWATCHED, Tell
 
+OUTLIER = -1
 Verdict = Literal["clear", "possible", "none"]
 NullModel = Literal["ranks", "columns", "distances"]
 NULL_MODELS: dict[NullModel, str] = {
@@ -39,7 +39,6 @@ NULL_MODELS: dict[NullModel, str] = {
     "columns": "tables with the same columns and correlations",
     "ranks": "tables with the same ranks and correlations",
 }
-MAX_SIZES = 8
 # Seeds of folds by which nothing was selected.
 OTHER_FOLDS = (101, 102, 103)
 
@@ -57,39 +56,9 @@ class Evidence:
     p_value: float
 
 
-@dataclass(frozen=True, eq=False)
-class Split(Comparable):
-    """The best clusters of the rows, whatever the verdict: labels (n,), -1 for none.
-
-    >>> Split(np.array([0, 1, 1, -1])).words
-    '2 clusters of 2 and 1 rows'
-    """
-
-    labels: Codes
-
-    @property
-    def sizes(self) -> list[int]:
-        """Return the number of rows of each cluster, the largest first."""
-        return sorted(np.unique(self.labels[self.labels >= 0], return_counts=True)[1].tolist(), reverse=True)
-
-    @property
-    def n_clusters(self) -> int:
-        """Return the number of clusters."""
-        return len(self.sizes)
-
-    @property
-    def words(self) -> str:
-        """Return the number and the sizes of the clusters in words."""
-        *most, last = [f"{size:,}" for size in self.sizes[:MAX_SIZES]] or ["0"]
-        sizes = f"{', '.join(most)} and {last}" if most else last
-        if len(self.sizes) > MAX_SIZES:
-            sizes = ", ".join([*most, last, "…"])
-        return f"{counted(self.n_clusters, 'cluster')} of {sizes} rows"
-
-
 @dataclass(frozen=True)
 class Structure:
-    """The evidence for structure: `verdict`, reason in words, tests, and the best clusters.
+    """The evidence for structure: `verdict`, reason in words, tests, and the best clusters (n,), OUTLIER for none.
 
     >>> Structure("none", "a mixture explains held-out rows no better than one component").is_taken
     False
@@ -98,18 +67,24 @@ class Structure:
     verdict: Verdict
     words: str
     evidence: tuple[Evidence, ...] = ()
-    candidate: Split | None = field(default=None, compare=False, repr=False)
+    candidate: Codes | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_taken(self) -> bool:
         """Return whether clusters are accepted by default."""
         return self.verdict != "none"
 
+    @property
+    def sizes(self) -> list[int]:
+        """Return the number of rows of each of the best clusters, the largest first."""
+        labels = np.zeros(0) if self.candidate is None else self.candidate[self.candidate != OUTLIER]
+        return sorted(np.unique(labels, return_counts=True)[1].tolist(), reverse=True)
+
 
 def assess_structure(
-    sample: Sample, found: Selection, groups: Codes, stability: Array, overlap: Array, watch: Watch = UNWATCHED
+    sample: Sample, found: Selection, groups: Codes, stability: Array, progress: Tell = UNWATCHED.tell
 ) -> Structure:
-    """Return the evidence for clusters of a sample with these `groups`, `stability` and total `overlap` (c,)."""
+    """Return the evidence for clusters of a sample with these `groups` and `stability` (c,)."""
     if found.gain <= 0:
         return Structure("none", "a mixture explains held-out rows no better than one component")
     if len(groups) < 2:
@@ -120,16 +95,14 @@ def assess_structure(
     levels = {"distances": (level, level), "columns": (strong, settings.weak_significance), "ranks": (1.0, 1.0)}
     for model, words in NULL_MODELS.items():
         alone, at_most = levels[model]
-        tests.append(Evidence(words, *_test_against(sample, found, model, alone, watch)))
+        tests.append(Evidence(words, *_test_against(sample, found, model, alone, progress)))
         if tests[-1].p_value > at_most:
             return _not_significant(tests)
         if model == "columns" and tests[-1].p_value <= alone:
             break
     p_value = tests[1].p_value
     is_strong = p_value <= strong or tests[-1].p_value <= settings.rank_significance
-    # Two groups that are far from each other are in most tables with the same columns, too.
-    is_apart = overlap.max() <= settings.most_overlap / 5 and stability.min() >= settings.resample_share
-    if not is_strong and not is_apart and p_value > level:
+    if not is_strong and p_value > level:
         return _not_significant(tests)
     words, chance = groups_in_words(groups), f"p = {max(tests[0].p_value, min(p_value, tests[-1].p_value)):.2g}"
     if groups.max(initial=0) == 0:
@@ -163,25 +136,25 @@ def groups_in_words(groups: Codes) -> str:
 
 
 def _test_against(
-    sample: Sample, found: Selection, model: NullModel, level: float, watch: Watch
+    sample: Sample, found: Selection, model: NullModel, level: float, progress: Tell
 ) -> tuple[float, float]:
     """Return z and p-value of the gain; by fewer rows if their p-value is already at most `level`."""
-    n, few = len(sample.values), sample.settings.few_rows
-    if n > 2 * few:
-        # Seeded, so that the same rows get the same verdict.
-        rows = np.random.default_rng(9).permutation(n)[:few]
-        z, p_value = _compare(NullTables(sample, rows, model), sample, found, watch)
+    n, few, z, p_value = len(sample.values), sample.settings.few_rows, 0.0, 1.0
+    # Seeded, so that the same rows have the same verdict.
+    order = np.random.default_rng(9).permutation(n)
+    for rows in [order[:few], np.arange(n)] if n > 2 * few else [np.arange(n)]:
+        z, p_value = _compare(NullTables(sample, rows, model), sample, found, progress)
         if p_value <= level:
-            return z, p_value
-    return _compare(NullTables(sample, np.arange(n), model), sample, found, watch)
+            break
+    return z, p_value
 
 
-def _compare(tables: NullTables, sample: Sample, found: Selection, watch: Watch) -> tuple[float, float]:
+def _compare(tables: NullTables, sample: Sample, found: Selection, progress: Tell) -> tuple[float, float]:
     """Return z and p-value of the gain of the given table among those of null tables."""
     settings, draws, z, p_value = sample.settings, [], 0.0, 1.0
     gain = float(np.mean([tables.gain_of(tables.given, found, seed) for seed in OTHER_FOLDS]))
     for number in range(settings.null_draws):
-        watch.tell("comparing with null tables", number / settings.null_draws)
+        progress("comparing with null tables", number / settings.null_draws)
         draws.append(tables.gain_of(tables.draw(number), found, OTHER_FOLDS[0]))
         if number + 1 not in (settings.fewest_draws, 2 * settings.fewest_draws, settings.null_draws):
             continue

@@ -13,26 +13,28 @@ from imapce.clusters.covariates import merged_labels
 from imapce.clusters.mixture import fit_mixtures, posteriors
 from imapce.clusters.selection import Selection, Starts, leading_points, one_hot
 from imapce.common.arrays import Array, Codes, Mask
-from imapce.common.work import UNWATCHED, Watch
+from imapce.common.work import UNWATCHED, Tell
 
 
-def stability_of(sample: Sample, found: Selection, labels: Codes, *, is_fixed: bool, watch: Watch = UNWATCHED) -> Array:
+def stability_of(
+    sample: Sample, found: Selection, labels: Codes, *, is_fixed: bool, progress: Tell = UNWATCHED.tell
+) -> Array:
     """Return the stability (c,) of the clusters `labels` (m,); confounded ones are merged unless k `is_fixed`."""
-    settings, m = sample.settings, len(labels)
-    rows, back = sample.coordinates(found.n_axes), np.zeros(int(labels.max()) + 1)
+    settings, m, k = sample.settings, len(labels), found.n_components
+    rows, counts = sample.coordinates(found.n_axes), np.zeros(int(labels.max()) + 1)
     points = leading_points(sample.points, rows, found.n_axes)
     for number in range(settings.resamples):
-        watch.tell("computing the stability of clusters", number / settings.resamples)
-        drawn = np.random.default_rng([6, number]).permutation(m)[: round(settings.resample_share * m)]
-        starts = Starts(points[drawn], settings, found.two_starts)(found.n_components)
+        progress("computing the stability of clusters", number / settings.resamples)
+        resample = np.random.default_rng([6, number]).permutation(m)[: round(settings.resample_share * m)]
+        starts = Starts(points[resample], settings, found.two_starts)(k)
         if not starts:
             continue
-        resp = np.stack([one_hot(start, found.n_components) for start in starts.values()])
-        everything = np.ones((len(resp), len(drawn)), dtype=bool)
-        shares, density = posteriors(fit_mixtures(rows.take(drawn), resp, everything, settings)[1])
-        after = merged_labels(shares[density.mean(axis=1).argmax()], sample, drawn, is_fixed=is_fixed)
-        back += reappears(labels[drawn], after, len(back), settings.same_cluster)
-    return back / settings.resamples
+        resp = np.stack([one_hot(start, k) for start in starts.values()])
+        everything = np.ones((len(resp), len(resample)), dtype=bool)
+        resp, density = posteriors(fit_mixtures(rows.take(resample), resp, everything, settings)[1])
+        after = merged_labels(resp[density.mean(axis=1).argmax()], sample, resample, is_fixed=is_fixed)
+        counts += reappears(labels[resample], after, len(counts), settings.same_cluster)
+    return counts / settings.resamples
 
 
 def reappears(before: Codes, after: Codes, n_clusters: int, threshold: float = 0.75) -> Mask:

@@ -76,7 +76,6 @@ class ClusterSettings:
     fewest_axes: int = setting(10, "least axes in which views of many columns are searched, however few the rows")
     rows_per_axis: int = setting(15, "rows for each axis, so that covariances can be estimated")
     axes_share: float = setting(0.5, "share of the best gain that the selected number of axes reaches")
-    least_tilt: float = setting(0.05, "least factor of a level given the covariates: 0 would forbid it in all clusters")
     # --- starts -------------------------------------------------------------------------------------------------------
     neighbours: int = setting(15, "neighbors that a row is moved to the mean of; that vote on a row in a view")
     smoothings: int = setting(4, "times that rows are moved before a tree is built")
@@ -108,7 +107,6 @@ class ClusterSettings:
     )
     class_share: float = setting(0.1, "share of its rows from which a cluster contains a class of a covariate")
     turns: int = setting(4, "turns of clusters and effect")
-    converged: float = setting(1e-3, "mean change of rows, relative to their spread, at which turns end")
     # --- significance and stability -----------------------------------------------------------------------------------
     most_overlap: float = setting(0.1, "share of misclassified rows above which two clusters belong to one group")
     few_rows: int = setting(

@@ -205,7 +205,7 @@ class IMAPCE(HalvedFits, LinearView):
             granularity=granularity,
             n_clusters=n_clusters,
             settings=self.settings.clusters,
-            watch=watch,
+            progress=watch.tell,
         )
 
     def solve(

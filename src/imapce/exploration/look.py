@@ -410,7 +410,7 @@ class Findings:
                 ~record.known_at_start,
                 granularity=record.granularity,
                 n_clusters=record.n_clusters,
-                watch=watch,
+                progress=watch.tell,
             )
         return start.candidate
 
@@ -440,7 +440,7 @@ class Findings:
                 ~self.record.known_at_start,
                 self._with_labels(candidate),
                 min_cluster_size=self.record.min_cluster_size,
-                watch=watch,
+                progress=watch.tell,
             )
             column = candidate.determining_column(self.data.reader.columns or self.data.reader.names)
             if found.structure.is_taken and column:

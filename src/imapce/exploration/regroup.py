@@ -18,7 +18,7 @@ import numpy as np
 from imapce.clusters.axes import CoordinateMap, Coordinates, Sample, draw_sample
 from imapce.clusters.clustering import assign_rows, find_clusters
 from imapce.clusters.merging import overlapping_groups
-from imapce.clusters.mixture import BLOCK, Mixture, em_sums, m_step, pair_features, posteriors
+from imapce.clusters.mixture import Mixture, em_sums, m_step, posteriors
 from imapce.clusters.selection import one_hot
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.checks import is_whole
@@ -124,9 +124,9 @@ def compare_clusters(
         taken = np.zeros(len(labels), dtype=bool)
         for c in range(k):
             taken[_some(np.flatnonzero(labels == c), sample.settings.rows // k)] = True
-        points, codes = to_coordinates(rows.subset(taken)).rounded(), labels[taken]
+        points, codes = to_coordinates(rows.subset(taken)), labels[taken]
         mixture = _mixture_of(points, codes, sample)
-        groups = overlapping_groups(posteriors(mixture.log_joint(points))[0][0], sample.settings)
+        groups = overlapping_groups(posteriors(mixture.score_rows(points)[0])[0], sample.settings)
         if left.any():
             watch.tell("assigning the remaining rows to the clusters")
             sizes = np.bincount(groups[labels[labels >= 0]]).astype(np.float64)
@@ -139,7 +139,7 @@ def _mixture_of(points: Coordinates, labels: Codes, sample: Sample) -> Mixture:
     """Return the mixture with a component for each cluster."""
     resp = one_hot(labels, int(labels.max()) + 1)[None]
     dof = np.array([TAIL])
-    sums = em_sums(points, pair_features(points.numeric), resp, 1.0, None)
+    sums = em_sums(points, resp, 1.0, None)
     return m_step(sums, dof, points.blocks, sample.settings)
 
 
@@ -153,15 +153,12 @@ def _belonging(mixture: Mixture, points: Coordinates, groups: Codes, others: Coo
     """Return the group of each of the `others` (m,) that belongs to one, OUTLIER for the rest."""
     # Of large clusters some rows were compared, and their share in those is not their share.
     shift = np.log(sizes / sizes.sum()) - np.log(mixture.weights[0])
-    own = mixture.log_joint(points)[0][np.arange(len(points)), groups]
+    own = mixture.score_rows(points)[0][np.arange(len(points)), groups]
     edge = np.array([np.quantile(own[groups == c], OUTERMOST) for c in range(len(sizes))])
-    best: list[Codes] = []
-    for some in others.in_blocks(BLOCK):
-        logs = mixture.log_joint(some)[0]
-        share, top = posteriors(logs + shift)[0], (logs + shift).argmax(axis=1)
-        here = np.arange(len(top))
-        best.append(np.where((share[here, top] >= SURE) & (logs >= edge)[here, top], top, OUTLIER))
-    return np.concatenate(best)
+    logs = mixture.score_rows(others)[0]
+    resp, best = posteriors(logs + shift)[0], (logs + shift).argmax(axis=1)
+    rows = np.arange(len(best))
+    return np.where((resp[rows, best] >= SURE) & (logs >= edge)[rows, best], best, OUTLIER)
 
 
 def _require_accepted(number: Any, argument: str, found: Findings) -> int:
@@ -187,8 +184,8 @@ def _pieces_of(rows: Codes, what: str, found: Findings, ignore: bool, watch: Wat
         )
     inside = np.isin(np.arange(found.data.n_rows), rows)
     problem, all_rows = found.given(~inside, watch)
-    best = find_clusters(problem, inside, granularity=found.record.granularity, watch=watch)
-    parts = assign_rows(best, inside, all_rows, min_cluster_size=least, watch=watch)
+    best = find_clusters(problem, inside, granularity=found.record.granularity, progress=watch.tell)
+    parts = assign_rows(best, inside, all_rows, min_cluster_size=least, progress=watch.tell)
     names, counts = np.unique(parts.labels[rows], return_counts=True)
     if len(names) < 2:
         raise InvalidValueError(

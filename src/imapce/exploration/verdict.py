@@ -9,6 +9,7 @@ from scipy.special import ndtr
 from imapce.clusters.significance import Evidence, Structure, Verdict
 from imapce.common.archive import in_json
 from imapce.common.settings import SETTINGS
+from imapce.common.words import counted, listing
 from imapce.errors import Phrase, Sentence
 
 VERDICTS: tuple[Verdict, ...] = ("clear", "possible", "none")
@@ -26,9 +27,10 @@ def verdict_in_words(structure: Structure) -> str:
 
 def best_split_in_words(structure: Structure | None) -> str:
     """What the best split would be where it is not more than chance, without a full stop; empty where there is none."""
-    if structure is None or structure.is_taken or structure.candidate is None or structure.candidate.n_clusters < 2:
+    sizes = [] if structure is None or structure.is_taken else structure.sizes
+    if len(sizes) < 2:
         return ""
-    return f"The best split would be {structure.candidate.words}"
+    return f"The best split would be {counted(len(sizes), 'cluster')} of {listing([f'{n:,}' for n in sizes], 8)} rows"
 
 
 def evidence_in_words(structure: Structure | None) -> str:

@@ -242,7 +242,7 @@ def _how_sure(step: AcceptedStep) -> str:
 
 def _best_split(left: Mask, structure: Any) -> tuple[list[Group], list[Entry]]:
     """The groups of a split that is no more than chance, taken from the rows `left`, and what they are called."""
-    labels = structure.candidate.labels
+    labels = structure.candidate
     names, counts = np.unique(labels[left & (labels >= 0)], return_counts=True)
     groups: list[Group] = []
     entries: list[Entry] = []
