@@ -126,13 +126,15 @@ def held_out(
 ) -> tuple[Array, Array, int]:
     """Return held-out log densities (m,) and component probabilities (m, k) of the best start (b, m, k), and the start.
 
-    The start that is best on the first fold is fitted to the others of the first `n_folds`.
+    Of several starts, the best on the first fold is fitted to the others of the first `n_folds`.
     """
-    first = fold == 0
-    probabilities, density = posteriors(fit_mixtures(rows, resp, np.tile(~first, (len(resp), 1)), settings)[1])
-    best = int(density[:, first].mean(axis=1).argmax())
-    heldout, densities = probabilities[best], density[best]
-    training = np.array([fold != f for f in range(1, n_folds or settings.folds)])
+    best, first, heldout, densities = 0, 0, np.zeros(resp.shape[1:]), np.zeros(len(fold))
+    if len(resp) > 1:
+        training = np.tile(fold != 0, (len(resp), 1))
+        probabilities, density = posteriors(fit_mixtures(rows, resp, training, settings)[1])
+        best, first = int(density[:, fold == 0].mean(axis=1).argmax()), 1
+        heldout, densities = probabilities[best], density[best]
+    training = np.array([fold != f for f in range(first, n_folds or settings.folds)])
     if len(training):
         logs = fit_mixtures(rows, np.repeat(resp[best : best + 1], len(training), axis=0), training, settings)[1]
         for inside, *values in zip(training, *posteriors(logs), strict=True):

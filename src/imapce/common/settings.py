@@ -112,7 +112,7 @@ class ClusterSettings:
     few_rows: int = setting(
         500, "rows of a first test, and of the rows by which views are compared: fewer rows take less time"
     )
-    null_draws: int = setting(29, "null tables of each kind")
+    null_draws: int = setting(19, "null tables of each kind")
     fewest_draws: int = setting(4, "null tables if these are decisive")
     significance: float = setting(
         0.01,
