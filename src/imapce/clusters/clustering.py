@@ -50,7 +50,7 @@ from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
 
 # Columns that are compared with the clusters.
-TREES = 5
+TREES = 3
 
 
 @dataclass(frozen=True)
