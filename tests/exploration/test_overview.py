@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from imapce import IMAPCE, Attributes, Exploration, Labels, Samples, Subset, scan
-from imapce.choice.seen import neighbours_agree
+from imapce.choice.scores import neighbors_agree
 from imapce.errors import CancelledError
 from sessions import GROUP, NAMES, X
 
@@ -21,7 +21,7 @@ from sessions import GROUP, NAMES, X
 def seen_in(embedding: NDArray, labels: NDArray) -> float:
     """The share of the rows in clusters whose neighbours in a view tell their cluster."""
     inside = labels >= 0
-    return float(neighbours_agree(embedding[inside], labels[inside]).mean())
+    return float(neighbors_agree(embedding[inside], labels[inside]).mean())
 
 
 def test_all_clusters_are_seen_in_one_view_of_the_first_look() -> None:

@@ -17,6 +17,7 @@ the step before: it begins there too, and tries less.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,7 +26,7 @@ import numpy as np
 from imapce.choice.footing import FairRows
 from imapce.choice.point import Callback, Domain, distinct, optima_at, solve_at
 from imapce.choice.score import LARGEST_MINORITY, Leakage, reached_by_chance, separation
-from imapce.choice.seen import Onlooker, Sight, clearest
+from imapce.choice.scores import ViewScore, ViewScorer, best_view
 from imapce.clusters.axes import leading_axes, sphering
 from imapce.clusters.clustering import SampleClusters
 from imapce.common.arrays import Array
@@ -34,7 +35,7 @@ from imapce.common.work import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
 from imapce.rows.standardized import QuadraticForm
 from imapce.search.objective import Objective, paper_mu, reconstruction_error
-from imapce.search.race import Optimum, Solution, Trace, sketch
+from imapce.search.race import Optimum, Solution, Trace, converge, sketch
 from imapce.search.starts import contrastive_axes, starting_frames
 
 # Tangent dimensions up to which Newton's method brings a view to its last digits sooner than L-BFGS: breast cancer (56)
@@ -49,12 +50,13 @@ class PathOptimum:
     optimum: Optimum
     W: Array
     trace: Trace
-    sight: Sight | None = None
+    scores: ViewScore | None = None
 
-    def with_what_was_seen(self) -> PathOptimum:
-        """The same with the scores of its sight."""
-        assert self.sight is not None
-        return replace(self, optimum=replace(self.optimum, seen=self.sight.seen, kept=self.sight.known_kept))
+    def with_scores(self) -> PathOptimum:
+        """Return the optimum with its scores."""
+        assert self.scores is not None
+        accuracy, preservation = self.scores.cluster_accuracy, self.scores.known_preservation
+        return replace(self, optimum=replace(self.optimum, seen=accuracy, kept=preservation))
 
 
 class PathSearch:
@@ -119,9 +121,9 @@ class PathSearch:
         # One that had not arrived anywhere would end elsewhere, and its score would be that of another view.
         arrived = [view.optimum for view in found if view is found[0] or view.optimum.converged]
         listed = distinct(arrived, apart=self.choice.apart)[:most]
-        chosen, *others = (view for view in found if any(view.optimum is other for other in listed))
+        chosen, *others = self._converged([view for view in found if any(view.optimum is other for other in listed)])
         solution, shown = self._show(chosen)
-        optima = [shown, *(now for view in others if (now := self._polish(view, newton=True)[1]).converged)]
+        optima = [shown, *(view.optimum for view in others if view.optimum.converged)]
         if not self.domain.is_whole:
             optima = self._on_all_rows(optima)
         reason = f"Converged: of {len(path)} optima {words}; mu {shown.mu:.4g}"
@@ -144,19 +146,19 @@ class PathSearch:
         """
         # Clusters that explain held-out rows no better than one component choose no view.
         labels = candidate.labels if candidate.found.gain > 0 else np.zeros_like(candidate.labels)
-        onlooker = Onlooker(self.problem, candidate.sample, labels, self.settings)
+        scorer = ViewScorer(self._sample_rows, candidate.sample, labels, self.settings)
         # Rows that are known weigh as much as the data: beside their clusters other weights show no more.
         alpha = np.inf if not self.problem.Y.any_known else self._weights((1.0,))[0]
         best: list[PathOptimum] = []
         rest: list[PathOptimum] = []
         mus = self._mus(candidate)
         for walked in (self._walk(alpha, mu) for mu in mus) if self.before is None else self._side_by_side(alpha, mus):
-            here = [replace(view, sight=onlooker.look(view.optimum.V)) for view in walked]
-            best.append(here.pop(_clearest_of(here)))
+            here = [replace(view, scores=scorer.score(view.W)) for view in walked]
+            best.append(here.pop(_best_of(here)))
             rest += here
-        shown = best.pop(_clearest_of(best))
-        self.islands = () if shown.sight is None else shown.sight.islands
-        shown, *others = [view.with_what_was_seen() for view in (shown, *best, *rest)]
+        shown = best.pop(_best_of(best))
+        self.islands = () if shown.scores is None else shown.scores.islands
+        shown, *others = [view.with_scores() for view in (shown, *best, *rest)]
         others.sort(key=lambda view: -np.nan_to_num(view.optimum.seen, nan=view.optimum.kept))
         return [shown, *others], _words_of(shown, candidate)
 
@@ -276,7 +278,7 @@ class PathSearch:
         walked = [self._walk(alpha, 0.0)] if 0.0 in mus else []
         if not curved:
             return walked
-        with one_thread() if self.domain.Z.rows.folded else threads_for(self.domain.Z.n_rows, self.domain.Z.n_features):
+        with self._threads():
             found, trace = sketch(
                 curved,
                 self._starts(alpha),
@@ -305,14 +307,17 @@ class PathSearch:
     def _discriminant_axes(self, others: Array) -> Array:
         """Return the axes (q, k) along which the clusters are farthest apart; of few clusters `others` are the rest."""
         assert self.candidate is not None
-        labels, drawn = self.candidate.labels, self.candidate.sample.drawn
-        chosen = np.isin(np.arange(self.problem.Z.n_rows), drawn)
-        coordinates = self.domain.lift(np.eye(self.domain.Z.n_features))
-        rows = self.problem.Z.project(coordinates, chosen)[drawn.argsort().argsort()]
+        labels, rows = self.candidate.labels, self._sample_rows
         means = np.stack([rows[labels == c].mean(axis=0) for c in range(int(labels.max()) + 1)])[labels]
         to_axes = sphering(rows - means)
         found = leading_axes(means @ to_axes, self.k)
         return np.linalg.qr(np.concatenate([to_axes @ found, others], axis=1))[0][:, : self.k]
+
+    @cached_property
+    def _sample_rows(self) -> Array:
+        """The rows (m, q) of the sample of the clusters in the coordinates of the domain."""
+        assert self.candidate is not None
+        return self.candidate.sample.project(self.problem.Z, self.domain.lift(np.eye(self.domain.Z.n_features)))
 
     def _contrast(self, alpha: float) -> QuadraticForm:
         """M, formed once for all μ."""
@@ -348,19 +353,44 @@ class PathSearch:
         """
         return self.problem.Y.any_known and self.domain.is_whole and mu >= 0
 
+    def _converged(self, views: list[PathOptimum]) -> list[PathOptimum]:
+        """The optima brought to the tolerance, all of one α in the same passes; by Newton's method if that is quicker."""
+        if views[0].W.size - self.k**2 <= QUICK_NEWTON:
+            return [views[0], *(replace(view, optimum=self._polish(view, newton=True)[1]) for view in views[1:])]
+        done: dict[int, PathOptimum] = {}
+        for alpha in {view.optimum.alpha for view in views}:
+            here = [i for i, view in enumerate(views) if view.optimum.alpha == alpha and view.optimum.mu != 0]
+            if not here:
+                continue
+            objectives = [Objective(self._contrast(alpha), self.domain.Z, views[i].optimum.mu) for i in here]
+            with self._threads():
+                frames = np.stack([views[i].W for i in here])
+                found = converge(objectives, frames, tol=self.tol, max_iter=self.max_iter, callback=self.callback)
+            self.n_evaluations += sum(objective.n_evaluations for objective in objectives)
+            done |= {i: self._moved(views[i], optimum) for i, optimum in zip(here, found, strict=True)}
+        return [done.get(i, view) for i, view in enumerate(views)]
+
     def _polish(self, found: PathOptimum, *, newton: bool = False) -> tuple[Solution, Optimum]:
-        """An optimum brought to the tolerance, with the scores it had; by Newton's method where that is quicker."""
-        newton = newton and found.W.size - self.k**2 <= QUICK_NEWTON
+        """An optimum brought to the tolerance, with the scores it had."""
         solution = self._minimize(found.optimum.alpha, found.optimum.mu, found.W[None], newton=newton)
-        now = solution.optima[0]
-        return solution, replace(
-            found.optimum,
+        return solution, self._moved(found, solution.optima[0]).optimum
+
+    def _moved(self, view: PathOptimum, now: Optimum) -> PathOptimum:
+        """The view with the frame of an optimum and the scores it had."""
+        optimum = replace(
+            view.optimum,
             components=self.domain.lift(now.V).T.copy(),
             objective=now.objective,
             kurtosis=now.kurtosis,
             relative_gradient=now.relative_gradient,
             converged=now.converged,
         )
+        return replace(view, optimum=optimum, W=now.V)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """The threads for passes over the rows of the domain."""
+        Z = self.domain.Z
+        return one_thread() if Z.rows.folded else threads_for(Z.n_rows, Z.n_features)
 
     def _minimize(
         self, alpha: float, mu: float, starts: Array, *, sketch: bool = False, newton: bool = False
@@ -402,8 +432,8 @@ class PathSearch:
         return evaluated
 
 
-def _clearest_of(views: Sequence[PathOptimum]) -> int:
-    return clearest([view.sight for view in views if view.sight is not None])
+def _best_of(views: Sequence[PathOptimum]) -> int:
+    return best_view([view.scores for view in views if view.scores is not None])
 
 
 def _words_of(shown: PathOptimum, candidate: SampleClusters) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.choice.seen import FEWEST_ROWS
+from imapce.choice.scores import FEWEST_ROWS
 from imapce.clusters.clustering import SampleClusters
 from imapce.common.arrays import Array, Codes, Mask
 from imapce.common.neighbours import jittered, nearest, votes

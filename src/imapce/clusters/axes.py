@@ -175,6 +175,12 @@ class Sample:
         """Return the positions (m,) of the rows among all rows."""
         return self.candidates[self.drawn]
 
+    def project(self, Z: StandardizedRows, V: Array) -> Array:
+        """Return ZV (m, k) of the rows of the sample, for the rows Z to explore."""
+        is_drawn = np.zeros(Z.n_rows, dtype=bool)
+        is_drawn[self.drawn] = True
+        return Z.project(V, is_drawn)[self.drawn.argsort().argsort()]
+
     @cached_property
     def residuals(self) -> Array:
         """Return the columns (m, c) minus the effect of the covariates."""

@@ -1,6 +1,6 @@
 """One view of all clusters together: of the views of the first look the one in which they are seen best.
 
-The rule is that by which any view is chosen (`choice/seen.py`), with the clusters that were taken in the place of those
+The rule is that by which any view is chosen (`choice/scores.py`), with the clusters that were taken in the place of those
 that were found; a cluster alone is told from the other rows to explore. Rows in none count for nothing.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from imapce.choice.seen import Onlooker, clearest
+from imapce.choice.scores import ViewScorer, best_view
 from imapce.clusters.axes import draw_sample
 from imapce.common.arrays import Codes, Mask
 from imapce.exploration.clustering import number_clusters
@@ -29,10 +29,12 @@ def overview_of(views: Sequence[View], rows: Rows, problem: Problem, at_start: M
     clusters = labels[sample.positions]
     if len(np.unique(clusters[clusters >= 0])) == 1:
         clusters = (clusters >= 0).astype(np.intp)
-    onlooker = Onlooker(problem, sample, clusters)
-    sights = [onlooker.look(view.optimum.V) for view in views]
-    best = clearest(sights)
-    optimum = replace(views[best].optimum, seen=sights[best].seen, kept=sights[best].known_kept)
+    frames = np.concatenate([view.optimum.V for view in views], axis=1)
+    scorer = ViewScorer(sample.project(problem.Z, frames), sample, clusters)
+    scores = [scorer.score(W) for W in np.split(np.eye(frames.shape[1]), len(views), axis=1)]
+    best = best_view(scores)
+    accuracy, preservation = scores[best].cluster_accuracy, scores[best].known_preservation
+    optimum = replace(views[best].optimum, seen=accuracy, kept=preservation)
     # Somebody may have taken a gross outlier.
     view = replace(views[best], optimum=optimum, set_aside=views[best].set_aside & (labels < 0))
     view = replace(view, coordinates=place_rows(rows, view))

@@ -305,6 +305,7 @@ def pose(
 
     parts: list[Known] = []
     known: Mask | None = None
+    rest: Rows = whole
     erased, explained = np.zeros(X.n_features, dtype=bool), np.zeros(X.n_features, dtype=bool)
     weighed_labels: list[LabelTerm] = []
     erased_labels: list[LabelTerm] = []
@@ -336,8 +337,9 @@ def pose(
             parts.append(Known(prior.weight, form, Y.n_rows, Y.informative, Y, is_background=True))
             continue
         subset = prior.row_mask(X.n_rows)
+        own, rest = whole.split(subset) if known is None else (whole.subset(subset), whole.subset(~(known | subset)))
         known = subset if known is None else known | subset
-        Y = standardized(whole.subset(subset))
+        Y = standardized(own)
         parts.append(Known(prior.weight, Y.second_moment, Y.n_rows, Y.informative, Y))
     if known is not None and X.n_rows - int(known.sum()) < n_components + 1:
         raise InvalidValueError(
@@ -355,11 +357,14 @@ def pose(
         weighed_labels=_together(weighed_labels),
         explained_columns=explained if explained.any() else None,
     )
-    Z = X if known is None else standardized(rows.subset(~known))
+    Z = X
+    if known is not None:
+        # Labels are beside the same rows, whose moments are known.
+        Z = standardized(rest.base if isinstance(rest, RowsBeside) else rest if whole is rows else rows.subset(~known))
     with_known = None
     if explain and (labels or erased.any() or explained.any()):
         all_rows = X if whole is rows else standardized(whole)
-        to_explore = all_rows if known is None else Z if whole is rows else standardized(whole.subset(~known))
+        to_explore = all_rows if known is None else Z if whole is rows else standardized(rest)
         places, is_erased = _places(erased | explained, erased, [term in erased_labels for term in labels], labels)
         codes = tuple(code for term in labels for code in term.codes)
         with_known = RowsWithKnown(all_rows, to_explore, places, is_erased, n_features=X.n_features, codes=codes)

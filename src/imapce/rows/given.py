@@ -76,6 +76,10 @@ class RowsBeside(BlockRows):
     def subset(self, mask: Mask) -> RowsBeside:
         return RowsBeside(self.base.subset(mask), self.values[mask])
 
+    def split(self, mask: Mask) -> tuple[Rows, Rows]:
+        inside, outside = self.base.split(mask)
+        return RowsBeside(inside, self.values[mask]), RowsBeside(outside, self.values[~mask])
+
     def without(self, mask: Mask) -> RowsBeside:
         return RowsBeside(self.base.without(mask), self.values[~mask])
 

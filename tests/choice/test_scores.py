@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 
 from helpers import angle_between, planted
 from imapce import IMAPCE, Attributes, metrics
-from imapce.choice.seen import Neighbourhoods, Sight, clearest, neighbours_agree
+from imapce.choice.scores import Neighborhoods, ViewScore, best_view, neighbors_agree
 
 
 def nuisance(kind: str, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -33,16 +33,16 @@ def test_columns_that_share_nothing_do_not_take_the_view_over(kind: str, seed: i
 
 def test_kept_is_one_for_the_map_itself_and_nothing_for_rows_in_another_order() -> None:
     points = np.random.default_rng(0).standard_normal((3000, 3))
-    here = Neighbourhoods(points)
+    here = Neighborhoods(points)
     assert len(here.base) == 1000
-    assert here.kept(points[here.base]).tolist() == [1.0] * 500
-    assert abs(here.kept(points[here.base][::-1]).mean()) < 0.02
+    assert here.preservation(points[here.base]).tolist() == [1.0] * 500
+    assert abs(here.preservation(points[here.base][::-1]).mean()) < 0.02
 
 
 @pytest.mark.parametrize("n", [4, 5, 16, 31])
 def test_few_rows_and_rows_at_one_place_are_no_obstacle(n: int) -> None:
     points = np.random.default_rng(0).standard_normal((n, 2)).round(0)
-    assert np.isfinite(Neighbourhoods(points).kept(points)).all()
+    assert np.isfinite(Neighborhoods(points).preservation(points)).all()
     assert np.isfinite(IMAPCE(random_state=0).fit(np.random.default_rng(1).normal(size=(n, 3))).components_).all()
 
 
@@ -75,36 +75,36 @@ def test_neighbours_tell_clusters_that_lie_apart_and_not_those_that_lie_on_one_a
     rng = np.random.default_rng(0)
     groups = np.arange(400) % 4
     apart = rng.standard_normal((400, 2)) + 20 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[groups]
-    assert neighbours_agree(apart, groups).mean() == 1.0
-    assert neighbours_agree(rng.standard_normal((400, 2)), groups).mean() < 0.4
+    assert neighbors_agree(apart, groups).mean() == 1.0
+    assert neighbors_agree(rng.standard_normal((400, 2)), groups).mean() < 0.4
 
 
 def test_a_cluster_of_five_rows_can_be_told_by_its_own() -> None:
     rng = np.random.default_rng(0)
     groups = np.r_[np.zeros(300, dtype=int), np.ones(5, dtype=int)]
     view = rng.standard_normal((305, 2)) + 30 * groups[:, None]
-    assert neighbours_agree(view, groups)[300:].tolist() == [1.0] * 5
+    assert neighbors_agree(view, groups)[300:].tolist() == [1.0] * 5
 
 
 def test_of_views_that_show_clusters_as_well_the_one_that_keeps_more_is_shown() -> None:
     rng = np.random.default_rng(0)
     points = rng.standard_normal((300, 3))
-    here = Neighbourhoods(points)
+    here = Neighborhoods(points)
     flat, full = points[:, :1], points
     right = (rng.random(300) < 0.8).astype(float)
     again = right.copy()
     again[[np.argmax(right), np.argmin(right)]] = [0.0, 1.0]
-    assert clearest([Sight(flat, right, here), Sight(full, again, here)]) == 1
+    assert best_view([ViewScore(flat, right, here), ViewScore(full, again, here)]) == 1
     worse = right.copy()
     worse[np.flatnonzero(right)[:40]] = 0.0
-    assert clearest([Sight(flat, right, here), Sight(full, worse, here)]) == 0
+    assert best_view([ViewScore(flat, right, here), ViewScore(full, worse, here)]) == 0
 
 
 def test_what_nobody_asked_about_neighbourhoods_is_not_computed() -> None:
-    here = Neighbourhoods(np.random.default_rng(0).standard_normal((100, 2)))
-    one = Sight(np.zeros((100, 2)), np.ones(100), here)
-    assert clearest([one]) == 0
-    assert np.isnan(one.known_kept)
+    here = Neighborhoods(np.random.default_rng(0).standard_normal((100, 2)))
+    one = ViewScore(np.zeros((100, 2)), np.ones(100), here)
+    assert best_view([one]) == 0
+    assert np.isnan(one.known_preservation)
 
 
 def test_the_view_is_an_optimum_at_its_mu_and_leads_all_others_by_what_is_seen() -> None:
