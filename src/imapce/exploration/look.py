@@ -20,7 +20,7 @@ from imapce.clusters.significance import Structure
 from imapce.common.arrays import Codes, Mask
 from imapce.common.checks import is_whole
 from imapce.common.words import counted
-from imapce.common.work import Watch, quiet_about_convergence, threads_for
+from imapce.common.work import Watch, quiet_about_convergence
 from imapce.errors import Argument, InvalidValueError, Sentence
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration.apart import features_apart
@@ -197,9 +197,7 @@ class Findings:
                 effect = self.candidate(watch).effect
                 assert effect is not None
                 problem = problem.given(effect)
-            rows = self.data.rows
-            with threads_for(rows.n_rows, rows.n_features):
-                self.overview = overview_of(first.views, rows, problem, ~at_start, self.record.moves.labels)
+            self.overview = overview_of(first.views, self.data.rows, problem, ~at_start, self.record.moves.labels)
         return self.overview
 
     def _first_look(self, watch: Watch) -> Step:
@@ -320,7 +318,7 @@ class Findings:
         # known; beside a background of which nothing was explained away each look finds its own.
         asked = record.is_joint or any(prior.has_effect for prior in record.priors)
         start = self.candidate(watch) if len(record.moves) and model.explains and asked else None
-        with threads_for(rows.n_rows, rows.n_features), quiet_about_convergence():
+        with quiet_about_convergence():
             watch.tell(f"step {number}: looking for a view")
             problem = model.pose(rows, self._priors(known), self.data.reader)
             if start is None:
@@ -393,9 +391,7 @@ class Findings:
         model = clone(self.record.estimator)
         if for_clusters and model.alpha != 0:
             model.set_params(alpha="auto")
-        rows = self.data.rows
-        with threads_for(rows.n_rows, rows.n_features):
-            return model.pose(rows, self._priors(known), self.data.reader)
+        return model.pose(self.data.rows, self._priors(known), self.data.reader)
 
     # --- clusters -----------------------------------------------------------------------------------------------------
 

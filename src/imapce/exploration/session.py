@@ -10,7 +10,8 @@ people call. Every move makes a new record, which is in the session's file befor
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from sklearn.base import clone
 from imapce.common.checks import is_whole, require_count
 from imapce.common.progress import Progress, watching
 from imapce.common.words import counted
+from imapce.common.work import Watch, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import regroup
@@ -172,6 +174,13 @@ class Exploration(Results):
         """How many moves `redo` can go forward."""
         return len(self._undone)
 
+    @contextmanager
+    def _at_work(self, progress: Progress, cancel: Cancel | None, of: str = "") -> Iterator[Watch]:
+        """Report progress, with the number of threads that suits the rows."""
+        rows = self.found.data.rows
+        with threads_for(rows.n_rows, rows.n_features), watching(progress, cancel, of=of) as watch:
+            yield watch
+
     # --- looking ------------------------------------------------------------------------------------------------------
 
     def propose(self, *, clusters: bool = True, progress: Progress = None, cancel: Cancel | None = None) -> Step:
@@ -181,12 +190,12 @@ class Exploration(Results):
         `progress(words, share)` is told what is being done, ten times a second at most, and True shows a bar;
         `cancel()` may return True to end it: then CancelledError is raised and the session is as it was.
         """
-        with watching(progress, cancel) as watch:
+        with self._at_work(progress, cancel) as watch:
             return self.found.propose(watch, clusters=clusters)
 
     def cluster(self, view: int = 0, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
         """The clusters of one of the views of the current step; they stay with it."""
-        with watching(progress, cancel) as watch:
+        with self._at_work(progress, cancel) as watch:
             return self.found.cluster(view, watch)
 
     def test(self, *, progress: Progress = None, cancel: Cancel | None = None) -> float:
@@ -194,7 +203,7 @@ class Exploration(Results):
 
         Where so few rows are left that there is no view of them, nothing of them is split: 1.
         """
-        with watching(progress, cancel) as watch:
+        with self._at_work(progress, cancel) as watch:
             return self.found.test(watch)
 
     def look(
@@ -216,7 +225,7 @@ class Exploration(Results):
         """
         given = {"n_components": n_components, "alpha": alpha, "mu": mu}
         parameters = {name: value for name, value in given.items() if value is not None}
-        with watching(progress, cancel) as watch:
+        with self._at_work(progress, cancel) as watch:
             return self.found.look_with(watch, **parameters)
 
     def overview(self, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
@@ -231,7 +240,7 @@ class Exploration(Results):
         >>> exploration.overview().embedding.shape, exploration.overview().numbers.tolist()
         ((150, 2), [0, 1, 2])
         """
-        with watching(progress, cancel) as watch:
+        with self._at_work(progress, cancel) as watch:
             return self.found.see_all(watch)
 
     # --- moves --------------------------------------------------------------------------------------------------------
@@ -253,7 +262,7 @@ class Exploration(Results):
         `name` is what the cluster is called from then on. A cluster of the proposal keeps its number, also where its
         rows are those of `mask`; other rows get the next free one, or `number` where it is given and no cluster has it.
         """
-        with watching(progress, cancel) as watch:
+        with self._at_work(progress, cancel) as watch:
             step = accept(self.found, clusters, mask=mask, view=view, name=name, number=number, watch=watch)
             watch.tell("keeping what was taken")
             self._commit(self.found.record.moves.then(step))
@@ -289,7 +298,7 @@ class Exploration(Results):
             self.found = self.found.ignoring_structure(require_rule(structure))
         self.found.by_chance = None
         try:
-            with watching(progress, cancel, of="of the rows explored") as watch:
+            with self._at_work(progress, cancel, of="of the rows explored") as watch:
                 take_steps(self, max_steps, callback, significance, watch)
             now = self.found.record
             if len(now.moves) == len(before.moves) and now.ignores_structure != before.ignores_structure:
@@ -324,7 +333,7 @@ class Exploration(Results):
         [(0, 50), (1, 50)]
         """
         ignore = require_rule(structure)
-        with watching(progress, cancel) as watch:
+        with self._at_work(progress, cancel) as watch:
             move = regroup.split(self.found, cluster, view=view if proposed else None, ignore=ignore, watch=watch)
         self._commit(self.found.record.moves.then(move))
         return move
@@ -354,7 +363,7 @@ class Exploration(Results):
         >>> exploration.consolidate().words
         'Consolidated 4 clusters into 2: 0 with 2, 1 with 3.'
         """
-        with watching(progress, cancel) as watch:
+        with self._at_work(progress, cancel) as watch:
             move, says_something = regroup.consolidate(self.found, watch)
         if says_something:
             self._commit(self.found.record.moves.then(move))

@@ -87,15 +87,14 @@ class DenseRows(BlockRows):
         self._block_rows = max(FEWEST_ROWS, BLOCK_BYTES // (8 * max(1, self.n_features)))
 
     def blocks(self, columns: Codes | None = None) -> Iterator[Array]:
-        if columns is not None and len(columns) < self.n_features:
-            yield from (block[:, columns] for block in self.blocks())
-            return
-        in_place = self._array.dtype == np.float64 and self._index is None and not self.origin.any()
-        buffer = np.empty((0 if in_place else min(self._block_rows, self.n_rows), self.n_features))
+        chosen = slice(None) if columns is None or len(columns) == self.n_features else columns
+        origin = self.origin[chosen]
+        in_place = self._array.dtype == np.float64 and self._index is None and not origin.any()
+        buffer = np.empty((0 if in_place else min(self._block_rows, self.n_rows), len(origin)))
         for start in range(0, self.n_rows, self._block_rows):
-            here = slice(start, start + self._block_rows)
-            source: Any = self._array[here] if self._index is None else self._array[self._index[here]]
-            yield source if in_place else np.subtract(source, self.origin, out=buffer[: len(source)])
+            rows: Any = slice(start, start + self._block_rows)
+            source: Any = self._array[rows if self._index is None else self._index[rows]][:, chosen]
+            yield source if in_place else np.subtract(source, origin, out=buffer[: len(source)])
 
     def subset(self, mask: Mask) -> DenseRows:
         array, index = self._chosen(mask)

@@ -162,8 +162,9 @@ class StandardizedRows:
 
     def cross(self, values: Array) -> Array:
         """ZᵀL (d, q) for values L (n, q) beside the rows."""
-        rows = self.rows.unfolded.cross(values)
-        return self._inverse[:, None] * (rows - np.outer(self._mean, values.sum(axis=0)))
+        centered = values - values.mean(axis=0)
+        rows = self.rows.unfolded.cross(centered)
+        return self._inverse[:, None] * (rows - np.outer(self._mean, centered.sum(axis=0)))
 
     def with_columns(self, columns: Mask) -> QuadraticForm:
         """The second moment of the rows whose columns outside `columns` are set to zero."""
