@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import subspace_angles
 
+from imapce.clusters.axes import Coordinates
 from imapce.rows.open import open_rows
 from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.search.objective import Objective
@@ -50,6 +51,12 @@ def standardised(X: NDArray) -> Array:
     centred = X - X.mean(axis=0)
     spread = X.std(axis=0)
     return np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 1e-12 * (1 + abs(X.mean(axis=0))))
+
+
+def numeric_rows(values: NDArray) -> Coordinates:
+    """Return rows without categories and missing values."""
+    nothing = np.zeros((len(values), 0))
+    return Coordinates(np.asarray(values, dtype=np.float64), nothing, nothing, np.zeros(0, dtype=np.intp))
 
 
 def random_frame(n_features: int, n_components: int, seed: int = 0) -> Array:

@@ -10,7 +10,15 @@ import pandas as pd
 import pytest
 
 from imapce import Attributes
-from imapce.clusters.axes import ColumnRoles, CoordinateMap, Sample, dequantized, draw_sample, noise_free_axes
+from imapce.clusters.axes import (
+    LEAST_TILT,
+    ColumnRoles,
+    CoordinateMap,
+    Sample,
+    dequantized,
+    draw_sample,
+    noise_free_axes,
+)
 from imapce.common.settings import SETTINGS
 from imapce.priors.problem import pose
 from imapce.rows.open import open_rows
@@ -61,7 +69,7 @@ def test_rounded_columns_are_dequantized_and_missing_cells_are_not() -> None:
     values = np.column_stack([RNG.integers(0, 6, 400) * 0.5, RNG.integers(0, 4, 400), RNG.integers(0, 2, 400)])
     values[:50, 1] = 1.75
     missing = np.array([np.nan, 1.75, np.nan])
-    roles = ColumnRoles.learn(values, np.arange(3), missing, 0.05)
+    roles = ColumnRoles.learn(values, np.arange(3), missing)
     assert (roles.numeric.tolist(), roles.partial.tolist()) == ([True, False, False], [False, True, False])
     changed = dequantized(values, roles, missing)
     for column, step in ((0, 0.5), (1, 1.0)):
@@ -139,7 +147,7 @@ def test_a_tilt_is_the_share_of_a_level_given_the_covariates() -> None:
         np.testing.assert_allclose(tilt[some][:, is_flag].mean(axis=0), expected, atol=0.02)
     strong = sample.with_effect(20 * B).coordinates(1).tilt
     assert strong is not None
-    assert strong.min() == SETTINGS.clusters.least_tilt
+    assert strong.min() == LEAST_TILT
 
 
 def test_numbers_of_axes_are_limited_by_rows_and_columns() -> None:

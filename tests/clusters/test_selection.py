@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from helpers import numeric_rows
 from imapce.clusters import selection
-from imapce.clusters.axes import Coordinates, sphering
+from imapce.clusters.axes import sphering
 from imapce.clusters.mixture import fit_mixtures, posteriors
 from imapce.clusters.selection import Starts, folds, held_out, one_hot, select_mixture, sphere_locally
 from imapce.common.settings import SETTINGS
@@ -20,7 +21,7 @@ CLUSTERS = SETTINGS.clusters
 
 def select(Z: np.ndarray, **options: Any) -> selection.Selection:
     Z = (Z - Z.mean(axis=0)) @ sphering(Z)
-    return select_mixture(lambda q: Coordinates.from_numeric(Z), Z, [Z.shape[1]], **options)
+    return select_mixture(lambda q: numeric_rows(Z), Z, [Z.shape[1]], **options)
 
 
 def groups(k: int, n: int = 300, q: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -75,13 +76,13 @@ def test_fewest_axes_with_a_share_of_the_best_gain_are_selected(columns: list[in
     Z = np.random.default_rng(0).standard_normal((400, 8))
     Z[:, columns] += 8 * np.eye(3, len(columns))[np.arange(400) % 3]
     Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
-    found = select_mixture(lambda q: Coordinates.from_numeric(Z[:, :q]), Z, [2, 6, 8])
+    found = select_mixture(lambda q: numeric_rows(Z[:, :q]), Z, [2, 6, 8])
     assert found.n_axes == n_axes
 
 
 def test_held_out_densities_are_by_mixtures_fitted_to_other_folds() -> None:
     Z, labels = groups(3, 90)
-    rows, fold = Coordinates.from_numeric(Z), folds(90, 3)
+    rows, fold = numeric_rows(Z), folds(90, 3)
     starts = np.stack([one_hot(np.random.default_rng(1).integers(0, 3, 90), 3), one_hot(labels, 3)])
     density, heldout, best = held_out(rows, starts, fold, CLUSTERS)
     assert best == 1
@@ -119,7 +120,7 @@ def test_starts_have_the_number_of_groups_that_is_asked_for(kinds: tuple[int, ..
     "rows", [np.zeros((60, 3)), np.zeros((3, 2)), np.random.default_rng(0).standard_normal((12, 8)), np.ones((40, 0))]
 )
 def test_odd_rows_have_a_mixture(rows: np.ndarray) -> None:
-    found = select_mixture(lambda q: Coordinates.from_numeric(rows), rows, [max(1, rows.shape[1])])
+    found = select_mixture(lambda q: numeric_rows(rows), rows, [max(1, rows.shape[1])])
     assert found.resp.shape == (len(rows), found.n_components)
     np.testing.assert_allclose(found.resp.sum(axis=1), 1.0)
 

@@ -17,7 +17,7 @@ from imapce import IMAPCE, Exploration
 from imapce.clusters import significance
 from imapce.clusters.axes import Sample, draw_sample
 from imapce.clusters.selection import Selection, select_mixture
-from imapce.clusters.significance import NULL_MODELS, NullTables, Split, Structure, assess_structure, normal_scores
+from imapce.clusters.significance import NULL_MODELS, OUTLIER, NullTables, Structure, assess_structure, normal_scores
 from imapce.plotting.steps import plot_proposal
 from imapce.priors.problem import pose
 from imapce.rows.open import open_rows
@@ -162,39 +162,36 @@ def test_normal_scores_do_not_depend_on_the_scale_of_columns() -> None:
 
 # --- the verdict ------------------------------------------------------------------------------------------------------
 
-GROUPS, STABLE, OVERLAP = np.array([0, 1, 2]), np.ones(3), np.full(3, 0.05)
+GROUPS, STABLE = np.array([0, 1, 2]), np.ones(3)
 
 
 @pytest.mark.parametrize(
-    ("p_values", "groups", "stability", "overlap", "verdict"),
+    ("p_values", "groups", "stability", "verdict"),
     [
-        ({"distances": 0.001, "columns": 0.0005}, GROUPS, STABLE, OVERLAP, "clear"),
-        ({"distances": 0.02, "columns": 0.0005}, GROUPS, STABLE, OVERLAP, "none"),
-        ({"distances": 0.001, "columns": 0.15, "ranks": 0.03}, GROUPS, STABLE, OVERLAP, "clear"),
-        ({"distances": 0.001, "columns": 0.15, "ranks": 0.08}, GROUPS, STABLE, OVERLAP, "none"),
-        ({"distances": 0.001, "columns": 0.25, "ranks": 1e-9}, GROUPS, STABLE, OVERLAP, "none"),
-        ({"distances": 0.001, "columns": 0.005, "ranks": 0.08}, GROUPS, STABLE, OVERLAP, "possible"),
-        ({"distances": 0.001, "columns": 0.0005}, np.zeros(3, dtype=int), STABLE, OVERLAP, "possible"),
-        ({"distances": 0.001, "columns": 0.0005}, GROUPS, np.array([1.0, 0.4, 0.4]), OVERLAP, "possible"),
-        ({"distances": 0.001, "columns": 0.0005}, GROUPS, np.array([1.0, 0.5, 0.4]), OVERLAP, "clear"),
-        # Stable clusters that hardly overlap need less.
-        ({"distances": 0.001, "columns": 0.15, "ranks": 0.08}, GROUPS, STABLE, OVERLAP / 10, "possible"),
+        ({"distances": 0.001, "columns": 0.0005}, GROUPS, STABLE, "clear"),
+        ({"distances": 0.02, "columns": 0.0005}, GROUPS, STABLE, "none"),
+        ({"distances": 0.001, "columns": 0.15, "ranks": 0.03}, GROUPS, STABLE, "clear"),
+        ({"distances": 0.001, "columns": 0.15, "ranks": 0.08}, GROUPS, STABLE, "none"),
+        ({"distances": 0.001, "columns": 0.25, "ranks": 1e-9}, GROUPS, STABLE, "none"),
+        ({"distances": 0.001, "columns": 0.005, "ranks": 0.08}, GROUPS, STABLE, "possible"),
+        ({"distances": 0.001, "columns": 0.0005}, np.zeros(3, dtype=int), STABLE, "possible"),
+        ({"distances": 0.001, "columns": 0.0005}, GROUPS, np.array([1.0, 0.4, 0.4]), "possible"),
+        ({"distances": 0.001, "columns": 0.0005}, GROUPS, np.array([1.0, 0.5, 0.4]), "clear"),
         # Two stable clusters of one group are one group.
-        ({"distances": 0.001, "columns": 0.0005}, np.array([0, 0, 1]), np.array([1.0, 1.0, 0.4]), OVERLAP, "possible"),
+        ({"distances": 0.001, "columns": 0.0005}, np.array([0, 0, 1]), np.array([1.0, 1.0, 0.4]), "possible"),
     ],
 )
 def test_the_verdict_follows_from_p_values_groups_and_stability(
     p_values: dict[str, float],
     groups: np.ndarray,
     stability: np.ndarray,
-    overlap: np.ndarray,
     verdict: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sample = sample_of(three())
     found = selected(sample, n_components=3)
-    monkeypatch.setattr(significance, "_test_against", lambda s, f, model, level, watch: (2.0, p_values[model]))
-    structure = assess_structure(sample, found, groups, stability, overlap)
+    monkeypatch.setattr(significance, "_test_against", lambda s, f, model, level, progress: (2.0, p_values[model]))
+    structure = assess_structure(sample, found, groups, stability)
     assert structure.verdict == verdict
     assert structure.is_taken is (verdict != "none")
     assert {one.against for one in structure.evidence} <= set(NULL_MODELS.values())
@@ -203,7 +200,7 @@ def test_the_verdict_follows_from_p_values_groups_and_stability(
     else:
         assert "p = " in structure.words
         assert ("a continuum" in structure.words) is not bool(groups.any())
-    nothing = assess_structure(sample, replace(found, gain=0.0), groups, stability, overlap)
+    nothing = assess_structure(sample, replace(found, gain=0.0), groups, stability)
     assert nothing == Structure("none", "a mixture explains held-out rows no better than one component")
 
 
@@ -265,9 +262,10 @@ def test_columns_with_heaps_of_one_value_are_no_structure(kind: str) -> None:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_split_says_its_sizes() -> None:
-    assert Split(np.full(4, -1)).words == "0 clusters of 0 rows"
-    assert Split(np.repeat(np.arange(10), 2)).words == "10 clusters of 2, 2, 2, 2, 2, 2, 2, 2, … rows"
+def test_sizes_are_those_of_the_best_clusters_the_largest_first() -> None:
+    assert Structure("none", "no").sizes == []
+    assert Structure("none", "no", candidate=np.full(4, OUTLIER)).sizes == []
+    assert Structure("none", "no", candidate=np.array([2, 0, 0, OUTLIER, 2, 2])).sizes == [3, 2]
 
 
 @pytest.mark.parametrize("clear", [True, False])

@@ -14,9 +14,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from archives import repacked, unpacked
 from imapce import IMAPCE, Exploration, Samples, Subset
-from imapce.clusters.significance import Split, Structure
+from imapce.clusters.significance import Structure
 from imapce.errors import CancelledError, FileFormatError, InvalidValueError
 from imapce.exploration import look
+from imapce.exploration.verdict import best_split_in_words
 from judged import WORDS, judged
 
 GROUP = np.arange(150) % 3
@@ -49,8 +50,8 @@ def test_clear_groups_are_taken_and_the_candidate_is_what_was_taken() -> None:
     assert structure.evidence
     assert all(0 <= one.p_value <= 1 for one in structure.evidence)
     assert structure.candidate is not None
-    assert structure.candidate.sizes == [50, 50, 50]
-    assert adjusted_rand_score(structure.candidate.labels, exploration.labels_) == 1
+    assert structure.sizes == [50, 50, 50]
+    assert adjusted_rand_score(structure.candidate, exploration.labels_) == 1
     assert exploration.caveat == ""
     assert "structure" not in repr(exploration)
 
@@ -74,11 +75,11 @@ def test_rows_that_are_one_group_tell_the_best_split_and_the_way_to_it() -> None
     assert structure is not None
     assert structure.verdict == "none"
     assert structure.candidate is not None
-    assert structure.candidate.labels.shape == (120,)
-    assert structure.candidate.n_clusters >= 2
+    assert structure.candidate.shape == (120,)
+    assert len(structure.sizes) >= 2
     assert exploration.stop_reason == (
-        f"No structure beyond chance: {structure.words}; the 120 rows are one group. The best split would be "
-        f'{structure.candidate.words}: run(structure="ignore") takes it.'
+        f"No structure beyond chance: {structure.words}; the 120 rows are one group. "
+        f'{best_split_in_words(structure)}: run(structure="ignore") takes it.'
     )
     assert exploration.caveat == ""
     assert set(exploration.reasons_) == {"one group"}
@@ -91,7 +92,7 @@ def test_ignored_the_best_split_is_taken_as_it_was_told() -> None:
     assert found.candidate is not None
     exploration.run(structure="ignore")
     assert exploration.structure == found
-    assert adjusted_rand_score(found.candidate.labels, exploration.labels_) == 1
+    assert adjusted_rand_score(found.candidate, exploration.labels_) == 1
     assert sorted(exploration.labels_[exploration.labels_ >= 0].tolist())[0] == 0
     assert f"No structure beyond chance, taken all the same: {found.words}." in repr(exploration)
     np.testing.assert_array_equal(session(NOISE).run(structure="ignore").labels_, exploration.labels_)
@@ -367,9 +368,3 @@ def test_forged_files_are_refused(forge: Callable[[Any], Any], tmp_path: Path) -
     repacked(path, header, arrays)
     with pytest.raises((FileFormatError, InvalidValueError)):
         Exploration.load(path, GROUPS, autosave=False)
-
-
-def test_a_split_tells_its_clusters_the_largest_first() -> None:
-    split = Split(np.array([2, 0, 0, -1, 2, 2]))
-    assert (split.n_clusters, split.sizes, split.words) == (2, [3, 2], "2 clusters of 3 and 2 rows")
-    assert Split(np.repeat([0, 1, 2], 50)).words == "3 clusters of 50, 50 and 50 rows"

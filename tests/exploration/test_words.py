@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from imapce import IMAPCE, Attributes, Labels
-from imapce.clusters.significance import Evidence, Split, Structure
+from imapce.clusters.significance import Evidence, Structure
 from imapce.errors import InvalidValueError
 from imapce.exploration.accept import name_of_cluster
 from imapce.exploration.counted import say_the_same, shared_edges, trait_of
@@ -75,16 +75,28 @@ def test_verdicts_in_words_and_in_files() -> None:
     assert structure_of_file(told_structure(possible)) == possible
     # Files of earlier versions.
     assert structure_of_file({**told_structure(possible), "verdict": "perhaps"}) == possible
-    none = Structure(
-        "none", "no", (Evidence("tables of one group", 1.26, 0.104),), candidate=Split(np.array([0, 0, 1]))
-    )
-    assert best_split_in_words(none) == "The best split would be 2 clusters of 2 and 1 rows"
+    none = Structure("none", "no", (Evidence("tables of one group", 1.26, 0.104),), candidate=np.array([0, 0, 1]))
     assert evidence_in_words(none) == "Tested against tables of one group (z = 1.3, p = 0.1)."
     old = {"clear": True, "valley": 5.0, "dependence": None, "words": "a valley"}
     assert structure_of_file(old) == Structure("clear", "a valley", (Evidence("one peak", 5.0, 2.866515718791933e-07),))
     assert require_number_of_clusters(3) == 3
     with pytest.raises(InvalidValueError, match="a whole number of at least 2; got 1"):
         require_number_of_clusters(1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([0, 0, 1], "The best split would be 2 clusters of 2 and 1 rows"),
+        ([2, 0, 0, -1, 2, 2], "The best split would be 2 clusters of 3 and 2 rows"),
+        (np.repeat([0, 1, 2], 50), "The best split would be 3 clusters of 50, 50 and 50 rows"),
+        (np.repeat(np.arange(10), 2), "The best split would be 10 clusters of 2, 2, 2, 2, 2, 2, 2, 2, … rows"),
+        ([-1, -1, -1, -1], ""),
+    ],
+)
+def test_the_best_split_says_its_sizes(labels: list[int], words: str) -> None:
+    assert best_split_in_words(Structure("none", "no", candidate=np.asarray(labels))) == words
+    assert best_split_in_words(Structure("possible", "yes", candidate=np.asarray(labels))) == ""
 
 
 def test_what_was_known_has_names() -> None:

@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from imapce import IMAPCE, Exploration
+from imapce.exploration.verdict import best_split_in_words
 from imapce.plotting import plot_proposal, plot_step, write_exploration_report
 from imapce.plotting.steps import cluster_hue
 from judged import WORDS, judged
@@ -46,7 +47,7 @@ def test_a_figure_of_one_group_shows_the_best_split_and_says_it_is_chance() -> N
     figure = plot_proposal(step)
     assert step.structure is not None
     assert step.structure.candidate is not None
-    sizes = step.structure.candidate.sizes
+    sizes = step.structure.sizes
     assert drawn(figure) == {cluster_hue(place): size for place, size in enumerate(sizes)}
     assert title_of(figure) == "Step 1, view 0: no structure beyond chance"
     legend = figure.axes[0].get_legend()
@@ -61,7 +62,7 @@ def test_a_page_of_one_group_draws_the_view_and_the_best_split(tmp_path: Path) -
     page = page_of(exploration, tmp_path / "page.html")
     assert exploration.structure is not None
     assert exploration.structure.candidate is not None
-    best = f"The best split would be {exploration.structure.candidate.words}"
+    best = best_split_in_words(exploration.structure)
     assert f"are one group. {best}." in page
     assert f"{best}, each group in a colour of its own; it is no more than chance" in page
     assert "Which features make the view" in page
