@@ -162,36 +162,39 @@ def test_normal_scores_do_not_depend_on_the_scale_of_columns() -> None:
 
 # --- the verdict ------------------------------------------------------------------------------------------------------
 
-GROUPS, STABLE = np.array([0, 1, 2]), np.ones(3)
+GROUPS, STABLE, OVERLAP = np.array([0, 1, 2]), np.ones(3), np.full(3, 0.05)
 
 
 @pytest.mark.parametrize(
-    ("p_values", "groups", "stability", "verdict"),
+    ("p_values", "groups", "stability", "overlap", "verdict"),
     [
-        ({"distances": 0.001, "columns": 0.0005}, GROUPS, STABLE, "clear"),
-        ({"distances": 0.02, "columns": 0.0005}, GROUPS, STABLE, "none"),
-        ({"distances": 0.001, "columns": 0.15, "ranks": 0.03}, GROUPS, STABLE, "clear"),
-        ({"distances": 0.001, "columns": 0.15, "ranks": 0.08}, GROUPS, STABLE, "none"),
-        ({"distances": 0.001, "columns": 0.25, "ranks": 1e-9}, GROUPS, STABLE, "none"),
-        ({"distances": 0.001, "columns": 0.005, "ranks": 0.08}, GROUPS, STABLE, "possible"),
-        ({"distances": 0.001, "columns": 0.0005}, np.zeros(3, dtype=int), STABLE, "possible"),
-        ({"distances": 0.001, "columns": 0.0005}, GROUPS, np.array([1.0, 0.4, 0.4]), "possible"),
-        ({"distances": 0.001, "columns": 0.0005}, GROUPS, np.array([1.0, 0.5, 0.4]), "clear"),
+        ({"distances": 0.001, "columns": 0.0005}, GROUPS, STABLE, OVERLAP, "clear"),
+        ({"distances": 0.02, "columns": 0.0005}, GROUPS, STABLE, OVERLAP, "none"),
+        ({"distances": 0.001, "columns": 0.15, "ranks": 0.03}, GROUPS, STABLE, OVERLAP, "clear"),
+        ({"distances": 0.001, "columns": 0.15, "ranks": 0.08}, GROUPS, STABLE, OVERLAP, "none"),
+        ({"distances": 0.001, "columns": 0.25, "ranks": 1e-9}, GROUPS, STABLE, OVERLAP, "none"),
+        ({"distances": 0.001, "columns": 0.005, "ranks": 0.08}, GROUPS, STABLE, OVERLAP, "possible"),
+        ({"distances": 0.001, "columns": 0.0005}, np.zeros(3, dtype=int), STABLE, OVERLAP, "possible"),
+        ({"distances": 0.001, "columns": 0.0005}, GROUPS, np.array([1.0, 0.4, 0.4]), OVERLAP, "possible"),
+        ({"distances": 0.001, "columns": 0.0005}, GROUPS, np.array([1.0, 0.5, 0.4]), OVERLAP, "clear"),
+        # Stable clusters that hardly overlap need less.
+        ({"distances": 0.001, "columns": 0.15, "ranks": 0.08}, GROUPS, STABLE, OVERLAP / 10, "possible"),
         # Two stable clusters of one group are one group.
-        ({"distances": 0.001, "columns": 0.0005}, np.array([0, 0, 1]), np.array([1.0, 1.0, 0.4]), "possible"),
+        ({"distances": 0.001, "columns": 0.0005}, np.array([0, 0, 1]), np.array([1.0, 1.0, 0.4]), OVERLAP, "possible"),
     ],
 )
 def test_the_verdict_follows_from_p_values_groups_and_stability(
     p_values: dict[str, float],
     groups: np.ndarray,
     stability: np.ndarray,
+    overlap: np.ndarray,
     verdict: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sample = sample_of(three())
     found = selected(sample, n_components=3)
     monkeypatch.setattr(significance, "_test_against", lambda s, f, model, level, progress: (2.0, p_values[model]))
-    structure = assess_structure(sample, found, groups, stability)
+    structure = assess_structure(sample, found, groups, stability, overlap)
     assert structure.verdict == verdict
     assert structure.is_taken is (verdict != "none")
     assert {one.against for one in structure.evidence} <= set(NULL_MODELS.values())
@@ -200,7 +203,7 @@ def test_the_verdict_follows_from_p_values_groups_and_stability(
     else:
         assert "p = " in structure.words
         assert ("a continuum" in structure.words) is not bool(groups.any())
-    nothing = assess_structure(sample, replace(found, gain=0.0), groups, stability)
+    nothing = assess_structure(sample, replace(found, gain=0.0), groups, stability, overlap)
     assert nothing == Structure("none", "a mixture explains held-out rows no better than one component")
 
 

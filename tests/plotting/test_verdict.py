@@ -63,7 +63,7 @@ def test_a_page_of_one_group_draws_the_view_and_the_best_split(tmp_path: Path) -
     assert exploration.structure is not None
     assert exploration.structure.candidate is not None
     best = best_split_in_words(exploration.structure)
-    assert f"are one group. {best}." in page
+    assert f"are one group. {best}, shown best by view 1 of 2." in page
     assert f"{best}, each group in a colour of its own; it is no more than chance" in page
     assert "Which features make the view" in page
     assert page.count("<img") == 2

@@ -211,7 +211,7 @@ def assign_rows(
         overlap = overlap_matrix(resp).sum(axis=1)
         groups = overlapping_groups(resp, sample.settings)
         stability = stability_of(sample, found, start.labels, is_fixed=start.is_fixed, progress=progress)
-        structure = assess_structure(sample, found, groups, stability, progress)
+        structure = assess_structure(sample, found, groups, stability, overlap, progress)
         labels, clusters, mixture = _assign(start, unexplored, rows, min_cluster_size, progress)
     is_drawn = np.zeros(sample.n_rows, dtype=bool)
     is_drawn[sample.positions] = True
@@ -296,17 +296,20 @@ def _add_rare_groups(
     sums = em_sums(rows, one_hot(groups[outer], n_new)[None], 1.0, None)
     added = m_step(sums, mixture.dof, rows.blocks, settings)
     rows = coordinates(learned | (groups >= 0))
+    added = replace(added, weights=added.weights * (groups >= 0).sum() / len(rows))
     larger = refine(mixture.joined(added), rows, settings)
     logs = larger.score_rows(rows)[0]
     assigned, overlap = logs.argmax(axis=1), overlap_matrix(posteriors(logs)[0])
+    # Axes of a group have at most twice the variance of the widest component; scattered rows are no group.
     volumes = -np.linalg.slogdet(larger.precisions[0])[1]
+    largest = volumes[:k].max() + rows.numeric.shape[1] * np.log(2)
     penalty = (rows.n_columns + 1) * np.log(n_rows) / 2
     is_used = np.ones(k + n_new, dtype=bool)
     for c in range(k, k + n_new):
         members = logs[assigned == c]
         gain = (posteriors(members)[1] - posteriors(np.delete(members, c, axis=1))[1]).sum()
         is_separate = max(overlap[c].sum(), overlap[:, c].max()) <= settings.most_overlap
-        is_used[c] = gain > penalty and is_separate and volumes[c] <= volumes[:k].max()
+        is_used[c] = gain > penalty and is_separate and volumes[c] <= largest
     if not is_used[k:].any():
         return mixture, clusters
     numbers = np.where(is_used[k:], clusters.max() + 1 + np.arange(n_new), OUTLIER)

@@ -97,18 +97,13 @@ def adjust_sample(
         found = select_mixture(start.coordinates, start.points, counts, sample.settings, n_components=n_components)
         # The number of axes is selected once.
         counts = [found.n_axes]
-        adjusted.append(_take_turns(start, found, full, is_fixed=n_components is not None))
-
-    def score(sample: Sample, found: Selection) -> float:
-        deviation = (sample.residuals - sample.residuals.mean(axis=0)) @ basis
-        variances = np.linalg.eigvalsh(deviation.T @ deviation / len(deviation))
-        return found.gain - 0.5 * float(np.log(np.maximum(variances, 1e-3 * variances.max(initial=0.0))).sum())
-
-    return max(adjusted, key=lambda pair: score(*pair))
+        adjusted.append(_take_turns(start, found, full, basis, is_fixed=n_components is not None))
+    sample = max(adjusted, key=lambda pair: pair[0])[1]
+    return sample, select_mixture(sample.coordinates, sample.points, counts, sample.settings, n_components=n_components)
 
 
-def _take_turns(sample: Sample, found: Selection, full: Array, *, is_fixed: bool) -> tuple[Sample, Selection]:
-    """Estimate clusters and effect in turns; without a gain, the effect is that without clusters."""
+def _take_turns(sample: Sample, found: Selection, full: Array, basis: Array, *, is_fixed: bool) -> tuple[float, Sample]:
+    """Estimate clusters and effect in turns; return the penalized likelihood and the adjusted sample."""
     settings, q, resp, values = sample.settings, found.n_axes, found.resp, sample.values
     everything, fold = np.ones((1, len(resp)), dtype=bool), folds(len(resp), settings.folds, settings.seed)
     for _ in range(settings.turns):
@@ -118,12 +113,13 @@ def _take_turns(sample: Sample, found: Selection, full: Array, *, is_fixed: bool
         logs = fit_mixtures(sample.coordinates(q), resp[None], everything, settings, steps=2)[1]
         resp = posteriors(logs)[0][0]
     single = held_out(sample.coordinates(q), np.ones((1, len(resp), 1)), fold, settings)[0]
-    density, heldout, _ = held_out(sample.coordinates(q), resp[None], fold, settings)
-    gain = float((density - single).mean())
+    gain = float((held_out(sample.coordinates(q), resp[None], fold, settings)[0] - single).mean())
     if gain <= 0:
+        # Without clusters the effect is that estimated without clusters.
         sample = sample.with_effect(full)
-    mixture, logs = fit_mixtures(sample.coordinates(q), resp[None], everything, settings)
-    return sample, Selection(mixture, posteriors(logs)[0][0], heldout, q, gain, found.start)
+    deviation = (sample.residuals - sample.residuals.mean(axis=0)) @ basis
+    variances = np.linalg.eigvalsh(deviation.T @ deviation / len(deviation))
+    return gain - 0.5 * float(np.log(np.maximum(variances, 1e-3 * variances.max(initial=0.0))).sum()), sample
 
 
 def effect_on_columns(problem: Problem, sample: Sample, found: Selection, clusters: Codes) -> Effect:

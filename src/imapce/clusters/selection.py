@@ -3,8 +3,8 @@
     gain(q, k) = mean held-out log-likelihood of k components in q axes − that of one component
 
 The number of axes is the smallest with a share `axes_share` of the best gain. The number of components maximizes
-gain(q, k)/k^e: the gain of real clusters, which are not elliptical, increases slowly with every further component. In
-sphered axes the gains of different numbers of axes are comparable. Each number of components has three starts:
+gain(q, k)/k^e: the gain of real clusters, which are not elliptical, increases slowly with every further component; e
+is the exponent times the share of numeric axes among axes and categories. In sphered axes the gains of different numbers of axes are comparable. Each number of components has three starts:
 k-means, Ward's tree of smoothed rows, and the same tree of locally sphered rows, which separates thin parallel sheets;
 the best on the first fold is kept.
 """
@@ -79,7 +79,10 @@ def select_mixture(
     if n_components is not None:
         sizes = [n_components]
     gains, fitted = _gains(rows, Starts(leading_points(points, rows, q), settings), fold, sizes, settings, progress)
-    k = max(gains, key=lambda k: max(gains[k], 0.0) / k**settings.exponent)
+    # A multinomial has no shape that could be wrong.
+    n_numeric, n_categories = q + rows.partial.shape[1], len(np.unique(rows.blocks))
+    exponent = max(settings.exponent * n_numeric / max(n_numeric + n_categories, 1), settings.finer)
+    k = max(gains, key=lambda k: max(gains[k], 0.0) / k**exponent)
     labels, heldout, start = fitted[k]
     mixture, logs = fit_mixtures(rows, one_hot(labels, k)[None], np.ones((1, m), dtype=bool), settings)
     return Selection(mixture, posteriors(logs)[0][0], heldout, q, gains[k], start)

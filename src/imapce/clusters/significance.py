@@ -12,7 +12,7 @@ with other folds than the selection, where it is the largest of many.
 
 "clear": the null models are rejected, and there are at least two groups of clusters that overlap by at most 10 % and
 have stable clusters. "possible": all clusters overlap (a continuum), fewer than two groups are stable, or the second
-model is rejected at 1 % only. "none": all else.
+model is rejected at 1 % only, or at 20 % with clusters that are stable and overlap by at most 2 %. "none": all else.
 """
 
 from __future__ import annotations
@@ -82,9 +82,14 @@ class Structure:
 
 
 def assess_structure(
-    sample: Sample, found: Selection, groups: Codes, stability: Array, progress: Tell = UNWATCHED.tell
+    sample: Sample,
+    found: Selection,
+    groups: Codes,
+    stability: Array,
+    overlap: Array,
+    progress: Tell = UNWATCHED.tell,
 ) -> Structure:
-    """Return the evidence for clusters of a sample with these `groups` and `stability` (c,)."""
+    """Return the evidence for clusters of a sample with these `groups`, `stability` and total `overlap` (c,)."""
     if found.gain <= 0:
         return Structure("none", "a mixture explains held-out rows no better than one component")
     if len(groups) < 2:
@@ -102,7 +107,9 @@ def assess_structure(
             break
     p_value = tests[1].p_value
     is_strong = p_value <= strong or tests[-1].p_value <= settings.rank_significance
-    if not is_strong and p_value > level:
+    # Two groups that are far from each other are in most tables with the same columns, too.
+    is_separate = overlap.max() <= settings.most_overlap / 5 and stability.min() >= settings.resample_share
+    if not is_strong and not is_separate and p_value > level:
         return _not_significant(tests)
     words, chance = groups_in_words(groups), f"p = {max(tests[0].p_value, min(p_value, tests[-1].p_value)):.2g}"
     if groups.max(initial=0) == 0:

@@ -9,9 +9,11 @@ from scipy.special import ndtr
 from imapce.clusters.significance import Evidence, Structure, Verdict
 from imapce.common.archive import in_json
 from imapce.common.settings import SETTINGS
-from imapce.common.words import counted, listing
+from imapce.common.words import counted, enumerated
 from imapce.errors import Phrase, Sentence
 
+# Sizes of clusters in a sentence.
+MAX_SIZES = 8
 VERDICTS: tuple[Verdict, ...] = ("clear", "possible", "none")
 # The way out of a verdict, which the command line says in its own words and the page with a button.
 TAKES_IT = Phrase("take the split", ': run(structure="ignore") takes it')
@@ -30,7 +32,9 @@ def best_split_in_words(structure: Structure | None) -> str:
     sizes = [] if structure is None or structure.is_taken else structure.sizes
     if len(sizes) < 2:
         return ""
-    return f"The best split would be {counted(len(sizes), 'cluster')} of {listing([f'{n:,}' for n in sizes], 8)} rows"
+    first = [f"{n:,}" for n in sizes[:MAX_SIZES]]
+    told = enumerated(first) if len(sizes) <= MAX_SIZES else ", ".join([*first, "…"])
+    return f"The best split would be {counted(len(sizes), 'cluster')} of {told} rows"
 
 
 def evidence_in_words(structure: Structure | None) -> str:
