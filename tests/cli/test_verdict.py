@@ -48,7 +48,7 @@ def test_rows_that_are_one_group_are_told_in_the_words_of_the_shell(noise: Path)
     told = in_one_line(explore(noise, *QUICK))
     assert "No structure beyond chance: " in told
     assert "The best split would be 5 clusters of " in told
-    assert "rows: --anyway takes it." in told
+    assert "8 rows, shown best by view 1 of 2: --anyway takes it." in told
     assert "ignore" not in told
     facts = facts_of(noise, *QUICK)
     assert facts["structure"]["verdict"] == "none"

@@ -2,7 +2,7 @@
 
 μ runs over 0 (PCA's plane), 0.1, 1, 10 and 100 times the paper's scale, and over −1 and −10 times where a cluster is a
 minority: a high kurtosis shows parts of less than 21 %, a low one cannot. Of the optima of a point, and then of all
-points, the one in which the clusters are seen best is shown (`choice/seen.py`).
+points, the one in which the clusters are seen best is shown (`choice/scores.py`).
 
 Rows that are known weigh as much as the data, α = tr XᵀX / tr YᵀY, and the clusters of the others choose. Beside a
 background α runs over multiples of that, and the optimum that falls apart most clearly is shown (`choice/score.py`):

@@ -88,7 +88,9 @@ class ClusterSettings:
     few_sizes: tuple[int, ...] = setting((3, 7, 12), "numbers of components by which numbers of axes are compared")
     folds: int = setting(3, "folds of the held-out likelihood")
     seed: int = setting(0, "seed of the folds, so that the same rows have the same clusters")
-    exponent: float = setting(0.3, "e of gain/k^e, which the selected number of components maximizes")
+    exponent: float = setting(
+        0.3, "e of gain/k^e, which the number of components maximizes; times the share of numeric axes, at least `finer`"
+    )
     coarser: float = setting(0.5, 'the same for granularity="coarser"')
     finer: float = setting(0.1, 'the same for granularity="finer"')
     fewest: float = setting(8.0, "rows per component from which a number of components is tried; rows of a rare group")
