@@ -199,10 +199,10 @@ def test_the_verdict_follows_from_p_values_groups_and_stability(
     assert structure.is_taken is (verdict != "none")
     assert {one.against for one in structure.evidence} <= set(NULL_MODELS.values())
     if verdict == "none":
-        assert f"show as much (p = {max(one.p_value for one in structure.evidence):.2g})" in structure.words
+        assert f"show as much (p = {max(one.p_value for one in structure.evidence):.2g})" in structure.reason
     else:
-        assert "p = " in structure.words
-        assert ("a continuum" in structure.words) is not bool(groups.any())
+        assert "p = " in structure.reason
+        assert ("a continuum" in structure.reason) is not bool(groups.any())
     nothing = assess_structure(sample, replace(found, gain=0.0), groups, stability, overlap)
     assert nothing == Structure("none", "a mixture explains held-out rows no better than one component")
 
@@ -214,7 +214,7 @@ def test_one_bimodal_column_among_noise_is_no_structure(position: int) -> None:
     structure = explored(X).structure
     assert structure is not None
     assert structure.verdict == "none"
-    assert "tables with the same columns and correlations show as much" in structure.words
+    assert "tables with the same columns and correlations show as much" in structure.reason
 
 
 def test_a_curve_is_possible_structure_in_most_draws() -> None:
@@ -280,7 +280,7 @@ def test_the_page_and_the_figure_say_how_clear_it_is(clear: bool, tmp_path: Path
     page = html.unescape((tmp_path / "page.html").read_text())
     structure = exploration.structure
     assert structure is not None
-    assert structure.words in page.replace("\N{NO-BREAK SPACE}", " ")
+    assert structure.reason in page.replace("\N{NO-BREAK SPACE}", " ")
     assert ("no structure beyond chance" in title) is not clear
     assert ("No structure beyond chance: " in page) is not clear
     assert ("Is there structure at all? Yes, clearly: " in page) is clear

@@ -78,7 +78,7 @@ def test_rows_that_are_one_group_tell_the_best_split_and_the_way_to_it() -> None
     assert structure.candidate.shape == (120,)
     assert len(structure.sizes) >= 2
     assert exploration.stop_reason == (
-        f"No structure beyond chance: {structure.words}; the 120 rows are one group. "
+        f"No structure beyond chance: {structure.reason}; the 120 rows are one group. "
         f'{best_split_in_words(structure)}, shown best by view 1 of 2: run(structure="ignore") takes it.'
     )
     assert exploration.caveat == ""

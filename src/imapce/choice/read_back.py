@@ -177,7 +177,7 @@ def read_from_clusters(problem: Problem, candidate: SampleClusters) -> tuple[flo
 def _labels_of(candidate: SampleClusters, n_rows: int) -> Codes:
     """(n,), the cluster of every row to explore, -1 for those that were not asked."""
     labels = np.full(n_rows, -1)
-    labels[candidate.sample.drawn] = candidate.labels
+    labels[candidate.sample.indices] = candidate.labels
     return labels
 
 

@@ -151,7 +151,7 @@ class ColumnRoles(Comparable):
 class Sample:
     """A sample of the unexplored rows: matrix columns `values` (m, c) and covariates (m, p), in content order.
 
-    `positions` (m,) are its rows among all `n_rows` input rows, `drawn` (m,) among the `candidates`, the rows of Z.
+    `positions` (m,) are its rows among all `n_rows` input rows, `indices` (m,) among the `candidates`, the rows of Z.
     `directions` (d, c) map standardized rows to the columns, which are divided by `unit`. Residuals are
     the values minus the `effect` (p, c) of the covariates.
     """
@@ -161,7 +161,7 @@ class Sample:
     effect: Array
     _: KW_ONLY
     candidates: Codes
-    drawn: Codes
+    indices: Codes
     directions: Array
     sources: Codes | None
     roles: ColumnRoles
@@ -173,13 +173,13 @@ class Sample:
     @property
     def positions(self) -> Codes:
         """Return the positions (m,) of the rows among all rows."""
-        return self.candidates[self.drawn]
+        return self.candidates[self.indices]
 
     def project(self, Z: StandardizedRows, V: Array) -> Array:
         """Return ZV (m, k) of the rows of the sample, for the rows Z to explore."""
-        is_drawn = np.zeros(Z.n_rows, dtype=bool)
-        is_drawn[self.drawn] = True
-        return Z.project(V, is_drawn)[self.drawn.argsort().argsort()]
+        in_sample = np.zeros(Z.n_rows, dtype=bool)
+        in_sample[self.indices] = True
+        return Z.project(V, in_sample)[self.indices.argsort().argsort()]
 
     @cached_property
     def residuals(self) -> Array:
@@ -302,19 +302,19 @@ def project_rows(rows: Rows, basis: Array, mean: Array, scale: Array) -> Array:
 def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = SETTINGS.clusters) -> Sample:
     """Draw a sample of the rows to explore, `unexplored` (n,) among all input rows, in an order of their content."""
     Z = problem.Z if problem.with_known is None else problem.with_known.rest
-    drawn = Z.content_sample(settings.rows)
-    chosen = np.zeros(Z.n_rows, dtype=bool)
-    chosen[drawn] = True
-    order = drawn.argsort().argsort()
-    covariates = Z.known(chosen)[order] if isinstance(Z, RowsGiven) else np.zeros((len(drawn), 0))
+    indices = Z.content_sample(settings.rows)
+    in_sample = np.zeros(Z.n_rows, dtype=bool)
+    in_sample[indices] = True
+    order = indices.argsort().argsort()
+    covariates = Z.known(in_sample)[order] if isinstance(Z, RowsGiven) else np.zeros((len(indices), 0))
     directions, sources = _directions(problem, Z, settings)
-    values = Z.project(directions, chosen)[order]
+    values = Z.project(directions, in_sample)[order]
     # Columns that are not standardized may have any unit.
     unit = max(float(values.std()), np.finfo(np.float64).tiny) if values.size else 1.0
     values = np.round(values / unit, DIGITS)
     if sources is not None and values.shape[1] <= settings.most_axes:
-        kept = _without_copies(values, sources)
-        values, directions, sources = values[:, kept], directions[:, kept], sources[kept]
+        columns = _without_copies(values, sources)
+        values, directions, sources = values[:, columns], directions[:, columns], sources[columns]
     missing = np.full(values.shape[1], np.nan)
     if sources is not None and problem.gaps is not None:
         imputed = np.divide(problem.gaps - Z.mean, Z.scale, out=np.full_like(Z.scale, np.nan), where=Z.scale > 0)
@@ -329,7 +329,7 @@ def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = 
         covariates,
         effect,
         candidates=np.flatnonzero(unexplored & ~problem.set_aside),
-        drawn=drawn,
+        indices=indices,
         directions=directions,
         sources=sources,
         roles=roles,
@@ -342,12 +342,12 @@ def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = 
 
 def _without_copies(values: Array, sources: Codes) -> Mask:
     """Return a mask of the columns (c,): all categories, and numeric columns that are no function of an earlier one."""
-    kept = np.ones(values.shape[1], dtype=bool)
+    selected = np.ones(values.shape[1], dtype=bool)
     numbers = [j for j, s in enumerate(sources) if np.sum(sources == s) == 1 and len(np.unique(values[:, j])) > 2]
     if len(numbers) > 1:
         is_copy = np.triu(np.abs(np.corrcoef(rankdata(values[:, numbers], axis=0).T)) > COPY, 1).any(axis=0)
-        kept[np.array(numbers)[is_copy]] = False
-    return kept
+        selected[np.array(numbers)[is_copy]] = False
+    return selected
 
 
 def dequantized(values: Array, roles: ColumnRoles, missing: Array) -> Array:

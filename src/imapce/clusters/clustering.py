@@ -67,19 +67,19 @@ class SampleClusters:
     effect: Effect | None
     is_fixed: bool = False
 
-    def among(self, problem: Problem, unexplored: Mask, rows: Rows) -> SampleClusters:
+    def assign_sample(self, problem: Problem, unexplored: Mask, rows: Rows) -> SampleClusters:
         """Return the same clusters for the rows `unexplored` (n,) of a later problem; `rows` are all rows."""
         if problem.with_known is not None and self.effect is not None:
             problem = problem.given(self.effect)
         sample = draw_sample(problem, unexplored, self.sample.settings)
-        is_drawn = np.zeros(len(unexplored), dtype=bool)
-        is_drawn[sample.positions] = True
-        coordinates = self.coordinate_map(rows.subset(is_drawn)).take(sample.positions.argsort().argsort())
+        in_sample = np.zeros(len(unexplored), dtype=bool)
+        in_sample[sample.positions] = True
+        coordinates = self.coordinate_map(rows.subset(in_sample)).take(sample.positions.argsort().argsort())
         labels = self.clusters[self.found.mixture.score_rows(coordinates)[0].argmax(axis=1)]
         return replace(self, sample=sample, labels=np.unique(labels, return_inverse=True)[1])
 
     def determining_column(self, names: Sequence[str], covariates: Collection[int] = ()) -> str:
-        """Return in words which input column determines the clusters (NMI ≥ 0.8), not one of `covariates`; "" if none.
+        """Return a sentence if an input column, none of `covariates`, determines the clusters (NMI ≥ 0.8), else "".
 
         A decision tree with one leaf for each cluster predicts the clusters from one of the columns that differ most.
         """
@@ -87,23 +87,22 @@ class SampleClusters:
         if sample.sources is None or self.found.gain <= 0 or not labels.any():
             return ""
         # Imported here because that takes a second.
+        from sklearn.feature_selection import f_classif
         from sklearn.metrics import normalized_mutual_info_score
         from sklearn.tree import DecisionTreeClassifier
 
-        member = (labels[:, None] == np.arange(int(labels.max()) + 1)).astype(np.float64)
-        deviation = sample.values - sample.values.mean(axis=0)
-        explained = ((member.T @ deviation) ** 2 / np.maximum(member.sum(axis=0), 1)[:, None]).sum(axis=0)
-        explained /= np.maximum((deviation**2).sum(axis=0), np.finfo(np.float64).tiny)
-        order = dict.fromkeys(sample.sources[np.argsort(-explained, kind="stable")].tolist())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            differences = np.nan_to_num(f_classif(sample.values, labels)[0])
+        order = dict.fromkeys(sample.sources[np.argsort(-differences, kind="stable")].tolist())
         best = 0.0, 0
         for source in [source for source in order if source not in covariates][:TREES]:
             column = sample.values[:, sample.sources == source]
-            tree = DecisionTreeClassifier(max_leaf_nodes=member.shape[1], random_state=0).fit(column, labels)
+            tree = DecisionTreeClassifier(max_leaf_nodes=int(labels.max()) + 1, random_state=0).fit(column, labels)
             best = max(best, (float(normalized_mutual_info_score(labels, tree.predict(column))), source))
         if best[0] < sample.settings.same_structure:
             return ""
-        words = f"column {names[best[1]]!r} determines the clusters (NMI {best[0]:.2f})"
-        return f"{words}: add it to the prior to see what else there is"
+        determines = f"column {names[best[1]]!r} determines the clusters (NMI {best[0]:.2f})"
+        return f"{determines}: add it to the prior to see what else there is"
 
     @property
     def coordinate_map(self) -> CoordinateMap:
@@ -177,7 +176,7 @@ class Partition(Comparable):
         }
         return replace(self, labels=numbers[self.labels], clusters=numbers[self.clusters], **by_number)
 
-    def among(self, unexplored: Mask, rows: Rows, *, min_cluster_size: int) -> Codes:
+    def labels_of(self, unexplored: Mask, rows: Rows, *, min_cluster_size: int) -> Codes:
         """Return the clusters of rows (n,), OUTLIER for all others; rows of small clusters are assigned again."""
         labels = np.where(unexplored, self.labels, OUTLIER)
         while True:
@@ -213,20 +212,20 @@ def assign_rows(
         stability = stability_of(sample, found, start.labels, is_fixed=start.is_fixed, progress=progress)
         structure = assess_structure(sample, found, groups, stability, overlap, progress)
         labels, clusters, mixture = _assign(start, unexplored, rows, min_cluster_size, progress)
-    is_drawn = np.zeros(sample.n_rows, dtype=bool)
-    is_drawn[sample.positions] = True
+    in_sample = np.zeros(sample.n_rows, dtype=bool)
+    in_sample[sample.positions] = True
     partition = Partition(
         labels,
         clusters,
         mixture,
         coordinate_map=start.coordinate_map,
-        sample=is_drawn,
+        sample=in_sample,
         structure=structure,
         stability=dict(enumerate(stability.tolist())),
         overlap=dict(enumerate(overlap.tolist())),
         groups=dict(enumerate(groups.tolist())),
     )
-    labels = partition.among(unexplored, rows, min_cluster_size=min_cluster_size)
+    labels = partition.labels_of(unexplored, rows, min_cluster_size=min_cluster_size)
     # If only one cluster reaches the minimum size, there are no clusters.
     if len(np.unique(labels[labels != OUTLIER])) < 2:
         labels = np.full_like(labels, OUTLIER)

@@ -41,8 +41,8 @@ def estimate_effect(
     """
     m = len(covariates)
     variances, axes = np.linalg.eigh(covariates.T @ covariates / m)
-    kept = variances > 1e-10 * max(float(variances[-1]), np.finfo(np.float64).tiny)
-    to_basis = axes[:, kept] / np.sqrt(variances[kept])
+    varying = variances > 1e-10 * max(float(variances[-1]), np.finfo(np.float64).tiny)
+    to_basis = axes[:, varying] / np.sqrt(variances[varying])
     L = covariates @ to_basis
 
     def regression(design: Array, prior_rows: float, right: Array) -> Array:

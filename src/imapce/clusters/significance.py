@@ -58,14 +58,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Structure:
-    """The evidence for structure: `verdict`, reason in words, tests, and the best clusters (n,), OUTLIER for none.
+    """The evidence for structure: `verdict`, `reason`, tests, and the best clusters (n,), OUTLIER for none.
 
     >>> Structure("none", "a mixture explains held-out rows no better than one component").is_taken
     False
     """
 
     verdict: Verdict
-    words: str
+    reason: str
     evidence: tuple[Evidence, ...] = ()
     candidate: Codes | None = field(default=None, compare=False, repr=False)
 
@@ -98,9 +98,9 @@ def assess_structure(
     level, strong = settings.significance, settings.strong_significance
     # The p-values at which a model is rejected alone, and up to which the next may decide.
     levels = {"distances": (level, level), "columns": (strong, settings.weak_significance), "ranks": (1.0, 1.0)}
-    for model, words in NULL_MODELS.items():
+    for model, description in NULL_MODELS.items():
         alone, at_most = levels[model]
-        tests.append(Evidence(words, *_test_against(sample, found, model, alone, progress)))
+        tests.append(Evidence(description, *_test_against(sample, found, model, alone, progress)))
         if tests[-1].p_value > at_most:
             return _not_significant(tests)
         if model == "columns" and tests[-1].p_value <= alone:
@@ -111,13 +111,13 @@ def assess_structure(
     is_separate = overlap.max() <= settings.most_overlap / 5 and stability.min() >= settings.resample_share
     if not is_strong and not is_separate and p_value > level:
         return _not_significant(tests)
-    words, chance = groups_in_words(groups), f"p = {max(tests[0].p_value, min(p_value, tests[-1].p_value)):.2g}"
+    reason, chance = describe_groups(groups), f"p = {max(tests[0].p_value, min(p_value, tests[-1].p_value)):.2g}"
     if groups.max(initial=0) == 0:
-        words = f"{counted(len(groups), 'cluster')} that overlap, more than in null tables"
-        return Structure("possible", f"{words} ({chance}): a continuum", tuple(tests))
+        reason = f"{counted(len(groups), 'cluster')} that overlap, more than in null tables ({chance}): a continuum"
+        return Structure("possible", reason, tuple(tests))
     if is_strong and len(np.unique(groups[stability >= settings.least_stability])) < 2:
-        return Structure("possible", f"{words} ({chance}), fewer than two of which are stable", tuple(tests))
-    return Structure("clear" if is_strong else "possible", f"{words} ({chance})", tuple(tests))
+        return Structure("possible", f"{reason} ({chance}), fewer than two of which are stable", tuple(tests))
+    return Structure("clear" if is_strong else "possible", f"{reason} ({chance})", tuple(tests))
 
 
 def _not_significant(tests: list[Evidence]) -> Structure:
@@ -126,20 +126,18 @@ def _not_significant(tests: list[Evidence]) -> Structure:
     return Structure("none", f"{weakest.against} show as much (p = {weakest.p_value:.2g})", tuple(tests))
 
 
-def groups_in_words(groups: Codes) -> str:
-    """Return the groups of clusters in words.
+def describe_groups(groups: Codes) -> str:
+    """Return a description of the groups of clusters.
 
-    >>> groups_in_words(np.array([0, 1, 1, 2]))
+    >>> describe_groups(np.array([0, 1, 1, 2]))
     '3 separate groups; one of them is divided into 2 overlapping clusters'
     """
     sizes = np.bincount(groups)
-    words = f"{counted(len(sizes), 'separate group')}"
-    divided = [str(size) for size in sizes if size > 1]
-    if len(divided) == 1:
-        return f"{words}; one of them is divided into {divided[0]} overlapping clusters"
-    if divided:
-        return f"{words}; {len(divided)} of them are divided into {', '.join(divided)} overlapping clusters"
-    return words
+    description, divided = counted(len(sizes), "separate group"), [str(size) for size in sizes if size > 1]
+    if not divided:
+        return description
+    which = "one of them is" if len(divided) == 1 else f"{len(divided)} of them are"
+    return f"{description}; {which} divided into {', '.join(divided)} overlapping clusters"
 
 
 def _test_against(
@@ -188,8 +186,8 @@ class NullTables:
         numbers, levels = self.given[:, self._is_number], sample.coordinates(1).levels[rows]
         along = sample.points[rows, :1].sum(axis=1)
         masks = [roles.blocks == block for block in np.unique(roles.blocks)]
-        self._columns = [[j] for j in np.flatnonzero(self._is_number)] + [roles.level_columns[own] for own in masks]
-        ranked = np.column_stack([numbers, *(_ranks_of_levels(levels[:, own], along) for own in masks)])
+        self._columns = [[j] for j in np.flatnonzero(self._is_number)] + [roles.level_columns[mask] for mask in masks]
+        ranked = np.column_stack([numbers, *(_ranks_of_levels(levels[:, mask], along) for mask in masks)])
         scores = normal_scores(ranked)
         variances, axes = np.linalg.eigh(scores.T @ scores / len(rows))
         self._root = (axes * np.sqrt(np.maximum(variances, 0.0))).T
@@ -221,7 +219,7 @@ class NullTables:
         if not labels:
             return 0.0
         fold = folds(n, sample.settings.folds, seed)
-        resp = np.stack([one_hot(one, k) for one in labels.values()])
+        resp = np.stack([one_hot(start, k) for start in labels.values()])
         density = held_out(rows, resp, fold, sample.settings)[0]
         return float((density - held_out(rows, np.ones((1, n, 1)), fold, sample.settings)[0]).mean())
 

@@ -89,7 +89,8 @@ class ClusterSettings:
     folds: int = setting(3, "folds of the held-out likelihood")
     seed: int = setting(0, "seed of the folds, so that the same rows have the same clusters")
     exponent: float = setting(
-        0.3, "e of gain/k^e, which the number of components maximizes; times the share of numeric axes, at least `finer`"
+        0.3,
+        "e of gain/k^e, which the number of components maximizes; times the share of numeric axes, at least `finer`",
     )
     coarser: float = setting(0.5, 'the same for granularity="coarser"')
     finer: float = setting(0.1, 'the same for granularity="finer"')

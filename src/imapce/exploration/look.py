@@ -326,7 +326,7 @@ class Findings:
                     problem, ~known, watch, granularity=record.granularity, n_clusters=record.n_clusters
                 )
             else:
-                candidate = start.among(problem, ~known, self._with_labels(start))
+                candidate = start.assign_sample(problem, ~known, self._with_labels(start))
             before = steps[-1].components if steps else None
             model.solve(
                 problem,
@@ -440,7 +440,7 @@ class Findings:
             )
             column = candidate.determining_column(self.data.reader.columns or self.data.reader.names)
             if found.structure.is_taken and column:
-                found = replace(found, structure=replace(found.structure, words=f"{found.structure.words}; {column}"))
+                found = replace(found, structure=replace(found.structure, reason=f"{found.structure.reason}; {column}"))
             self.start.partition = self._with_numbers(found)
         return self.start.partition
 
@@ -461,7 +461,7 @@ class Findings:
         found, least = self._partition(watch), self.record.min_cluster_size
         left = seen.clustered if self.record.shows(found.structure) else np.zeros(self.record.moves.n_rows, dtype=bool)
         beside = self._with_labels(self.candidate(watch))
-        labels = self._with_pieces(found.among(left, beside, min_cluster_size=least), left)
+        labels = self._with_pieces(found.labels_of(left, beside, min_cluster_size=least), left)
         return self._current_look(watch).show(seen, labels, min_cluster_size=least, sample=found.sample)
 
     def _with_own_clusters(self, seen: View, watch: Watch) -> View:

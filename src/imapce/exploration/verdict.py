@@ -24,7 +24,7 @@ RESAMPLES = SETTINGS.clusters.resamples
 
 def verdict_in_words(structure: Structure) -> str:
     """The verdict and why, without a full stop."""
-    return f"{BEGINNINGS[structure.verdict]}: {structure.words}"
+    return f"{BEGINNINGS[structure.verdict]}: {structure.reason}"
 
 
 def best_split_in_words(structure: Structure | None) -> str:
@@ -57,7 +57,7 @@ def caveat(structure: Structure | None) -> str:
     if structure is None or structure.verdict == "clear":
         return ""
     anyway = "" if structure.is_taken else ", taken all the same"
-    return f"{BEGINNINGS[structure.verdict]}{anyway}: {structure.words}"
+    return f"{BEGINNINGS[structure.verdict]}{anyway}: {structure.reason}"
 
 
 def without_way_out(sentences: str) -> str:
@@ -86,7 +86,7 @@ def told_structure(structure: Structure) -> dict[str, Any]:
     evidence = [
         {"against": one.against, "z": in_json(one.z), "p_value": in_json(one.p_value)} for one in structure.evidence
     ]
-    return {"verdict": structure.verdict, "words": structure.words, "evidence": evidence}
+    return {"verdict": structure.verdict, "words": structure.reason, "evidence": evidence}
 
 
 def structure_of_file(stored: Any) -> Structure | None:

@@ -209,7 +209,7 @@ class Rows(ABC):
 
     def cross(self, values: Array) -> Array:
         """Return Σ z lᵀ (d, q), l the values (n, q) beside the rows; the last result is kept for later steps."""
-        key = hashlib.blake2b(np.ascontiguousarray(values)).digest()
+        key = hashlib.blake2b(memoryview(np.ascontiguousarray(values))).digest()
         if self._kept_cross is None or self._kept_cross[0] != key:
             (result,) = self.add_blocks(_cross, beside=values)
             self._kept_cross = key, result
