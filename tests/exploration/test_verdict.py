@@ -94,7 +94,7 @@ def test_ignored_the_best_split_is_taken_as_it_was_told() -> None:
     assert exploration.structure == found
     assert adjusted_rand_score(found.candidate, exploration.labels_) == 1
     assert sorted(exploration.labels_[exploration.labels_ >= 0].tolist())[0] == 0
-    assert f"No structure beyond chance, taken all the same: {found.words}." in repr(exploration)
+    assert f"No structure beyond chance, taken all the same: {found.reason}." in repr(exploration)
     np.testing.assert_array_equal(session(NOISE).run(structure="ignore").labels_, exploration.labels_)
 
 

@@ -354,7 +354,7 @@ class PathSearch:
         return self.problem.Y.any_known and self.domain.is_whole and mu >= 0
 
     def _converged(self, views: list[PathOptimum]) -> list[PathOptimum]:
-        """The optima brought to the tolerance, all of one α in the same passes; by Newton's method if that is quicker."""
+        """Return the converged optima, those of one α by the same passes; by Newton's method if that is quicker."""
         if views[0].W.size - self.k**2 <= QUICK_NEWTON:
             return [views[0], *(replace(view, optimum=self._polish(view, newton=True)[1]) for view in views[1:])]
         done: dict[int, PathOptimum] = {}

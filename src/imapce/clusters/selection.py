@@ -3,10 +3,10 @@
     gain(q, k) = mean held-out log-likelihood of k components in q axes − that of one component
 
 The number of axes is the smallest with a share `axes_share` of the best gain. The number of components maximizes
-gain(q, k)/k^e: the gain of real clusters, which are not elliptical, increases slowly with every further component; e
-is the exponent times the share of numeric axes among axes and categories. In sphered axes the gains of different numbers of axes are comparable. Each number of components has three starts:
-k-means, Ward's tree of smoothed rows, and the same tree of locally sphered rows, which separates thin parallel sheets;
-the best on the first fold is kept.
+gain(q, k)/k^e: the gain of real clusters, which are not elliptical, increases slowly with each further component; e is
+the exponent times the share of numeric axes among axes and categories. In sphered axes the gains of different numbers
+of axes are comparable. Each number of components has three starts: k-means, Ward's tree of smoothed rows, and the same
+tree of locally sphered rows, which separates thin parallel sheets; the best on the first fold is selected.
 """
 
 from __future__ import annotations

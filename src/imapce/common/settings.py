@@ -90,7 +90,7 @@ class ClusterSettings:
     seed: int = setting(0, "seed of the folds, so that the same rows have the same clusters")
     exponent: float = setting(
         0.3,
-        "e of gain/k^e, which the number of components maximizes; times the share of numeric axes, at least `finer`",
+        "e of gain/k^e, which the number of components maximizes; times the share of numeric axes, or `finer`",
     )
     coarser: float = setting(0.5, 'the same for granularity="coarser"')
     finer: float = setting(0.1, 'the same for granularity="finer"')

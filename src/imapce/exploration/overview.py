@@ -1,7 +1,7 @@
 """One view of all clusters together: of the views of the first look the one in which they are seen best.
 
-The rule is that by which any view is chosen (`choice/scores.py`), with the clusters that were taken in the place of those
-that were found; a cluster alone is told from the other rows to explore. Rows in none count for nothing.
+The rule is that by which any view is chosen (`choice/scores.py`), with the clusters that were taken in the place of
+those that were found; a cluster alone is told from the other rows to explore. Rows in none count for nothing.
 """
 
 from __future__ import annotations

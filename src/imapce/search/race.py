@@ -65,8 +65,8 @@ class Optimum(Comparable):
 
     α = ∞ says that what is known was explained away, or nothing was: no rows were weighed. `seen` is the share of rows
     whose nearest in the view tell their cluster, and `kept` the share of their neighbourhoods that the view keeps,
-    beyond chance (`choice/scores.py`). A number that nobody asked for is NaN: a search at one setting scores nothing, and
-    `minimize` itself does not know α.
+    beyond chance (`choice/scores.py`). A number that nobody asked for is NaN: a search at one setting scores nothing,
+    and `minimize` itself does not know α.
 
     >>> Optimum(np.eye(2, 5), objective=3.0, separation=0.5, leakage=0.2).score
     0.4
