@@ -22,7 +22,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, verdict: Any) -> None:
         partition = assign_rows(*args, **options)
         names = [int(name) for name in np.unique(partition.labels) if name >= 0]
         structure = replace(
-            partition.structure, verdict=verdict, words=WORDS, evidence=(Evidence("one peak", 3.9, 5e-5),)
+            partition.structure, verdict=verdict, reason=WORDS, evidence=(Evidence("one peak", 3.9, 5e-5),)
         )
         stability = {name: 0.3 if name == names[-1] else 0.9 for name in names}
         return replace(partition, structure=structure, stability=stability)
