@@ -228,6 +228,8 @@ class IMAPCE(HalvedFits, LinearView):
         watch = watch or UNWATCHED
         if int(problem.Z.informative.sum()) < self.n_components:
             raise FlatRowsError.of_views(self.n_components)
+        # Steps of an exploration have clusters, whose verdict names such a column.
+        names_column = candidate is None
         candidate = self.look_for_clusters(problem, watch=watch) if candidate is None else candidate
         if problem.with_known is not None:
             assert candidate is not None
@@ -241,7 +243,7 @@ class IMAPCE(HalvedFits, LinearView):
                 raise FlatRowsError.of_views(self.n_components)
         self._require_range_of_weights(problem)
         solution = self._solution(problem, candidate, before, None if watch is UNWATCHED else told_in_rounds(watch))
-        self._keep(solution, problem, candidate)
+        self._keep(solution, problem, candidate, names_column=names_column)
         if problem.remarks and self.verbose and not callable(self.verbose):
             print(*problem.remarks)
 
@@ -298,7 +300,9 @@ class IMAPCE(HalvedFits, LinearView):
             )
         return solution
 
-    def _keep(self, solution: Solution, problem: Problem, candidate: SampleClusters | None) -> None:
+    def _keep(
+        self, solution: Solution, problem: Problem, candidate: SampleClusters | None, *, names_column: bool
+    ) -> None:
         """Fitted attributes, in the canonical rotation and sign."""
         C_X = problem.X.second_moment
         self.optima_ = Views(
@@ -325,7 +329,7 @@ class IMAPCE(HalvedFits, LinearView):
         self.n_evaluations_ = solution.n_evaluations
         known = "" if told is None else Phrase(READ_BACK, f" {told.sentence}")
         column, names = "", self.reader_.columns or self.reader_.names
-        if candidate is not None:
+        if candidate is not None and names_column:
             hidden = np.unique(problem.sources[problem.hidden_columns]).tolist()
             column = candidate.determining_column(names, hidden)
         remarks = [*([f"{column[0].upper()}{column[1:]}."] if column else []), *problem.remarks]
