@@ -309,7 +309,7 @@ def converge(
     One pass over the rows evaluates all frames, which takes little longer than a pass for one.
     """
     race = _race_of(objectives, np.arange(len(objectives)), frames.shape[2], max_iter, callback)
-    left = race.run(race.descent.line_up(frames), tol, compete=False)
+    left = race.run(race.descent.line_up(frames), max(tol * POLISH, race.descent.noise), compete=False)
     ended = sorted((start for _, start in left), key=lambda start: int(start.start[0]))
     return [
         replace(optima_of([start], [start], tol, JOINED)[0], mu=objective.mu)
