@@ -365,7 +365,8 @@ class PathSearch:
             objectives = [Objective(self._contrast(alpha), self.domain.Z, views[i].optimum.mu) for i in here]
             with self._threads():
                 frames = np.stack([views[i].W for i in here])
-                found = converge(objectives, frames, tol=self.tol, max_iter=self.max_iter, callback=self.callback)
+                most = min(self.max_iter, self.choice.sketch_iterations)
+                found = converge(objectives, frames, tol=self.tol, max_iter=most, callback=self.callback)
             self.n_evaluations += sum(objective.n_evaluations for objective in objectives)
             done |= {i: self._moved(views[i], optimum) for i, optimum in zip(here, found, strict=True)}
         return [done.get(i, view) for i, view in enumerate(views)]

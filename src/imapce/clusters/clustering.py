@@ -240,8 +240,11 @@ def _assign(
     settings, to_coordinates, q = sample.settings, start.coordinate_map, start.found.mixture.means.shape[2]
     n, labels, distances = int(unexplored.sum()), np.full(sample.n_rows, OUTLIER), np.full(sample.n_rows, -1.0)
 
+    # Rows are read once if their coordinates fit in memory.
+    everything = to_coordinates(rows.subset(unexplored)) if n <= settings.refined_rows else None
+
     def coordinates(mask: Mask) -> Coordinates:
-        return to_coordinates(rows.subset(mask))
+        return to_coordinates(rows.subset(mask)) if everything is None else everything.take(mask[unexplored])
 
     def assign(mask: Mask) -> None:
         limit = q * f_distribution.isf(settings.significance / n, q, mixture.dof[0]) if q else np.inf

@@ -78,7 +78,7 @@ class RowsBeside(BlockRows):
 
     def split(self, mask: Mask) -> tuple[Rows, Rows]:
         inside, outside = self.base.split(mask)
-        return self._with_moments(RowsBeside(inside, self.values[mask]), RowsBeside(outside, self.values[~mask]))
+        return self.share_moments(RowsBeside(inside, self.values[mask]), RowsBeside(outside, self.values[~mask]))
 
     def without(self, mask: Mask) -> RowsBeside:
         return RowsBeside(self.base.without(mask), self.values[~mask])

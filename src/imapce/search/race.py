@@ -162,6 +162,7 @@ REVIEW = 5  # rounds between looks at the whole field
 PATIENCE = 20  # iterations over which the pace of a start is measured
 HOPELESS = 20.0  # a start gives up when its gap to the best exceeds this many times its last PATIENCE iterations' gain
 POLISH = 1e-4  # the winner is refined to this fraction of tol, so that engines and threads agree on the subspace
+CLOSE = 1e-2  # the same for optima that are listed after it: the last digits took as long as all others
 SKETCH = 1e-3  # where Newton follows, the race itself need only tell the basins apart
 NEWTON_LIMIT = 128  # tangent dimensions up to which Newton may follow where evaluations are not cheap
 
@@ -309,7 +310,7 @@ def converge(
     One pass over the rows evaluates all frames, which takes little longer than a pass for one.
     """
     race = _race_of(objectives, np.arange(len(objectives)), frames.shape[2], max_iter, callback)
-    left = race.run(race.descent.line_up(frames), max(tol * POLISH, race.descent.noise), compete=False)
+    left = race.run(race.descent.line_up(frames), tol * CLOSE, compete=False)
     ended = sorted((start for _, start in left), key=lambda start: int(start.start[0]))
     return [
         replace(optima_of([start], [start], tol, JOINED)[0], mu=objective.mu)
