@@ -7,8 +7,9 @@ The held-out gain of the selected mixture over one component is compared with th
     same ranks       normal scores of the columns with their correlations; categories as above
 
 The first must be rejected at 1 %, and the second at 0.1 %; or at 20 %, if the third is rejected at 5 %: groups that are
-far apart are visible in each column, so tables with these columns have groups too. The gain is computed
-with other folds than the selection, where it is the largest of many.
+far apart are visible in each column, so tables with these columns have groups too. If clusters are stable and overlap
+by at most 2 %, the third suffices at 0.1 %. The gain is computed with other folds than the selection, where it is the
+largest of many.
 
 "clear": the null models are rejected, and there are at least two groups of clusters that overlap by at most 10 % and
 have stable clusters. "possible": all clusters overlap (a continuum), fewer than two groups are stable, or the second
@@ -96,9 +97,11 @@ def assess_structure(
     if len(groups) < 2:
         return Structure("none", "the covariates explain all clusters but one")
     settings, tests = sample.settings, []
-    level, strong = settings.significance, settings.strong_significance
+    level, strong, weak = settings.significance, settings.strong_significance, settings.weak_significance
+    # Groups that are far from each other are in most tables with the same columns, too.
+    is_separate = overlap.max() <= settings.most_overlap / 5 and stability.min() >= settings.resample_share
     # The p-values at which a model is rejected alone, and up to which the next may decide.
-    levels = {"distances": (level, level), "columns": (strong, settings.weak_significance), "ranks": (1.0, 1.0)}
+    levels = {"distances": (level, level), "columns": (strong, 1.0 if is_separate else weak), "ranks": (1.0, 1.0)}
     for model, description in NULL_MODELS.items():
         alone, at_most = levels[model]
         tests.append(Evidence(description, *_test_against(sample, found, model, alone, progress)))
@@ -107,10 +110,8 @@ def assess_structure(
         if model == "columns" and tests[-1].p_value <= alone:
             break
     p_value = tests[1].p_value
-    is_strong = p_value <= strong or tests[-1].p_value <= settings.rank_significance
-    # Two groups that are far from each other are in most tables with the same columns, too.
-    is_separate = overlap.max() <= settings.most_overlap / 5 and stability.min() >= settings.resample_share
-    if not is_strong and not is_separate and p_value > level:
+    is_strong = p_value <= strong or tests[-1].p_value <= (settings.rank_significance if p_value <= weak else strong)
+    if not is_strong and p_value > (weak if is_separate else level):
         return _not_significant(tests)
     reason, chance = describe_groups(groups), f"p = {max(tests[0].p_value, min(p_value, tests[-1].p_value)):.2g}"
     if groups.max(initial=0) == 0:
