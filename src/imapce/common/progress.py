@@ -15,13 +15,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from imapce.common.words import duration, roughly
-from imapce.common.work import Tell, Watch
+from imapce.common.work import Tell, Watch, threads_for
 from imapce.errors import InvalidTypeError
+
+if TYPE_CHECKING:
+    from imapce.rows.base import Rows
 
 Progress = bool | Tell | None
 
@@ -50,6 +53,13 @@ def watching(progress: Progress, cancel: Callable[[], bool] | None = None, *, of
     else:
         with showing(of=of) as tell:
             yield Watch(tell, cancel)
+
+
+@contextmanager
+def working(rows: Rows, progress: Progress, cancel: Callable[[], bool] | None, *, of: str = "") -> Iterator[Watch]:
+    """Watch a piece of work on rows, with as many threads as suit their number."""
+    with threads_for(rows.n_rows, rows.n_features), watching(progress, cancel, of=of) as watch:
+        yield watch
 
 
 @contextmanager

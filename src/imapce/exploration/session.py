@@ -10,8 +10,7 @@ people call. Every move makes a new record, which is in the session's file befor
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -19,9 +18,8 @@ import numpy as np
 from sklearn.base import clone
 
 from imapce.common.checks import is_whole, require_count
-from imapce.common.progress import Progress, watching
+from imapce.common.progress import Progress, working
 from imapce.common.words import counted
-from imapce.common.work import Watch, threads_for
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.estimators.imapce import IMAPCE
 from imapce.exploration import regroup
@@ -174,13 +172,6 @@ class Exploration(Results):
         """How many moves `redo` can go forward."""
         return len(self._undone)
 
-    @contextmanager
-    def _at_work(self, progress: Progress, cancel: Cancel | None, of: str = "") -> Iterator[Watch]:
-        """Report progress, with the number of threads that suits the rows."""
-        rows = self.found.data.rows
-        with threads_for(rows.n_rows, rows.n_features), watching(progress, cancel, of=of) as watch:
-            yield watch
-
     # --- looking ------------------------------------------------------------------------------------------------------
 
     def propose(self, *, clusters: bool = True, progress: Progress = None, cancel: Cancel | None = None) -> Step:
@@ -190,12 +181,12 @@ class Exploration(Results):
         `progress(words, share)` is told what is being done, ten times a second at most, and True shows a bar;
         `cancel()` may return True to end it: then CancelledError is raised and the session is as it was.
         """
-        with self._at_work(progress, cancel) as watch:
+        with working(self.found.data.rows, progress, cancel) as watch:
             return self.found.propose(watch, clusters=clusters)
 
     def cluster(self, view: int = 0, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
         """The clusters of one of the views of the current step; they stay with it."""
-        with self._at_work(progress, cancel) as watch:
+        with working(self.found.data.rows, progress, cancel) as watch:
             return self.found.cluster(view, watch)
 
     def test(self, *, progress: Progress = None, cancel: Cancel | None = None) -> float:
@@ -203,7 +194,7 @@ class Exploration(Results):
 
         Where so few rows are left that there is no view of them, nothing of them is split: 1.
         """
-        with self._at_work(progress, cancel) as watch:
+        with working(self.found.data.rows, progress, cancel) as watch:
             return self.found.test(watch)
 
     def look(
@@ -225,7 +216,7 @@ class Exploration(Results):
         """
         given = {"n_components": n_components, "alpha": alpha, "mu": mu}
         parameters = {name: value for name, value in given.items() if value is not None}
-        with self._at_work(progress, cancel) as watch:
+        with working(self.found.data.rows, progress, cancel) as watch:
             return self.found.look_with(watch, **parameters)
 
     def overview(self, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
@@ -240,7 +231,7 @@ class Exploration(Results):
         >>> exploration.overview().embedding.shape, exploration.overview().numbers.tolist()
         ((150, 2), [0, 1, 2])
         """
-        with self._at_work(progress, cancel) as watch:
+        with working(self.found.data.rows, progress, cancel) as watch:
             return self.found.see_all(watch)
 
     # --- moves --------------------------------------------------------------------------------------------------------
@@ -262,7 +253,7 @@ class Exploration(Results):
         `name` is what the cluster is called from then on. A cluster of the proposal keeps its number, also where its
         rows are those of `mask`; other rows get the next free one, or `number` where it is given and no cluster has it.
         """
-        with self._at_work(progress, cancel) as watch:
+        with working(self.found.data.rows, progress, cancel) as watch:
             step = accept(self.found, clusters, mask=mask, view=view, name=name, number=number, watch=watch)
             watch.tell("keeping what was taken")
             self._commit(self.found.record.moves.then(step))
@@ -298,7 +289,7 @@ class Exploration(Results):
             self.found = self.found.ignoring_structure(require_rule(structure))
         self.found.by_chance = None
         try:
-            with self._at_work(progress, cancel, of="of the rows explored") as watch:
+            with working(self.found.data.rows, progress, cancel, of="of the rows explored") as watch:
                 take_steps(self, max_steps, callback, significance, watch)
             now = self.found.record
             if len(now.moves) == len(before.moves) and now.ignores_structure != before.ignores_structure:
@@ -333,7 +324,7 @@ class Exploration(Results):
         [(0, 50), (1, 50)]
         """
         ignore = require_rule(structure)
-        with self._at_work(progress, cancel) as watch:
+        with working(self.found.data.rows, progress, cancel) as watch:
             move = regroup.split(self.found, cluster, view=view if proposed else None, ignore=ignore, watch=watch)
         self._commit(self.found.record.moves.then(move))
         return move
@@ -363,7 +354,7 @@ class Exploration(Results):
         >>> exploration.consolidate().words
         'Consolidated 4 clusters into 2: 0 with 2, 1 with 3.'
         """
-        with self._at_work(progress, cancel) as watch:
+        with working(self.found.data.rows, progress, cancel) as watch:
             move, says_something = regroup.consolidate(self.found, watch)
         if says_something:
             self._commit(self.found.record.moves.then(move))
