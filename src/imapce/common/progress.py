@@ -15,16 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from imapce.common.words import duration, roughly
 from imapce.common.work import Tell, Watch, threads_for
 from imapce.errors import InvalidTypeError
-
-if TYPE_CHECKING:
-    from imapce.rows.base import Rows
 
 Progress = bool | Tell | None
 
@@ -56,9 +53,11 @@ def watching(progress: Progress, cancel: Callable[[], bool] | None = None, *, of
 
 
 @contextmanager
-def working(rows: Rows, progress: Progress, cancel: Callable[[], bool] | None, *, of: str = "") -> Iterator[Watch]:
-    """Watch a piece of work on rows, with as many threads as suit their number."""
-    with threads_for(rows.n_rows, rows.n_features), watching(progress, cancel, of=of) as watch:
+def working(
+    shape: tuple[int, int], progress: Progress, cancel: Callable[[], bool] | None, *, of: str = ""
+) -> Iterator[Watch]:
+    """Watch a piece of work on a table of this shape, with as many threads as suit it."""
+    with threads_for(*shape), watching(progress, cancel, of=of) as watch:
         yield watch
 
 

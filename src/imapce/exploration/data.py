@@ -143,6 +143,11 @@ class Data:
         return () if self.read_table is None else tuple(self.read_table.notes)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Return the numbers of rows and of matrix columns."""
+        return self.rows.n_rows, self.rows.n_features
+
+    @property
     def n_rows(self) -> int:
         """n."""
         return self.rows.n_rows

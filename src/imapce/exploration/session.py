@@ -181,12 +181,12 @@ class Exploration(Results):
         `progress(words, share)` is told what is being done, ten times a second at most, and True shows a bar;
         `cancel()` may return True to end it: then CancelledError is raised and the session is as it was.
         """
-        with working(self.found.data.rows, progress, cancel) as watch:
+        with working(self.found.data.shape, progress, cancel) as watch:
             return self.found.propose(watch, clusters=clusters)
 
     def cluster(self, view: int = 0, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
         """The clusters of one of the views of the current step; they stay with it."""
-        with working(self.found.data.rows, progress, cancel) as watch:
+        with working(self.found.data.shape, progress, cancel) as watch:
             return self.found.cluster(view, watch)
 
     def test(self, *, progress: Progress = None, cancel: Cancel | None = None) -> float:
@@ -194,7 +194,7 @@ class Exploration(Results):
 
         Where so few rows are left that there is no view of them, nothing of them is split: 1.
         """
-        with working(self.found.data.rows, progress, cancel) as watch:
+        with working(self.found.data.shape, progress, cancel) as watch:
             return self.found.test(watch)
 
     def look(
@@ -216,7 +216,7 @@ class Exploration(Results):
         """
         given = {"n_components": n_components, "alpha": alpha, "mu": mu}
         parameters = {name: value for name, value in given.items() if value is not None}
-        with working(self.found.data.rows, progress, cancel) as watch:
+        with working(self.found.data.shape, progress, cancel) as watch:
             return self.found.look_with(watch, **parameters)
 
     def overview(self, *, progress: Progress = None, cancel: Cancel | None = None) -> View:
@@ -231,7 +231,7 @@ class Exploration(Results):
         >>> exploration.overview().embedding.shape, exploration.overview().numbers.tolist()
         ((150, 2), [0, 1, 2])
         """
-        with working(self.found.data.rows, progress, cancel) as watch:
+        with working(self.found.data.shape, progress, cancel) as watch:
             return self.found.see_all(watch)
 
     # --- moves --------------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ class Exploration(Results):
         `name` is what the cluster is called from then on. A cluster of the proposal keeps its number, also where its
         rows are those of `mask`; other rows get the next free one, or `number` where it is given and no cluster has it.
         """
-        with working(self.found.data.rows, progress, cancel) as watch:
+        with working(self.found.data.shape, progress, cancel) as watch:
             step = accept(self.found, clusters, mask=mask, view=view, name=name, number=number, watch=watch)
             watch.tell("keeping what was taken")
             self._commit(self.found.record.moves.then(step))
@@ -289,7 +289,7 @@ class Exploration(Results):
             self.found = self.found.ignoring_structure(require_rule(structure))
         self.found.by_chance = None
         try:
-            with working(self.found.data.rows, progress, cancel, of="of the rows explored") as watch:
+            with working(self.found.data.shape, progress, cancel, of="of the rows explored") as watch:
                 take_steps(self, max_steps, callback, significance, watch)
             now = self.found.record
             if len(now.moves) == len(before.moves) and now.ignores_structure != before.ignores_structure:
@@ -324,7 +324,7 @@ class Exploration(Results):
         [(0, 50), (1, 50)]
         """
         ignore = require_rule(structure)
-        with working(self.found.data.rows, progress, cancel) as watch:
+        with working(self.found.data.shape, progress, cancel) as watch:
             move = regroup.split(self.found, cluster, view=view if proposed else None, ignore=ignore, watch=watch)
         self._commit(self.found.record.moves.then(move))
         return move
@@ -354,7 +354,7 @@ class Exploration(Results):
         >>> exploration.consolidate().words
         'Consolidated 4 clusters into 2: 0 with 2, 1 with 3.'
         """
-        with working(self.found.data.rows, progress, cancel) as watch:
+        with working(self.found.data.shape, progress, cancel) as watch:
             move, says_something = regroup.consolidate(self.found, watch)
         if says_something:
             self._commit(self.found.record.moves.then(move))
