@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
-from imapce import Exploration
+from dask_clusters import cluster_of, needs_dask
+from imapce import Exploration, scan
 
 
 def table(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -39,3 +44,21 @@ def test_a_rare_group_smaller_than_the_minimum_is_no_cluster() -> None:
     X, kind = table()
     labels = Exploration(X, min_cluster_size=60, random_state=0).run().labels_
     assert set(labels[kind == 2]) == {-1}
+
+
+def test_a_file_has_the_clusters_of_the_table_in_memory(tmp_path: Path) -> None:
+    X, _ = table()
+    columns = {f"c{j}": X[:, j] for j in range(X.shape[1])}
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "rows.parquet", row_group_size=3_000)
+    labels = Exploration(scan(tmp_path / "rows.parquet"), random_state=0).run().labels_
+    np.testing.assert_array_equal(labels, Exploration(X, random_state=0).run().labels_)
+
+
+@needs_dask
+def test_processes_have_the_clusters_of_the_table_in_memory() -> None:
+    import dask.array as da
+
+    X, _ = table()
+    with cluster_of(2, processes=True) as client, client.as_current():
+        labels = Exploration(da.from_array(X, chunks=(3_000, X.shape[1])), random_state=0).run().labels_
+    np.testing.assert_array_equal(labels, Exploration(X, random_state=0).run().labels_)
