@@ -61,7 +61,7 @@ class Exploration(Results):
         the rows left, among which a trace of them can be read (R² of 0.006 at most on the synthetic set).
     estimator : the IMAPCE to fit at every step (its parameters are copied); default IMAPCE(outliers="keep"), all
         automatic: a row that is set aside could never be taken.
-    min_cluster_size : the s of the paper; "auto" is 1 % of the rows, at least 5, or view by view 2 %, at least 10.
+    min_cluster_size : the s of the paper; "auto" is 1 % of the rows, 5 to 30 of them, or view by view 2 %, at least 10.
     max_clusters : most clusters looked for in one view, where they are found view by view.
     random_state : seed of everything random.
     row_ids : names of the rows in results; default the table's index or 0, 1, ...
