@@ -30,7 +30,7 @@ def explore(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the session instead of starting anew.")] = False,
     min_cluster_size: Annotated[
         int | None,
-        typer.Option("--min-cluster-size", min=1, help="Least rows of a cluster; default 1 % of all, 30 at most."),
+        typer.Option("--min-cluster-size", min=1, help="Least rows of a cluster; default 1 %, at most 30."),
     ] = None,
     max_clusters: Annotated[
         int, typer.Option("--max-clusters", min=1, help="Most clusters of one view, for dpgmm.")
