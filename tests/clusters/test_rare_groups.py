@@ -38,6 +38,9 @@ def test_a_rare_group_becomes_a_cluster_and_single_far_rows_are_outliers(min_clu
     assert label >= 0
     assert np.flatnonzero(labels == label).tolist() == list(range(40))
     assert len(exploration.clusters_) == 3
+    assert exploration.structure is not None
+    assert exploration.structure.reason.startswith("2 separate groups (p = ")
+    assert ", and 1 rare group" in exploration.structure.reason
 
 
 def test_a_rare_group_smaller_than_the_minimum_is_no_cluster() -> None:

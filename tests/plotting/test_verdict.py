@@ -49,7 +49,7 @@ def test_a_figure_of_one_group_shows_the_best_split_and_says_it_is_chance() -> N
     assert step.structure.candidate is not None
     sizes = step.structure.sizes
     assert drawn(figure) == {cluster_hue(place): size for place, size in enumerate(sizes)}
-    assert title_of(figure) == "Step 1, view 0: no structure beyond chance"
+    assert title_of(figure) == "Step 1, view 1 of 2: no structure beyond chance"
     legend = figure.axes[0].get_legend()
     assert legend is not None
     told = [text.get_text() for text in legend.get_texts()]
@@ -104,17 +104,17 @@ def test_a_page_of_nothing_looked_at_draws_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("verdict", "title", "panel", "answer", "fact"),
     [
-        ("clear", "Step 1, view 0", "What was taken", "Yes, clearly", "clear"),
+        ("clear", "Step 1", "What was taken", "Yes, clearly", "clear"),
         (
             "possible",
-            f"Step 1, view 0 Possible structure: {WORDS}",
+            f"Step 1 Possible structure: {WORDS}",
             "What was taken: possible groups",
             "Possible",
             "possible",
         ),
         (
             "none",
-            f"Step 1, view 0 No structure beyond chance, taken all the same: {WORDS}",
+            f"Step 1 No structure beyond chance, taken all the same: {WORDS}",
             "What was taken: groups by chance",
             "None beyond chance, and the best split was taken all the same",
             "by chance",

@@ -44,6 +44,7 @@ from imapce.clusters.stability import stability_of
 from imapce.common.arrays import Codes, Mask
 from imapce.common.records import Comparable
 from imapce.common.settings import SETTINGS, ClusterSettings
+from imapce.common.words import counted
 from imapce.common.work import UNWATCHED, Tell, one_thread
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
@@ -229,7 +230,9 @@ def assign_rows(
     # If only one cluster reaches the minimum size, there are no clusters.
     if len(np.unique(labels[labels != OUTLIER])) < 2:
         labels = np.full_like(labels, OUTLIER)
-    return replace(partition, labels=labels, structure=replace(structure, candidate=labels))
+    n_rare = len(np.unique(labels[labels > start.labels.max()]))
+    reason = f"{structure.reason}, and {counted(n_rare, 'rare group')}" if n_rare else structure.reason
+    return replace(partition, labels=labels, structure=replace(structure, reason=reason, candidate=labels))
 
 
 def _assign(

@@ -224,7 +224,8 @@ def plot_proposal(step: Step, *, view: int = 0) -> Figure:
         told = ": no structure beyond chance" if one_group else ": no cluster is large enough"
     else:
         told = "".join(f"\n{line}" for line in textwrap.wrap(caveat(step.structure), _TITLE_LETTERS))
-    quiet_axes(ax, *names, title=f"Step {step.number}, view {view}{told}", subtitle=seen.known)
+    which = f", view {view + 1} of {len(step.views)}" if len(step.views) > 1 else ""
+    quiet_axes(ax, *names, title=f"Step {step.number}{which}{told}", subtitle=seen.known)
     outside = _same_window([ax], points, outlines, known)
     if known.any():
         entries.append((f"known: {int(known.sum()):,} rows{_out(outside)}", KNOWN_GREY, "o"))
