@@ -310,7 +310,8 @@ def converge(
     One pass over the rows evaluates all frames, which takes little longer than a pass for one.
     """
     race = _race_of(objectives, np.arange(len(objectives)), frames.shape[2], max_iter, callback)
-    left = race.run(race.descent.line_up(frames), tol * CLOSE, compete=False)
+    tol = max(tol * CLOSE, race.descent.noise)
+    left = race.run(race.descent.line_up(frames), tol, compete=False)
     ended = sorted((start for _, start in left), key=lambda start: int(start.start[0]))
     return [
         replace(optima_of([start], [start], tol, JOINED)[0], mu=objective.mu)
