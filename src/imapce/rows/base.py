@@ -167,10 +167,7 @@ class Rows(ABC):
     # --- what can be made of that, and some engines do better ---------------------------------------------------------
 
     def split(self, mask: Mask) -> tuple[Rows, Rows]:
-        """Return the rows in `mask` and the others; moments of the larger part are those of all minus the smaller's.
-
-        An exploration of 100,000 × 768 in 7 steps took 22 s for passes over the larger parts.
-        """
+        """Return the rows in `mask` and the others; moments of the larger part are those of all minus the smaller's."""
         return self.share_moments(self.subset(mask), self.subset(~mask))
 
     def share_moments(self, part: Rows, rest: Rows) -> tuple[Rows, Rows]:

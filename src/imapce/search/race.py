@@ -162,7 +162,7 @@ REVIEW = 5  # rounds between looks at the whole field
 PATIENCE = 20  # iterations over which the pace of a start is measured
 HOPELESS = 20.0  # a start gives up when its gap to the best exceeds this many times its last PATIENCE iterations' gain
 POLISH = 1e-4  # the winner is refined to this fraction of tol, so that engines and threads agree on the subspace
-CLOSE = 1e-2  # the same for optima that are listed after it: the last digits took as long as all others
+CLOSE = 1e-2  # the same for optima that are listed after it: at tol, gradients relative to those of f reached 2e-4
 SKETCH = 1e-3  # where Newton follows, the race itself need only tell the basins apart
 NEWTON_LIMIT = 128  # tangent dimensions up to which Newton may follow where evaluations are not cheap
 
