@@ -49,10 +49,11 @@ def test_columns_are_numeric_partial_or_levels_of_a_category() -> None:
     assert (sample.roles.numeric.sum(), sample.roles.partial.sum()) == (2, 1)
     assert np.bincount(sample.roles.blocks).tolist() == [3, 2]
     rows = sample.coordinates(2)
+    color, flag = (rows.levels[:, rows.blocks == block] for block in range(2))
     original = table.iloc[sample.positions]
     np.testing.assert_array_equal(np.isnan(rows.partial[:, 0]), original["gaps"].isna())
-    np.testing.assert_array_equal(rows.levels[:, :3], pd.get_dummies(original["color"]).to_numpy(float))
-    np.testing.assert_array_equal(rows.levels[:, 3:], np.column_stack([~original["flag"], original["flag"]]))
+    np.testing.assert_array_equal(color, pd.get_dummies(original["color"]).to_numpy(float))
+    np.testing.assert_array_equal(flag, np.column_stack([~original["flag"], original["flag"]]))
     np.testing.assert_allclose(np.cov(rows.numeric.T, bias=True), np.eye(2), atol=1e-8)
 
 
@@ -119,7 +120,7 @@ def test_the_map_gives_the_coordinates_of_the_sample(has_prior: bool) -> None:
     problem = pose(rows, prior, reader, n_components=2, missing="mean", explain=has_prior)
     sample = draw_sample(problem, np.ones(300, dtype=bool))
     if has_prior:
-        sample = sample.with_effect(RNG.standard_normal(sample.effect.shape) * 0.1)
+        sample = replace(sample, effect=RNG.standard_normal(sample.effect.shape) * 0.1)
     expected = sample.coordinates(2)
     found = CoordinateMap.from_sample(sample, 2)(rows).take(sample.positions)
     # Noise as wide as the smallest difference in a column is in the sample alone.
@@ -136,7 +137,7 @@ def test_a_tilt_is_the_share_of_a_level_given_the_covariates() -> None:
     flag = rng.random(1000) < np.where(dose, 0.8, 0.2)
     sample = sample_of(pd.DataFrame({"dose": dose, "flag": flag, "x": rng.standard_normal(1000)}), [Attributes([0])])
     B = np.linalg.lstsq(np.column_stack([np.ones(1000), sample.covariates]), sample.values, rcond=None)[0][1:]
-    rows = sample.with_effect(B).coordinates(1)
+    rows = replace(sample, effect=B).coordinates(1)
     is_flag = sample.roles.blocks == sample.roles.blocks[-1]
     own, tilt = flag[sample.positions], rows.tilt
     assert tilt is not None
@@ -145,7 +146,7 @@ def test_a_tilt_is_the_share_of_a_level_given_the_covariates() -> None:
         share = own[some].mean()
         expected = [(1 - share) / (1 - own.mean()), share / own.mean()]
         np.testing.assert_allclose(tilt[some][:, is_flag].mean(axis=0), expected, atol=0.02)
-    strong = sample.with_effect(20 * B).coordinates(1).tilt
+    strong = replace(sample, effect=20 * B).coordinates(1).tilt
     assert strong is not None
     assert strong.min() == LEAST_TILT
 

@@ -52,8 +52,8 @@ def test_the_number_of_components_maximizes_the_gain_over_its_power(
     Z = np.random.default_rng(0).standard_normal((60, 2))
     gains = {2: 1.0, 3: 1.2, 5: 1.35}
     # 1.35/5^0.3 = 0.833, 1.2/3^0.3 = 0.863, 1/2^0.3 = 0.812
-    fitted = {k: (np.arange(60) % k, np.full((60, k), 1 / k), 0) for k in gains}
-    monkeypatch.setattr(selection, "_gains", lambda *_: (gains, fitted))
+    fits = {k: (gain, one_hot(np.arange(60) % k, k), np.full((60, k), 1 / k), 0) for k, gain in gains.items()}
+    monkeypatch.setattr(selection, "_compare_sizes", lambda *_: fits)
     found = select(Z, settings=replace(CLUSTERS, exponent=exponent))
     assert (found.n_components, found.gain) == (k, gains[k])
 
@@ -102,7 +102,9 @@ def test_thin_sheets_are_separated_by_local_sphering() -> None:
     away = sphere_locally(mixed)
     gap, before = (np.abs(np.subtract(*(Z[side == s].mean(axis=0) for s in (0, 1)))).max() for Z in (away, mixed))
     assert gap > max(3.0, before)
-    labels = Starts(mixed)(2)
+    starts, kinds = Starts(mixed)(2)
+    assert kinds == [0, 1, 2]
+    labels = starts.argmax(axis=2)
     assert adjusted_rand_score(side, labels[2]) > 0.9 > adjusted_rand_score(side, labels[0])
 
 
@@ -110,10 +112,11 @@ def test_thin_sheets_are_separated_by_local_sphering() -> None:
 def test_starts_have_the_number_of_groups_that_is_asked_for(kinds: tuple[int, ...]) -> None:
     starts = Starts(np.random.default_rng(0).standard_normal((40, 8)), kinds=kinds)
     for k in (2, 7):
-        labels = starts(k)
-        assert tuple(labels) == kinds
-        assert {len(np.unique(one)) for one in labels.values()} == {k}
-    assert starts(41) == {}
+        resp, found = starts(k)
+        assert tuple(found) == kinds
+        assert {len(np.unique(one)) for one in resp.argmax(axis=2)} == {k}
+    # There are no 41 groups of 40 rows, and an arbitrary start.
+    assert starts(41)[0].shape == (1, 40, 41)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ of the noise (Marchenko and Pastur 1967): λ > σ²·(1 + √(c/n))², with σ²
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -35,18 +35,15 @@ TOLERANCE = 1e-6
 DIGITS = 9
 # Rank correlation of a column and a function of it. Lengths of crabs that are different measurements have .99.
 COPY = 0.999
+# Share of the rows with one value from which a column has a spike.
+SPIKE = 0.2
 # Least factor of the share of a level given the covariates: 0 would forbid the level in all clusters.
 LEAST_TILT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Rows in the coordinates of a mixture.
-
-    >>> nothing = np.zeros((1, 0))
-    >>> Coordinates(np.array([[2.0, 3.0]]), nothing, nothing, np.zeros(0, dtype=np.intp)).pairs
-    array([[1., 2., 3., 4., 6., 9.]], dtype=float32)
-    """
+    """Rows in the coordinates of a mixture."""
 
     numeric: Array
     partial: Array
@@ -93,11 +90,13 @@ class ColumnRoles(Comparable):
     """The role of each matrix column (c,): numeric, partial (numeric with missing values) or level of a category.
 
     A row has level l if its column `level_columns[l]` has the value `level_values[l]`; the share of the level grows by
-    1/`level_scales[l]` of itself as the column grows by 1. `missing_values` (h,) are those of the partial columns.
+    1/`level_scales[l]` of itself as the column grows by 1. `missing_values` (h,) are those of the partial columns. Many
+    rows have the same value of a column that `has_spike`.
     """
 
     numeric: Mask
     partial: Mask
+    has_spike: Mask
     missing_values: Array
     _: KW_ONLY
     level_columns: Codes
@@ -109,77 +108,72 @@ class ColumnRoles(Comparable):
     def learn(cls, values: Array, sources: Codes | None, missing: Array) -> ColumnRoles:
         """Learn the roles of matrix columns from a sample; without `sources` all are numeric."""
         is_missing = np.abs(values - missing) < TOLERANCE
-        levels: list[tuple[int, float, float, int]] = []
-        is_category = np.zeros(values.shape[1], dtype=bool)
-        for source in np.unique(sources).tolist() if sources is not None else []:
-            members = np.flatnonzero(sources == source)
-            distinct = [np.unique(values[~is_missing[:, j], j]) for j in members]
-            if len(members) == 1 and len(distinct[0]) != 2:
-                continue
-            is_category[members] = True
-            for j, found in zip(members.tolist(), distinct, strict=True):
-                if len(found) > 1:
-                    low, high = float(found[0]), float(found[-1])
-                    levels += [(j, low, low - high, source)] if len(members) == 1 else []
-                    levels += [(j, high, high - low, source)]
-        columns, level_values, steps, blocks = np.array(levels, dtype=np.float64).reshape(-1, 4).T
-        counts = (np.abs(values[:, columns.astype(np.intp)] - level_values) < TOLERANCE).sum(axis=0)
-        partial = ~is_category & is_missing.any(axis=0)
+        low = np.where(is_missing, np.inf, values).min(axis=0)
+        high = np.where(is_missing, -np.inf, values).max(axis=0)
+        is_binary, is_dummy = np.zeros((2, len(low)), dtype=bool)
+        if sources is not None:
+            is_dummy = np.bincount(sources)[sources] > 1
+            is_binary = ~is_dummy & (low < high) & (is_missing | (values == low) | (values == high)).all(axis=0)
+        partial = ~is_dummy & ~is_binary & is_missing.any(axis=0)
+        ordered, n_same = np.sort(values, axis=0), max(1, round(SPIKE * len(values)))
+        # A column of two values is two levels, of which the second mirrors the first.
+        columns = np.concatenate([np.flatnonzero(is_binary), np.flatnonzero(is_binary | (is_dummy & (low < high)))])
+        is_first = np.arange(len(columns)) < is_binary.sum()
+        level_values, steps = np.where(is_first, low[columns], high[columns]), (high - low)[columns]
+        counts = (np.abs(values[:, columns] - level_values) < TOLERANCE).sum(axis=0)
         return cls(
-            ~is_category & ~partial,
+            ~is_dummy & ~is_binary & ~partial,
             partial,
+            np.asarray((ordered[n_same:] - ordered[:-n_same] < TOLERANCE).any(axis=0)),
             missing[partial],
-            level_columns=columns.astype(np.intp),
+            level_columns=columns,
             level_values=level_values,
-            level_scales=steps * np.maximum(counts, 0.5) / max(1, len(values)),
-            blocks=np.unique(blocks, return_inverse=True)[1],
+            level_scales=np.where(is_first, -steps, steps) * np.maximum(counts, 0.5) / max(1, len(values)),
+            blocks=columns if sources is None else np.unique(sources[columns], return_inverse=True)[1],
         )
 
-    def encode(self, values: Array, effect: Array | None, axes: Array, offset: Array) -> Coordinates:
-        """Return the coordinates of rows with the columns `values` (n, c) and the effect (n, c) of covariates."""
-        residuals, tilt = values if effect is None else values - effect, None
-        is_missing = np.abs(values[:, self.partial] - self.missing_values) < TOLERANCE
-        levels = (np.abs(values[:, self.level_columns] - self.level_values) < TOLERANCE).astype(np.float64)
+    @property
+    def others(self) -> Codes:
+        """Return the columns of partial columns and levels."""
+        return np.append(np.flatnonzero(self.partial), self.level_columns)
+
+    def encode(self, numeric: Array, values: Array, effect: Array | None) -> Coordinates:
+        """Return the coordinates of rows with the columns `others` and the effect of covariates on these (n, h + L)."""
+        h, tilt = len(self.missing_values), None
+        residuals = values if effect is None else values - effect
+        is_missing = np.abs(values[:, :h] - self.missing_values) < TOLERANCE
+        levels = (np.abs(values[:, h:] - self.level_values) < TOLERANCE).astype(np.float64)
         if effect is not None and len(self.blocks):
-            tilt = np.maximum(1 + effect[:, self.level_columns] / self.level_scales, LEAST_TILT)
-        numeric = np.round(residuals @ axes - offset, DIGITS)
-        partial: Array = np.where(is_missing, np.nan, np.round(residuals[:, self.partial], DIGITS))
-        return Coordinates(numeric, partial, levels, self.blocks, tilt)
+            tilt = np.maximum(1 + effect[:, h:] / self.level_scales, LEAST_TILT)
+        partial: Array = np.where(is_missing, np.nan, np.round(residuals[:, :h], DIGITS))
+        return Coordinates(np.round(numeric, DIGITS), partial, levels, self.blocks, tilt)
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
     """A sample of the unexplored rows: matrix columns `values` (m, c) and covariates (m, p), in content order.
 
-    `positions` (m,) are its rows among all `n_rows` input rows, `indices` (m,) among the `candidates`, the rows of Z.
-    `directions` (d, c) map standardized rows to the columns, which are divided by `unit`. Residuals are
-    the values minus the `effect` (p, c) of the covariates.
+    `positions` (m,) are its rows among all input rows, `indices` (m,) among the rows of Z, which are the `candidates`
+    (n,) of the input rows. `directions` (d, c) map standardized rows to the columns. Residuals are the values minus the
+    `effect` (p, c) of the covariates.
     """
 
     values: Array
     covariates: Array
     effect: Array
     _: KW_ONLY
-    candidates: Codes
+    positions: Codes
     indices: Codes
+    candidates: Mask
     directions: Array
     sources: Codes | None
     roles: ColumnRoles
-    unit: float
-    n_rows: int
     rows: StandardizedRows
     settings: ClusterSettings
 
-    @property
-    def positions(self) -> Codes:
-        """Return the positions (m,) of the rows among all rows."""
-        return self.candidates[self.indices]
-
     def project(self, Z: StandardizedRows, V: Array) -> Array:
         """Return ZV (m, k) of the rows of the sample, for the rows Z to explore."""
-        in_sample = np.zeros(Z.n_rows, dtype=bool)
-        in_sample[self.indices] = True
-        return Z.project(V, in_sample)[self.indices.argsort().argsort()]
+        return in_order(lambda mask: Z.project(V, mask), self.indices, Z.n_rows)
 
     @cached_property
     def residuals(self) -> Array:
@@ -218,22 +212,19 @@ class Sample:
 
     def numeric_axes(self, residuals: Array, q: int) -> tuple[Array, Array]:
         """Return the map (c, q) from columns to sphered leading axes of the numeric columns, and its offset."""
-        numeric = residuals[:, self.roles.numeric]
-        leading = leading_axes(numeric, q)
+        leading = leading_axes(residuals[:, self.roles.numeric], q)
         axes = np.zeros((residuals.shape[1], leading.shape[1]))
-        axes[self.roles.numeric] = leading @ sphering(numeric @ leading)
+        axes[self.roles.numeric] = leading @ sphering(residuals[:, self.roles.numeric] @ leading)
         return axes, residuals.mean(axis=0) @ axes
 
     def coordinates(self, q: int, table: Array | None = None) -> Coordinates:
         """Return the rows in q numeric axes, or of another `table` with the same columns and no covariates."""
-        if table is not None:
-            return self.roles.encode(table, None, *self.numeric_axes(table, q))
-        effect = self.covariates @ self.effect if self.covariates.shape[1] else None
-        return self.roles.encode(self.values, effect, *self.numeric_axes(self.residuals, q))
-
-    def with_effect(self, effect: Array) -> Sample:
-        """Return the sample with another effect of the covariates."""
-        return replace(self, effect=effect)
+        roles, effect = self.roles, None
+        values, residuals = (self.values, self.residuals) if table is None else (table, table)
+        if table is None and self.covariates.shape[1]:
+            effect = self.covariates @ self.effect[:, roles.others]
+        axes, offset = self.numeric_axes(residuals, q)
+        return roles.encode(residuals @ axes - offset, values[:, roles.others], effect)
 
 
 def leading_axes(values: Array, most: int) -> Array:
@@ -245,59 +236,45 @@ def leading_axes(values: Array, most: int) -> Array:
 
 
 def sphering(values: Array) -> Array:
-    """Return the map (p, q) from rows (n, p) to axes of unit variance.
-
-    >>> rows = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 6.0], [2.0, 6.0]])
-    >>> (rows @ sphering(rows)).var(axis=0)
-    array([1., 1.])
-    """
-    deviation = values - values.mean(axis=0)
-    variances, axes = np.linalg.eigh(deviation.T @ deviation / max(1, len(values)))
-    varying = variances > 1e-10 * max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
-    return np.asarray(axes[:, varying] / np.sqrt(variances[varying]))
+    """Return the map (p, q) from rows (n, p) to axes of unit variance."""
+    axes = leading_axes(values, values.shape[1])
+    return np.asarray(axes / (values @ axes).std(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class CoordinateMap(Comparable):
     """Map from rows of any engine to the coordinates of a mixture.
 
-    `basis` (d + p, c or 2c) maps rows [x | l], standardized by `mean` and `scale`, to the columns of a sample and, if
-    there are covariates, to their effect; `axes` (c, q) and `offset` (q,) map residuals to the numeric axes.
+    `basis` maps rows [x | l], standardized by `mean` and `scale`, to the numeric axes (before the `offset`), the other
+    columns and, if there are covariates, their effect on the other columns.
     """
 
     basis: Array
     mean: Array
     scale: Array
-    axes: Array
     offset: Array
     roles: ColumnRoles
 
     @classmethod
     def from_sample(cls, sample: Sample, q: int) -> CoordinateMap:
         """Return the map that gives the coordinates of the sample, also for other rows."""
-        rows, has_effect = sample.rows, isinstance(sample.rows, RowsGiven)
+        rows, (axes, offset) = sample.rows, sample.numeric_axes(sample.residuals, q)
         original = rows.beside if isinstance(rows, RowsGiven) else rows
-        d, c = sample.directions.shape
-        basis = np.zeros((len(original.mean), c * (1 + has_effect)))
-        basis[:d, :c] = sample.directions / sample.unit
+        values = np.zeros((original.n_features, sample.directions.shape[1]))
+        values[: len(sample.directions)] = sample.directions
+        effect, others = np.zeros_like(values), sample.roles.others
         if isinstance(rows, RowsGiven):
-            basis[rows.places, c:] = sample.effect
-        axes = sample.numeric_axes(sample.residuals, q)
-        return cls(basis, original.mean, original.scale, *axes, sample.roles)
+            effect[rows.places] = sample.effect
+        parts = [(values - effect) @ axes, values[:, others], effect[:, others]]
+        basis = np.concatenate(parts[: 3 if isinstance(rows, RowsGiven) else 2], axis=1)
+        return cls(basis, original.mean, original.scale, offset, sample.roles)
 
     def __call__(self, rows: Rows) -> Coordinates:
         """Return the coordinates of all rows."""
-        c = len(self.axes)
-        if self.roles.numeric.all():
-            # One product with few axes: an exploration of 100,000 × 768 with a label took 15.8 s instead of 17.3 s.
-            values, of_covariates = np.split(self.basis, [c], axis=1)
-            residuals = values - of_covariates if of_covariates.shape[1] else values
-            numeric = project_rows(rows, residuals @ self.axes, self.mean, self.scale) - self.offset
-            nothing = np.zeros((len(numeric), 0))
-            return Coordinates(np.round(numeric, DIGITS), nothing, nothing, self.roles.blocks)
+        q, m = len(self.offset), len(self.roles.others)
         columns = project_rows(rows, self.basis, self.mean, self.scale)
-        effect = columns[:, c:] if columns.shape[1] > c else None
-        return self.roles.encode(columns[:, :c], effect, self.axes, self.offset)
+        numeric, values, effect = np.split(columns, [q, q + m], axis=1)
+        return self.roles.encode(numeric - self.offset, values, effect if effect.shape[1] else None)
 
 
 def project_rows(rows: Rows, basis: Array, mean: Array, scale: Array) -> Array:
@@ -307,19 +284,27 @@ def project_rows(rows: Rows, basis: Array, mean: Array, scale: Array) -> Array:
     return rows.project(W, (mean - rows.origin) @ W)
 
 
+def in_order(reduce: Callable[[Mask], Array], positions: Codes, n_rows: int) -> Array:
+    """Return what `reduce` gives for the mask of some rows, in the order of their `positions`."""
+    return reduce(as_mask(positions, n_rows))[positions.argsort().argsort()]
+
+
+def as_mask(positions: Codes, n_rows: int) -> Mask:
+    """Return the mask (n,) of the rows at some positions."""
+    mask = np.zeros(n_rows, dtype=bool)
+    mask[positions] = True
+    return mask
+
+
 def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = SETTINGS.clusters) -> Sample:
     """Draw a sample of the rows to explore, `unexplored` (n,) among all input rows, in an order of their content."""
     Z = problem.Z if problem.with_known is None else problem.with_known.rest
-    indices = Z.content_sample(settings.rows)
-    in_sample = np.zeros(Z.n_rows, dtype=bool)
-    in_sample[indices] = True
-    order = indices.argsort().argsort()
-    covariates = Z.known(in_sample)[order] if isinstance(Z, RowsGiven) else np.zeros((len(indices), 0))
+    indices, candidates = Z.content_sample(settings.rows), unexplored & ~problem.set_aside
     directions, sources = _directions(problem, Z, settings)
-    values = Z.project(directions, in_sample)[order]
+    values = in_order(lambda mask: Z.project(directions, mask), indices, Z.n_rows)
     # Columns that are not standardized may have any unit.
     unit = max(float(values.std()), np.finfo(np.float64).tiny) if values.size else 1.0
-    values = np.round(values / unit, DIGITS)
+    values, directions = np.round(values / unit, DIGITS), directions / unit
     if sources is not None and values.shape[1] <= settings.most_axes:
         columns = _without_copies(values, sources)
         values, directions, sources = values[:, columns], directions[:, columns], sources[columns]
@@ -328,21 +313,22 @@ def draw_sample(problem: Problem, unexplored: Mask, settings: ClusterSettings = 
         imputed = np.divide(problem.gaps - Z.mean, Z.scale, out=np.full_like(Z.scale, np.nan), where=Z.scale > 0)
         missing = np.round(imputed[directions.argmax(axis=0)] / unit, DIGITS)
     roles = ColumnRoles.learn(values, sources, missing)
-    values = dequantized(values, roles, missing)
-    effect = np.zeros((covariates.shape[1], values.shape[1]))
-    if problem.effect is not None and isinstance(Z, RowsGiven):
-        effect = Z.less(problem.effect.weights).standardized_effect @ directions / unit
+    covariates, effect = np.zeros((len(indices), 0)), np.zeros((0, values.shape[1]))
+    if isinstance(Z, RowsGiven):
+        covariates = in_order(Z.known, indices, Z.n_rows)
+        effect = np.zeros((covariates.shape[1], values.shape[1]))
+        if problem.effect is not None:
+            effect = Z.less(problem.effect.weights).standardized_effect @ directions
     return Sample(
-        values,
+        dequantized(values, roles, missing),
         covariates,
         effect,
-        candidates=np.flatnonzero(unexplored & ~problem.set_aside),
+        positions=np.flatnonzero(candidates)[indices],
         indices=indices,
+        candidates=candidates,
         directions=directions,
         sources=sources,
         roles=roles,
-        unit=unit,
-        n_rows=len(unexplored),
         rows=Z,
         settings=settings,
     )
@@ -388,15 +374,12 @@ def noise_free_axes(form: QuadraticForm, n_rows: int, resolution: float, most: i
 
     Of at most `most` columns all axes are returned that vary.
     """
-    count = min(max(most, fewest), form.size)
-    values, axes = leading_eigenvectors(form, count)
-    count = len(values)
+    values, axes = leading_eigenvectors(form, min(max(most, fewest), form.size))
     varies = values > resolution * max(float(values.max(initial=0.0)), 0.0)
     if form.size > most:
-        before = np.cumsum(values) - values
-        remaining = np.maximum(min(form.size, n_rows - 1) - np.arange(count), 1)
-        ratio = max(form.size, n_rows) / min(form.size, n_rows)
-        noise = (form.trace - before) / remaining / ratio
+        positions, ratio = np.arange(len(values)), max(form.size, n_rows) / min(form.size, n_rows)
+        remaining = np.maximum(min(form.size, n_rows - 1) - positions, 1)
+        noise = (form.trace - np.cumsum(values) + values) / remaining / ratio
         is_above = np.logical_and.accumulate(values > noise * (1 + np.sqrt(ratio)) ** 2)
-        varies &= is_above | (np.arange(count) < fewest)
+        varies &= is_above | (positions < fewest)
     return with_fixed_signs(axes[:, varies])

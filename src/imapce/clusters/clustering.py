@@ -21,20 +21,19 @@ no component explains, F(d²/q; q, ν) > 1 − 0.01/n, is an outlier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.stats import f as f_distribution
 
-from imapce.clusters.axes import CoordinateMap, Coordinates, Sample, draw_sample
+from imapce.clusters.axes import CoordinateMap, Coordinates, Sample, as_mask, draw_sample
 from imapce.clusters.covariates import (
     adjust_sample,
-    cluster_of_components,
     cluster_probabilities,
+    clusters_of_components,
     effect_on_columns,
-    merged_labels,
 )
 from imapce.clusters.merging import overlap_matrix, overlapping_groups
 from imapce.clusters.mixture import BLOCK, Mixture, em_sums, m_step, posteriors, refine
@@ -49,9 +48,6 @@ from imapce.common.work import UNWATCHED, Tell, one_thread
 from imapce.priors.effect import Effect
 from imapce.priors.problem import Problem
 from imapce.rows.base import Rows
-
-# Columns that are compared with the clusters.
-TREES = 3
 
 
 @dataclass(frozen=True)
@@ -73,36 +69,32 @@ class SampleClusters:
         if problem.with_known is not None and self.effect is not None:
             problem = problem.given(self.effect)
         sample = draw_sample(problem, unexplored, self.sample.settings)
-        in_sample = np.zeros(len(unexplored), dtype=bool)
-        in_sample[sample.positions] = True
-        coordinates = self.coordinate_map(rows.subset(in_sample)).take(sample.positions.argsort().argsort())
-        labels = self.clusters[self.found.mixture.score_rows(coordinates)[0].argmax(axis=1)]
+        coordinates = self.coordinate_map(rows.subset(as_mask(sample.positions, len(unexplored))))
+        in_order = coordinates.take(sample.positions.argsort().argsort())
+        labels = self.clusters[self.found.mixture.score_rows(in_order)[0].argmax(axis=1)]
         return replace(self, sample=sample, labels=np.unique(labels, return_inverse=True)[1])
 
     def determining_column(self, names: Sequence[str], covariates: Collection[int] = ()) -> str:
         """Return a sentence if an input column, none of `covariates`, determines the clusters (NMI ≥ 0.8), else "".
 
-        A decision tree with one leaf for each cluster predicts the clusters from one of the columns that differ most.
+        A decision tree with one leaf for each cluster predicts the clusters from the column that it uses most.
         """
-        sample, labels = self.sample, self.labels
-        if sample.sources is None or self.found.gain <= 0 or not labels.any():
+        sources, values, labels = self.sample.sources, self.sample.values, self.labels
+        if sources is None or self.found.gain <= 0 or not labels.any():
             return ""
         # Imported here because that takes a second.
-        from sklearn.feature_selection import f_classif
         from sklearn.metrics import normalized_mutual_info_score
         from sklearn.tree import DecisionTreeClassifier
 
-        with np.errstate(divide="ignore", invalid="ignore"):
-            differences = np.nan_to_num(f_classif(sample.values, labels)[0])
-        order = dict.fromkeys(sample.sources[np.argsort(-differences, kind="stable")].tolist())
-        best = 0.0, 0
-        for source in [source for source in order if source not in covariates][:TREES]:
-            column = sample.values[:, sample.sources == source]
-            tree = DecisionTreeClassifier(max_leaf_nodes=int(labels.max()) + 1, random_state=0).fit(column, labels)
-            best = max(best, (float(normalized_mutual_info_score(labels, tree.predict(column))), source))
-        if best[0] < sample.settings.same_structure:
+        tree = DecisionTreeClassifier(max_leaf_nodes=int(labels.max()) + 1, random_state=0)
+        importances = np.bincount(sources, tree.fit(values, labels).feature_importances_)
+        importances[[column for column in covariates if column < len(importances)]] = 0.0
+        source = int(importances.argmax())
+        column = values[:, sources == source]
+        similarity = normalized_mutual_info_score(labels, tree.fit(column, labels).predict(column))
+        if similarity < self.sample.settings.same_structure:
             return ""
-        determines = f"column {names[best[1]]!r} determines the clusters (NMI {best[0]:.2f})"
+        determines = f"column {names[source]!r} determines the clusters (NMI {similarity:.2f})"
         return f"{determines}: add it to the prior to see what else there is"
 
     @property
@@ -133,11 +125,10 @@ def find_clusters(
             found = select_mixture(
                 coordinates, points, sample.axis_counts, settings, n_components=n_clusters, progress=progress
             )
-        labels = merged_labels(found.resp, sample, slice(None), is_fixed=is_fixed)
-        clusters = cluster_of_components(found.resp, labels)
+        clusters = clusters_of_components(found.resp, sample, slice(None), is_fixed=is_fixed)
         if effect is None and problem.with_known is not None:
             effect = effect_on_columns(problem, sample, found, clusters)
-    return SampleClusters(sample, found, labels, clusters, effect, is_fixed)
+    return SampleClusters(sample, found, clusters[found.resp.argmax(axis=1)], clusters, effect, is_fixed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,19 +199,16 @@ def assign_rows(
     sample, found = start.sample, start.found
     with one_thread():
         resp = cluster_probabilities(found.heldout, start.clusters)
-        overlap = overlap_matrix(resp).sum(axis=1)
-        groups = overlapping_groups(resp, sample.settings)
+        overlap, groups = overlap_matrix(resp).sum(axis=1), overlapping_groups(resp, sample.settings)
         stability = stability_of(sample, found, start.labels, is_fixed=start.is_fixed, progress=progress)
-        structure = assess_structure(sample, found, groups, stability, overlap, progress)
+        structure = assess_structure(sample, found, start.labels, groups, stability, progress)
         labels, clusters, mixture = _assign(start, unexplored, rows, min_cluster_size, progress)
-    in_sample = np.zeros(sample.n_rows, dtype=bool)
-    in_sample[sample.positions] = True
     partition = Partition(
         labels,
         clusters,
         mixture,
         coordinate_map=start.coordinate_map,
-        sample=in_sample,
+        sample=as_mask(sample.positions, len(unexplored)),
         structure=structure,
         stability=dict(enumerate(stability.tolist())),
         overlap=dict(enumerate(overlap.tolist())),
@@ -241,7 +229,7 @@ def _assign(
     """Refine the mixture on many rows, add components for rare groups, and assign all rows."""
     sample, mixture, clusters = start.sample, start.found.mixture, start.clusters
     settings, to_coordinates, q = sample.settings, start.coordinate_map, start.found.mixture.means.shape[2]
-    n, labels, distances = int(unexplored.sum()), np.full(sample.n_rows, OUTLIER), np.full(sample.n_rows, -1.0)
+    n, labels, distances = int(unexplored.sum()), np.full(len(unexplored), OUTLIER), np.full(len(unexplored), -1.0)
 
     # Rows are read once if their coordinates fit in memory; the rows of a small table are all in the sample.
     is_read_once = settings.rows <= len(sample.values) and n <= settings.refined_rows
@@ -252,8 +240,10 @@ def _assign(
 
     def assign(mask: Mask) -> None:
         limit = q * f_distribution.isf(settings.significance / n, q, mixture.dof[0]) if q else np.inf
-        for part in _in_parts(mask, BLOCK // max(1, to_coordinates.basis.shape[1])):
+        size = BLOCK // max(1, to_coordinates.basis.shape[1])
+        for positions in np.split(np.flatnonzero(mask), range(size, int(mask.sum()), size)):
             progress("assigning all rows to clusters", None)
+            part = as_mask(positions, len(mask))
             logs, distances[part] = mixture.score_rows(coordinates(part))
             labels[part] = np.where(distances[part] <= limit, clusters[logs.argmax(axis=1)], OUTLIER)
 
@@ -262,16 +252,15 @@ def _assign(
         assign(unexplored & (labels == OUTLIER))
         return labels, clusters, mixture
     progress("refining the mixture on all rows", None)
-    learned = np.zeros(sample.n_rows, dtype=bool)
-    learned[sample.candidates[sample.rows.content_sample(settings.refined_rows)]] = True
+    indices = sample.rows.content_sample(settings.refined_rows)
+    learned = as_mask(np.flatnonzero(sample.candidates)[indices], len(unexplored))
     mixture = refine(mixture, coordinates(learned), settings)
     assign(unexplored)
     most = min(settings.far_rows, n)
     outer = unexplored & (distances >= np.partition(distances, -most)[-most])
-    smallest = max(min_cluster_size, int(settings.fewest))
-    larger, clusters = _add_rare_groups(mixture, clusters, coordinates, learned, outer, smallest, n, settings)
-    if larger is not mixture:
-        mixture = larger
+    n_clusters, smallest = len(clusters), max(min_cluster_size, int(settings.fewest))
+    mixture, clusters = _add_rare_groups(mixture, clusters, coordinates, learned, outer, smallest, n, settings)
+    if len(clusters) > n_clusters:
         assign(unexplored)
     return labels, clusters, mixture
 
@@ -306,25 +295,16 @@ def _add_rare_groups(
     larger = refine(mixture.joined(added), rows, settings)
     logs = larger.score_rows(rows)[0]
     assigned, overlap = logs.argmax(axis=1), overlap_matrix(posteriors(logs)[0])
+    is_used = np.maximum(overlap.sum(axis=1), overlap.max(axis=0)) <= settings.most_overlap
     # Axes of a group have at most twice the variance of the widest component; scattered rows are no group.
     volumes = -np.linalg.slogdet(larger.precisions[0])[1]
-    largest = volumes[:k].max() + rows.numeric.shape[1] * np.log(2)
-    penalty = (rows.n_columns + 1) * np.log(n_rows) / 2
-    is_used = np.ones(k + n_new, dtype=bool)
+    is_used &= volumes <= volumes[:k].max() + rows.numeric.shape[1] * np.log(2)
+    is_used[:k] = True
     for c in range(k, k + n_new):
         members = logs[assigned == c]
         gain = (posteriors(members)[1] - posteriors(np.delete(members, c, axis=1))[1]).sum()
-        is_separate = max(overlap[c].sum(), overlap[:, c].max()) <= settings.most_overlap
-        is_used[c] = gain > penalty and is_separate and volumes[c] <= largest
+        is_used[c] &= gain > (rows.n_columns + 1) * np.log(n_rows) / 2
     if not is_used[k:].any():
         return mixture, clusters
     numbers = np.where(is_used[k:], clusters.max() + 1 + np.arange(n_new), OUTLIER)
     return replace(larger, weights=larger.weights * is_used), np.append(clusters, numbers)
-
-
-def _in_parts(rows: Mask, size: int) -> Iterator[Mask]:
-    """Yield masks (n,) of at most `size` of the rows each."""
-    for positions in np.split(np.flatnonzero(rows), range(size, int(rows.sum()), size)):
-        part = np.zeros(len(rows), dtype=bool)
-        part[positions] = True
-        yield part

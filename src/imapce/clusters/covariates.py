@@ -11,10 +11,11 @@ all of the effect estimated without clusters); the start with the best penalized
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from imapce.clusters.axes import CoordinateMap, Sample, leading_axes
+from imapce.clusters.axes import CoordinateMap, Sample, leading_axes, sphering
 from imapce.clusters.merging import merge_confounded_clusters
 from imapce.clusters.mixture import fit_mixtures, posteriors
 from imapce.clusters.selection import Selection, folds, held_out, select_mixture
@@ -39,46 +40,34 @@ def estimate_effect(
     `products(D)` is Dᵀ·values for D (m, r). The covariates enter as an orthonormal basis of their span, so the result
     does not depend on their encoding. What clusters and covariates explain equally well is ascribed to the covariates.
     """
-    m = len(covariates)
-    variances, axes = np.linalg.eigh(covariates.T @ covariates / m)
-    varying = variances > 1e-10 * max(float(variances[-1]), np.finfo(np.float64).tiny)
-    to_basis = axes[:, varying] / np.sqrt(variances[varying])
+    to_basis = sphering(covariates)
     L = covariates @ to_basis
-
-    def regression(design: Array, prior_rows: float, right: Array) -> Array:
-        n_others = design.shape[1] - L.shape[1]
-        prior = np.append(np.full(n_others, 1e-6), np.full(L.shape[1], prior_rows))
-        return np.asarray(np.linalg.solve(design.T @ design + np.diag(prior), right)[n_others:])
-
-    design = np.column_stack([np.ones(m), L])
-    alone = regression(design, 0.0, products(design))
-    if resp is None:
-        return np.asarray(to_basis @ alone)
-    design = np.column_stack([resp, L])
-    return np.asarray(
-        to_basis @ (alone + regression(design, settings.leaning, products(design) - design.T @ L @ alone))
-    )
+    effect = np.zeros((L.shape[1], 1))
+    steps = [(np.ones((len(L), 1)), 0.0)] if resp is None else [(np.ones((len(L), 1)), 0.0), (resp, settings.leaning)]
+    for groups, ridge in steps:
+        design = np.column_stack([groups, L])
+        prior = np.append(np.full(groups.shape[1], 1e-6), np.full(L.shape[1], ridge))
+        right = products(design) - design.T @ L @ effect
+        effect = effect + np.linalg.solve(design.T @ design + np.diag(prior), right)[groups.shape[1] :]
+    return np.asarray(to_basis @ effect)
 
 
-def cluster_probabilities(resp: Array, labels: Codes) -> Array:
+def cluster_probabilities(resp: Array, clusters: Codes) -> Array:
     """Return probabilities (m, c) of clusters by those of components (m, k) and the cluster of each component (k,)."""
-    member = labels[:, None] == np.arange(int(labels.max()) + 1)
-    return resp @ member.astype(np.float64)
+    return resp @ (clusters[:, None] == np.arange(int(clusters.max()) + 1)).astype(np.float64)
 
 
-def merged_labels(resp: Array, sample: Sample, rows: Codes | slice, *, is_fixed: bool) -> Codes:
-    """Return the cluster 0, 1, ... of some rows of a sample from the probabilities (m, k) of their components."""
-    labels = np.unique(resp.argmax(axis=1), return_inverse=True)[1]
-    if is_fixed or not sample.covariates.shape[1]:
-        return labels
-    views = [sample.points[rows], (sample.values @ sample.leading)[rows]]
-    return merge_confounded_clusters(labels, sample.covariates[rows], views, sample.settings)
+def clusters_of_components(resp: Array, sample: Sample, rows: Codes | slice, *, is_fixed: bool) -> Codes:
+    """Return the cluster (k,) of each component by its probabilities (m, k) for some rows of a sample, -1 without rows.
 
-
-def cluster_of_components(resp: Array, labels: Codes) -> Codes:
-    """Return the cluster (k,) of each component by the labels of its rows, -1 without rows."""
-    clusters = np.full(resp.shape[1], -1)
-    clusters[resp.argmax(axis=1)] = labels
+    Each component is a cluster, unless covariates cannot be separated from it and the number of clusters `is_fixed`.
+    """
+    nearest, clusters = resp.argmax(axis=1), np.full(resp.shape[1], -1)
+    labels = np.unique(nearest, return_inverse=True)[1]
+    if sample.covariates.shape[1] and not is_fixed:
+        views = [sample.points[rows], (sample.values @ sample.leading)[rows]]
+        labels = merge_confounded_clusters(labels, sample.covariates[rows], views, sample.settings)
+    clusters[nearest] = labels
     return clusters
 
 
@@ -93,7 +82,7 @@ def adjust_sample(
     counts, basis, adjusted = sample.axis_counts, leading_axes(sample.values, sample.axis_counts[0]), []
     for fraction in STARTS:
         progress("estimating the effect of the prior", None)
-        start = sample.with_effect(fraction * full)
+        start = replace(sample, effect=fraction * full)
         found = select_mixture(start.coordinates, start.points, counts, sample.settings, n_components=n_components)
         # The number of axes is selected once.
         counts = [found.n_axes]
@@ -107,16 +96,15 @@ def _take_turns(sample: Sample, found: Selection, full: Array, basis: Array, *, 
     settings, q, resp, values = sample.settings, found.n_axes, found.resp, sample.values
     everything, fold = np.ones((1, len(resp)), dtype=bool), folds(len(resp), settings.folds, settings.seed)
     for _ in range(settings.turns):
-        clusters = cluster_of_components(resp, merged_labels(resp, sample, slice(None), is_fixed=is_fixed))
-        given = cluster_probabilities(resp, clusters)
-        sample = sample.with_effect(estimate_effect(sample.covariates, lambda D: D.T @ values, given, settings))
+        given = cluster_probabilities(resp, clusters_of_components(resp, sample, slice(None), is_fixed=is_fixed))
+        sample = replace(sample, effect=estimate_effect(sample.covariates, lambda D: D.T @ values, given, settings))
         logs = fit_mixtures(sample.coordinates(q), resp[None], everything, settings, steps=2)[1]
         resp = posteriors(logs)[0][0]
     single = held_out(sample.coordinates(q), np.ones((1, len(resp), 1)), fold, settings)[0]
     gain = float((held_out(sample.coordinates(q), resp[None], fold, settings)[0] - single).mean())
     if gain <= 0:
         # Without clusters the effect is that estimated without clusters.
-        sample = sample.with_effect(full)
+        sample = replace(sample, effect=full)
     deviation = (sample.residuals - sample.residuals.mean(axis=0)) @ basis
     variances = np.linalg.eigvalsh(deviation.T @ deviation / len(deviation))
     return gain - 0.5 * float(np.log(np.maximum(variances, 1e-3 * variances.max(initial=0.0))).sum()), sample

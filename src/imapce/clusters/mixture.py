@@ -114,38 +114,32 @@ def em_sums(rows: Coordinates, resp: Array, scale: Array | float, mixture: Mixtu
 def m_step(sums: dict[str, Array], dof: Array, blocks: Codes, settings: ClusterSettings) -> Mixture:
     """Return the mixtures with the sums of `em_sums`."""
     sizes, scatter = sums["sizes"] + 1e-9, sums["scatter"]
-    b, k = sizes.shape
     q = int((np.sqrt(8 * scatter.shape[2] + 1) - 3) / 2)
     i, j = _pairs(q)
     n = sizes.sum(axis=1)[:, None]
     weight = scatter[..., :1] + 1e-9
-    means, C = scatter[..., 1 : q + 1] / weight, np.empty((b, k, q, q))
+    means, C = scatter[..., 1 : q + 1] / weight, np.empty((*sizes.shape, q, q))
     C[..., i, j] = C[..., j, i] = scatter[..., q + 1 :]
     C -= weight[..., None] * means[..., :, None] * means[..., None, :]
     unit, prior = settings.ridge * np.eye(q), settings.prior_rows * q
     pooled = C.sum(axis=1, keepdims=True) / n[..., None, None] + unit
     V = (C + sizes[..., None, None] * unit + prior * pooled) / (sizes + prior)[..., None, None]
-    precisions = np.linalg.inv(V)
-    precisions = (precisions + precisions.transpose(0, 1, 3, 2)) / 2
-    partial_means = partial_variances = probabilities = np.zeros((b, k, 0))
-    if sums["linear"].shape[2]:
-        h = (sums["linear"].shape[2] - len(blocks)) // 3
-        count, first, second, counts = np.split(sums["linear"], [h, 2 * h, 3 * h], axis=2)
-        of_all = [part.sum(axis=1, keepdims=True) for part in (count, first, second)]
-        n_all = np.maximum(of_all[0], 1)
-        partial_means = (first + of_all[1] / n_all) / (count + 1)
-        within = second - 2 * partial_means * first + partial_means**2 * count
-        partial_variances = (within + within.sum(axis=1, keepdims=True) / n_all) / (count + 1)
-        partial_variances += settings.ridge * of_all[2] / n_all
-        # A column without any value in these rows has no variance.
-        partial_variances = np.where(partial_variances > 0, partial_variances, 1.0)
-        same_block = (blocks[:, None] == blocks).astype(np.float64)
-        total = counts.sum(axis=1, keepdims=True)
-        counts = counts + settings.leaning * total / np.maximum(total @ same_block, 1e-12)
-        if "expected" in sums:
-            counts = counts / np.maximum(sums["expected"] + settings.leaning, 1e-12)
-        probabilities = np.maximum(counts / np.maximum(counts @ same_block, 1e-300), 1e-6)
-    return Mixture(sizes / n, means, precisions, dof, partial_means, partial_variances, probabilities)
+    h = (sums["linear"].shape[2] - len(blocks)) // 3
+    count, first, second, counts = np.split(sums["linear"], [h, 2 * h, 3 * h], axis=2)
+    of_all = [part.sum(axis=1, keepdims=True) for part in (count, first, second)]
+    n_all = np.maximum(of_all[0], 1)
+    partial_means = (first + of_all[1] / n_all) / (count + 1)
+    within = second - 2 * partial_means * first + partial_means**2 * count
+    variances = (within + within.sum(axis=1, keepdims=True) / n_all) / (count + 1) + settings.ridge * of_all[2] / n_all
+    # A column without any value in these rows has no variance.
+    variances = np.where(variances > 0, variances, 1.0)
+    same_block = (blocks[:, None] == blocks).astype(np.float64)
+    total = counts.sum(axis=1, keepdims=True)
+    counts = counts + settings.leaning * total / np.maximum(total @ same_block, 1e-12)
+    if "expected" in sums:
+        counts = counts / np.maximum(sums["expected"] + settings.leaning, 1e-12)
+    probabilities = np.maximum(counts / np.maximum(counts @ same_block, 1e-300), 1e-6)
+    return Mixture(sizes / n, means, np.linalg.inv(V), dof, partial_means, variances, probabilities)
 
 
 def fit_mixtures(

@@ -61,16 +61,15 @@ def select_mixture(
     progress: Tell = UNWATCHED.tell,
 ) -> Selection:
     """Select the mixture of rows with `coordinates(q)`; `points` (m, r) are the same rows for trees and k-means."""
-    m = len(points)
+    m, q = len(points), axis_counts[-1]
     fold = folds(m, settings.folds, settings.seed)
-    q = axis_counts[-1]
     if len(axis_counts) > 1:
         gain_of = {}
         for count in axis_counts:
             rows = coordinates(count)
             starts = Starts(leading_points(points, rows, count), settings, (0,))
-            gains, _ = _gains(rows, starts, fold, settings.few_sizes, settings, progress, n_folds=1)
-            gain_of[count] = max(gains.values())
+            fits = _compare_sizes(rows, starts, fold, settings.few_sizes, settings, progress, n_folds=1)
+            gain_of[count] = max(gain for gain, *_ in fits.values())
         least = settings.axes_share * max(gain_of.values())
         # If no number of axes gains, none is too many.
         q = min((count for count in axis_counts if gain_of[count] >= least), default=q)
@@ -78,14 +77,14 @@ def select_mixture(
     sizes = [k for k in settings.sizes if k == 2 or k * settings.fewest <= m]
     if n_components is not None:
         sizes = [n_components]
-    gains, fitted = _gains(rows, Starts(leading_points(points, rows, q), settings), fold, sizes, settings, progress)
+    fits = _compare_sizes(rows, Starts(leading_points(points, rows, q), settings), fold, sizes, settings, progress)
     # A multinomial has no shape that could be wrong.
     n_numeric, n_categories = q + rows.partial.shape[1], len(np.unique(rows.blocks))
     exponent = max(settings.exponent * n_numeric / max(n_numeric + n_categories, 1), settings.finer)
-    k = max(gains, key=lambda k: max(gains[k], 0.0) / k**exponent)
-    labels, heldout, start = fitted[k]
-    mixture, logs = fit_mixtures(rows, one_hot(labels, k)[None], np.ones((1, m), dtype=bool), settings)
-    return Selection(mixture, posteriors(logs)[0][0], heldout, q, gains[k], start)
+    k = max(fits, key=lambda k: max(fits[k][0], 0.0) / k**exponent)
+    gain, resp, heldout, start = fits[k]
+    mixture, logs = fit_mixtures(rows, resp[None], np.ones((1, m), dtype=bool), settings)
+    return Selection(mixture, posteriors(logs)[0][0], heldout, q, gain, start)
 
 
 def leading_points(points: Array, rows: Coordinates, q: int) -> Array:
@@ -93,7 +92,7 @@ def leading_points(points: Array, rows: Coordinates, q: int) -> Array:
     return points if rows.linear.shape[1] else points[:, :q]
 
 
-def _gains(
+def _compare_sizes(
     rows: Coordinates,
     starts: Starts,
     fold: Codes,
@@ -101,27 +100,17 @@ def _gains(
     settings: ClusterSettings,
     progress: Tell,
     n_folds: int | None = None,
-) -> tuple[dict[int, float], dict[int, tuple[Codes, Array, int]]]:
-    """Return the gain of each number of components on the first folds, and the labels of its best start."""
+) -> dict[int, tuple[float, Array, Array, int]]:
+    """Return gain, best start (m, k), held-out probabilities (m, k) and kind of start for each number of components."""
     n_folds = n_folds or settings.folds
-    inside = fold < n_folds
+    inside, fits = fold < n_folds, {}
     single = held_out(rows, np.ones((1, len(fold), 1)), fold, settings, n_folds)[0]
-    gains: dict[int, float] = {}
-    fitted: dict[int, tuple[Codes, Array, int]] = {}
     for number, k in enumerate(sizes):
         progress("selecting the number of clusters", number / len(sizes))
-        labels = starts(k)
-        if not labels:
-            continue
-        resp = np.stack([one_hot(labels[kind], k) for kind in labels])
+        resp, kinds = starts(k)
         density, heldout, best = held_out(rows, resp, fold, settings, n_folds)
-        start = list(labels)[best]
-        gains[k], fitted[k] = float((density - single)[inside].mean()), (labels[start], heldout, start)
-    if not gains:
-        # No start has so many groups, as of rows that do not vary.
-        labels = {0: np.arange(len(fold)) % sizes[0]}
-        gains[sizes[0]], fitted[sizes[0]] = 0.0, (labels[0], one_hot(labels[0], sizes[0]), 0)
-    return gains, fitted
+        fits[k] = float((density - single)[inside].mean()), resp[best], heldout, kinds[best]
+    return fits
 
 
 def held_out(
@@ -146,7 +135,7 @@ def held_out(
 
 
 class Starts:
-    """Labels (starts, m) with k groups each, from k-means (kind 0) and from two trees that are built once (1, 2)."""
+    """Start probabilities with k groups each, from k-means (kind 0) and from two trees that are built once (1, 2)."""
 
     def __init__(
         self, points: Array, settings: ClusterSettings = SETTINGS.clusters, kinds: Collection[int] = (0, 1, 2)
@@ -157,17 +146,17 @@ class Starts:
             sphered = sphere_locally((points - points.mean(axis=0)) @ sphering(points), settings)
             self.trees[2] = smoothed_tree(sphered, settings)
 
-    def __call__(self, k: int) -> dict[int, Codes]:
-        """Return the labels of the starts that have k groups: 0 for k-means, 1 and 2 for the trees."""
-        if k > len(self.points):
-            return {}
+    def __call__(self, k: int) -> tuple[Array, list[int]]:
+        """Return the starts (b, m, k) that have k groups, with their kinds; if there is none, arbitrary groups."""
         labels = {kind: fcluster(tree, k, "maxclust") - 1 for kind, tree in self.trees.items()}
-        if self.has_means:
+        if self.has_means and k <= len(self.points):
             from sklearn.cluster import KMeans
 
             with quiet_about_convergence():
                 labels[0] = KMeans(k, n_init=1, random_state=0).fit_predict(self.points)
-        return {kind: labels[kind] for kind in sorted(labels) if len(np.unique(labels[kind])) == k}
+        found = {kind: labels[kind] for kind in sorted(labels) if len(np.unique(labels[kind])) == k}
+        found = found or {0: np.arange(len(self.points)) % k}
+        return np.stack([one_hot(groups, k) for groups in found.values()]), list(found)
 
 
 def smoothed_tree(Z: Array, settings: ClusterSettings = SETTINGS.clusters) -> Array:

@@ -119,14 +119,8 @@ class ClusterSettings:
     fewest_draws: int = setting(4, "null tables if these are decisive")
     significance: float = setting(
         0.01,
-        "p-value of tables with the same distances, and of the same columns for a possible structure; share of tables "
-        "in which any row is an outlier by chance",
+        "p-value at which null tables are rejected; share of tables in which any row is an outlier by chance",
     )
-    strong_significance: float = setting(
-        0.001, "p-value of tables with the same columns that suffices for a clear structure"
-    )
-    weak_significance: float = setting(0.2, "the same if tables with the same ranks are rejected, too")
-    rank_significance: float = setting(0.05, "p-value of tables with the same ranks")
     resamples: int = setting(10, "resamples for the stability of clusters")
     resample_share: float = setting(0.8, "share of the rows in a resample")
     same_cluster: float = setting(0.75, "Jaccard index from which a cluster reappears")
