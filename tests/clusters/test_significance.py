@@ -183,7 +183,11 @@ GROUPS, STABLE = np.array([0, 1, 2]), np.ones(3)
     ("p_values", "groups", "stability", "verdict"),
     [
         ({"distances": 0.001, "columns": 0.005}, GROUPS, STABLE, "clear"),
-        ({"distances": 0.02, "columns": 0.005}, GROUPS, STABLE, "none"),
+        ({"distances": 0.02, "columns": 0.005}, GROUPS, STABLE, "possible"),
+        ({"distances": 0.08, "columns": 0.005}, GROUPS, STABLE, "none"),
+        ({"distances": 0.001, "columns": 0.03}, GROUPS, STABLE, "possible"),
+        ({"distances": 0.001, "columns": 0.03}, np.zeros(3, dtype=int), STABLE, "none"),
+        ({"distances": 0.001, "columns": 0.03}, GROUPS, np.array([1.0, 0.4, 0.4]), "none"),
         ({"distances": 0.001, "columns": 0.08}, GROUPS, STABLE, "none"),
         ({"distances": 0.001, "columns": 0.005}, np.zeros(3, dtype=int), STABLE, "possible"),
         ({"distances": 0.001, "columns": 0.005}, GROUPS, np.array([1.0, 0.4, 0.4]), "possible"),

@@ -11,8 +11,9 @@ the rows have one value) or missing values; these columns and categories are dra
 scores. The gain is computed with other folds than the selection, where it is the largest of many.
 
 "clear": both are rejected at 1 %, there are at least two groups of clusters that overlap by at most 10 %, two of which
-have stable clusters, and half of the rows are in stable clusters. "possible": both are rejected, but clusters overlap
-(a continuum) or few of them are stable. "none": one is not rejected, or no cluster is stable.
+have stable clusters, and half of the rows are in stable clusters. "possible": there are such groups, but both are
+rejected at 5 % only; or both are rejected at 1 %, but clusters overlap (a continuum) or few of them are stable. "none":
+all else, and if no cluster is stable.
 """
 
 from __future__ import annotations
@@ -90,13 +91,15 @@ def assess_structure(
         return Structure("none", "a mixture explains held-out rows no better than one component")
     if len(groups) < 2:
         return Structure("none", "the covariates explain all clusters but one")
-    is_stable = stability >= sample.settings.least_stability
-    tests: list[Evidence] = []
+    settings, is_stable = sample.settings, stability >= sample.settings.least_stability
     if not is_stable.any():
         return Structure("none", "no cluster reappears in half of the resamples")
+    is_separate = len(np.unique(groups[is_stable])) > 1 and is_stable[labels].mean() >= 0.5
+    level = settings.weak_significance if is_separate else settings.significance
+    tests: list[Evidence] = []
     for model, description in NULL_MODELS.items():
         tests.append(Evidence(description, *_test_against(sample, found, model, progress)))
-        if tests[-1].p_value > sample.settings.significance:
+        if tests[-1].p_value > level:
             reason = f"{description} show as much (p = {tests[-1].p_value:.2g})"
             return Structure("none", reason, tuple(tests))
     p_value = max(test.p_value for test in tests)
@@ -104,9 +107,9 @@ def assess_structure(
         reason = f"{counted(len(groups), 'cluster')} that overlap, more than in null tables (p = {p_value:.2g})"
         return Structure("possible", f"{reason}: a continuum", tuple(tests))
     reason = f"{describe_groups(groups)} (p = {p_value:.2g})"
-    if len(np.unique(groups[is_stable])) < 2 or is_stable[labels].mean() < 0.5:
+    if not is_separate:
         return Structure("possible", f"{reason}, few of which are stable", tuple(tests))
-    return Structure("clear", reason, tuple(tests))
+    return Structure("clear" if p_value <= settings.significance else "possible", reason, tuple(tests))
 
 
 def describe_groups(groups: Codes) -> str:

@@ -119,8 +119,9 @@ class ClusterSettings:
     fewest_draws: int = setting(4, "null tables if these are decisive")
     significance: float = setting(
         0.01,
-        "p-value at which null tables are rejected; share of tables in which any row is an outlier by chance",
+        "p-value of null tables for a clear structure; share of tables in which any row is an outlier by chance",
     )
+    weak_significance: float = setting(0.05, "p-value of null tables for a possible structure")
     resamples: int = setting(10, "resamples for the stability of clusters")
     resample_share: float = setting(0.8, "share of the rows in a resample")
     same_cluster: float = setting(0.75, "Jaccard index from which a cluster reappears")
