@@ -90,8 +90,8 @@ class ColumnRoles(Comparable):
     """The role of each matrix column (c,): numeric, partial (numeric with missing values) or level of a category.
 
     A row has level l if its column `level_columns[l]` has the value `level_values[l]`; the share of the level grows by
-    1/`level_scales[l]` of itself as the column grows by 1. `missing_values` (h,) are those of the partial columns. Many
-    rows have the same value of a column that `has_spike`.
+    1/`level_scales[l]` of itself as the column grows by 1. The partial columns have the
+    `missing_values` (h,). A column that `has_spike` has the same value in many rows.
     """
 
     numeric: Mask
@@ -133,12 +133,12 @@ class ColumnRoles(Comparable):
         )
 
     @property
-    def others(self) -> Codes:
+    def unsphered(self) -> Codes:
         """Return the columns of partial columns and levels."""
         return np.append(np.flatnonzero(self.partial), self.level_columns)
 
     def encode(self, numeric: Array, values: Array, effect: Array | None) -> Coordinates:
-        """Return the coordinates of rows with the columns `others` and the effect of covariates on these (n, h + L)."""
+        """Return the coordinates of rows with the columns `unsphered` and their effect of covariates (n, h + L)."""
         h, tilt = len(self.missing_values), None
         residuals = values if effect is None else values - effect
         is_missing = np.abs(values[:, :h] - self.missing_values) < TOLERANCE
@@ -222,9 +222,9 @@ class Sample:
         roles, effect = self.roles, None
         values, residuals = (self.values, self.residuals) if table is None else (table, table)
         if table is None and self.covariates.shape[1]:
-            effect = self.covariates @ self.effect[:, roles.others]
+            effect = self.covariates @ self.effect[:, roles.unsphered]
         axes, offset = self.numeric_axes(residuals, q)
-        return roles.encode(residuals @ axes - offset, values[:, roles.others], effect)
+        return roles.encode(residuals @ axes - offset, values[:, roles.unsphered], effect)
 
 
 def leading_axes(values: Array, most: int) -> Array:
@@ -262,16 +262,16 @@ class CoordinateMap(Comparable):
         original = rows.beside if isinstance(rows, RowsGiven) else rows
         values = np.zeros((original.n_features, sample.directions.shape[1]))
         values[: len(sample.directions)] = sample.directions
-        effect, others = np.zeros_like(values), sample.roles.others
+        effect, unsphered = np.zeros_like(values), sample.roles.unsphered
         if isinstance(rows, RowsGiven):
             effect[rows.places] = sample.effect
-        parts = [(values - effect) @ axes, values[:, others], effect[:, others]]
+        parts = [(values - effect) @ axes, values[:, unsphered], effect[:, unsphered]]
         basis = np.concatenate(parts[: 3 if isinstance(rows, RowsGiven) else 2], axis=1)
         return cls(basis, original.mean, original.scale, offset, sample.roles)
 
     def __call__(self, rows: Rows) -> Coordinates:
         """Return the coordinates of all rows."""
-        q, m = len(self.offset), len(self.roles.others)
+        q, m = len(self.offset), len(self.roles.unsphered)
         columns = project_rows(rows, self.basis, self.mean, self.scale)
         numeric, values, effect = np.split(columns, [q, q + m], axis=1)
         return self.roles.encode(numeric - self.offset, values, effect if effect.shape[1] else None)
@@ -285,7 +285,7 @@ def project_rows(rows: Rows, basis: Array, mean: Array, scale: Array) -> Array:
 
 
 def in_order(reduce: Callable[[Mask], Array], positions: Codes, n_rows: int) -> Array:
-    """Return what `reduce` gives for the mask of some rows, in the order of their `positions`."""
+    """Return the result of `reduce` for the mask of some rows, in the order of their `positions`."""
     return reduce(as_mask(positions, n_rows))[positions.argsort().argsort()]
 
 

@@ -1,10 +1,10 @@
 """Clusters of a sample, which select views and effects, and clusters of all rows.
 
     sample → axes, mixture, effect of the covariates      `find_clusters`
-    mixture refined on all rows → components for rare groups → one cluster for every row      `assign_rows`
+    mixture refined on all rows → components for rare groups → one cluster for each row      `assign_rows`
 
 Rows that the mixture explains worst are collected in one pass. If some of these are close to each other and increase
-the likelihood enough as a further component (BIC), they are a cluster that the sample is too small to show. A row that
+the likelihood enough as a further component (BIC), the sample is too small for their cluster. A row that
 no component explains, F(d²/q; q, ν) > 1 − 0.01/n, is an outlier.
 
 >>> from imapce.priors.problem import pose
@@ -75,7 +75,7 @@ class SampleClusters:
         return replace(self, sample=sample, labels=np.unique(labels, return_inverse=True)[1])
 
     def determining_column(self, names: Sequence[str], covariates: Collection[int] = ()) -> str:
-        """Return a sentence if an input column, none of `covariates`, determines the clusters (NMI ≥ 0.8), else "".
+        """Return a message if an input column, none of `covariates`, determines the clusters (NMI ≥ 0.8), else "".
 
         A decision tree with one leaf for each cluster predicts the clusters from the column that it uses most.
         """
@@ -136,7 +136,7 @@ class Partition(Comparable):
     """Clusters of the rows that are unexplored at the start, OUTLIER elsewhere, and the mixture that assigns rows.
 
     `clusters` (k,) of the components, OUTLIER for a component without rows. By cluster: `stability` is the
-    share of resamples in which it reappears (no entry if it is not known), `overlap` the share of its rows that are
+    share of resamples in which it reappears (no entry if it was not computed), `overlap` the share of its rows that are
     misclassified, `groups` the group of overlapping clusters that it belongs to.
     """
 
@@ -169,7 +169,7 @@ class Partition(Comparable):
         return replace(self, labels=numbers[self.labels], clusters=numbers[self.clusters], **by_number)
 
     def labels_of(self, unexplored: Mask, rows: Rows, *, min_cluster_size: int) -> Codes:
-        """Return the clusters of rows (n,), OUTLIER for all others; rows of small clusters are assigned again."""
+        """Return the clusters of rows (n,), OUTLIER elsewhere; rows of small clusters are assigned again."""
         labels = np.where(unexplored, self.labels, OUTLIER)
         while True:
             names, counts = np.unique(labels[labels != OUTLIER], return_counts=True)
@@ -277,7 +277,7 @@ def _add_rare_groups(
 ) -> tuple[Mixture, Codes]:
     """Add a component and a cluster for each group of `outer` rows that increases the likelihood enough (BIC).
 
-    `coordinates(mask)` are those of the rows of a mask (n,); components are refined on the rows `learned`, too.
+    `coordinates(mask)` are of the rows of a mask (n,); components are refined on the rows `learned`, too.
     """
     from sklearn.cluster import HDBSCAN
 

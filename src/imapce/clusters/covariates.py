@@ -1,7 +1,7 @@
 """The effect of covariates, estimated given the clusters.
 
     x_i = m_c(i) + Bᵀ l_i + e_i          l_i covariates (columns and labels given as prior), c(i) the cluster of row i
-    B = regression of X on [r, L]        r the probabilities of the clusters; shrunk towards the regression on L alone
+    B = regression of X on [r, L]        r probabilities of the clusters; shrunk towards the regression on L without r
 
 Estimated without clusters, the effect would remove differences between clusters: of two runs that contain one cell
 type each, the difference between the types. Clusters and effect are estimated in turns from several starts (none or
@@ -53,7 +53,7 @@ def estimate_effect(
 
 
 def cluster_probabilities(resp: Array, clusters: Codes) -> Array:
-    """Return probabilities (m, c) of clusters by those of components (m, k) and the cluster of each component (k,)."""
+    """Return the probabilities (m, c) of clusters from those of their components (m, k)."""
     return resp @ (clusters[:, None] == np.arange(int(clusters.max()) + 1)).astype(np.float64)
 
 
@@ -111,7 +111,7 @@ def _take_turns(sample: Sample, found: Selection, full: Array, basis: Array, *, 
 
 
 def effect_on_columns(problem: Problem, sample: Sample, found: Selection, clusters: Codes) -> Effect:
-    """Estimate B for every column from at most `many_rows` rows, given the clusters (k,) of the components."""
+    """Estimate B for each column from at most `many_rows` rows, given the clusters (k,) of the components."""
     with_known = problem.with_known
     assert with_known is not None
     Z, d = with_known.Z, with_known.n_features
@@ -126,8 +126,8 @@ def effect_on_columns(problem: Problem, sample: Sample, found: Selection, cluste
         return (inverse[:, None] * total)[:d].T
 
     B = estimate_effect(covariates, products, cluster_probabilities(resp, clusters), sample.settings)
-    # Erased columns and labels constrain the axes of views; clusters are adjusted for all they explain. So is a
+    # Erased columns and labels constrain the axes of views; clusters are adjusted for their whole effect. So is a
     # column that the covariates determine, such as a covariate itself, whatever the clusters are.
-    alone = estimate_effect(covariates, products)
-    B = np.where(with_known.erased[:, None] | ~with_known.rest.informative, alone, B)
+    without_clusters = estimate_effect(covariates, products)
+    B = np.where(with_known.erased[:, None] | ~with_known.rest.informative, without_clusters, B)
     return with_known.effect(inverse[with_known.places][:, None] * B * Z.scale[:d])

@@ -2,7 +2,7 @@
 
     O_ij = Σ_n r_ni·[row n is assigned to j] / Σ_n r_ni       share of cluster i that is misclassified as j
 
-Groups of clusters are joined until no group has more than 10 % of its rows misclassified as others: Σ_j O_ij ≤ 0.1.
+Groups of clusters are joined until no group has more than 10 % of its rows misclassified as another: Σ_j O_ij ≤ 0.1.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def merge_confounded_clusters(
 ) -> Codes:
     """Return labels 0, 1, ... after merging clusters until all covariate classes are connected by shared clusters.
 
-    If each class has clusters of its own, any effect of the classes explains the rows equally well. The two clusters
+    If no two classes share a cluster, any effect of the classes explains the rows equally well. The two clusters
     that are nearest in all `views` of the rows (m, ·) are merged first.
 
     >>> rows, species = np.array([[0.0], [9.0], [0.1], [9.5]]), np.array([[-1.0], [-1.0], [1.0], [1.0]])

@@ -28,7 +28,7 @@ from imapce.common.records import Comparable
 from imapce.common.settings import SETTINGS, ClusterSettings
 
 # Degrees of freedom that are compared, after this step. Until then EM must not stop: two groups of 97 and 3 % gained
-# .16 with the tails of one group, and .27 with their own, which three components with those tails did not.
+# .16 with the tails of one group, and .27 with estimated tails.
 TAILS, TAIL_STEP = np.array([4, 6, 10, 20, 100.0]), 3
 # Features of rows that are computed at once.
 BLOCK = 8_000_000
@@ -196,7 +196,7 @@ def _degrees_of_freedom(logs: Array, distances: Array, dof: Array, T: Array, q: 
 
 
 def _level_norms(rows: Coordinates, probabilities: Array) -> Iterator[tuple[Mask, Array]]:
-    """Yield the levels of each category and Σ_v p_cb(v)·tilt(v) (b, n, k); nothing without a tilt."""
+    """Yield the levels of each category and Σ_v p_cb(v)·tilt(v) (b, n, k); an empty iterator without a tilt."""
     if rows.tilt is None:
         return
     for block in np.unique(rows.blocks):

@@ -47,7 +47,7 @@ class Selection:
 
     @property
     def two_starts(self) -> set[int]:
-        """Return the best start and another one, since one alone fails in some resamples and null tables."""
+        """Return the best start and a second start, because a single start fails in some resamples and null tables."""
         return {self.start, 0 if self.start else 1}
 
 
@@ -118,7 +118,7 @@ def held_out(
 ) -> tuple[Array, Array, int]:
     """Return held-out log densities (m,) and component probabilities (m, k) of the best start (b, m, k), and the start.
 
-    Of several starts, the best on the first fold is fitted to the others of the first `n_folds`.
+    Of several starts, the best on the first fold is fitted to the remaining ones of the first `n_folds`.
     """
     best, first, heldout, densities = 0, 0, np.zeros(resp.shape[1:]), np.zeros(len(fold))
     if len(resp) > 1:

@@ -6,13 +6,13 @@ The held-out gain of the selected mixture over one component is compared with th
     same columns     decorrelated columns, which are drawn independently and correlated again
 
 An elliptical table with any tails is like the first, skewed columns with any correlation are like the second.
-Decorrelated columns are those nearest to the columns (ZCA). That would mix values of columns with a spike (a fifth of
+Columns are decorrelated by the nearest sphering (ZCA). It would mix the values of columns with a spike (a fifth of
 the rows have one value) or missing values; these columns and categories are drawn with the correlations of their normal
 scores. The gain is computed with other folds than the selection, where it is the largest of many.
 
 "clear": both are rejected at 1 %, there are at least two groups of clusters that overlap by at most 10 %, two of which
 have stable clusters, and half of the rows are in stable clusters. "possible": there are such groups, but both are
-rejected at 5 % only; or both are rejected at 1 %, but clusters overlap (a continuum) or few of them are stable. "none":
+rejected at 5 % only; or both are rejected at 1 %, but clusters overlap (a continuum) or most are unstable. "none":
 all else, and if no cluster is stable.
 """
 
@@ -40,13 +40,13 @@ NULL_MODELS: dict[NullModel, str] = {
     "distances": "tables with the same distances from the mean",
     "columns": "tables with the same columns and correlations",
 }
-# Seeds of folds by which nothing was selected.
+# Seeds of folds that were not used for selection.
 OTHER_FOLDS = (101, 102, 103)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A test of structure: the null model in words, z and p-value."""
+    """A test of structure: a description of the null model, z and p-value."""
 
     against: str
     z: float
@@ -108,7 +108,7 @@ def assess_structure(
         return Structure("possible", f"{reason}: a continuum", tuple(tests))
     reason = f"{describe_groups(groups)} (p = {p_value:.2g})"
     if not is_separate:
-        return Structure("possible", f"{reason}, few of which are stable", tuple(tests))
+        return Structure("possible", f"{reason}, mostly unstable", tuple(tests))
     return Structure("clear" if p_value <= settings.significance else "possible", reason, tuple(tests))
 
 
@@ -127,7 +127,7 @@ def describe_groups(groups: Codes) -> str:
 
 
 def _test_against(sample: Sample, found: Selection, model: NullModel, progress: Tell) -> tuple[float, float]:
-    """Return z and p-value of the gain among those of null tables; by fewer rows if these are significant."""
+    """Return z and p-value of the gain among those of null tables; from fewer rows if significant."""
     settings, n, z, p_value = sample.settings, len(sample.values), 0.0, 1.0
     # Seeded, so that the same rows have the same verdict.
     order = np.random.default_rng(9).permutation(n)

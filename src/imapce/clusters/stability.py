@@ -36,7 +36,7 @@ def stability_of(
 
 
 def reappears(before: Codes, after: Codes, n_clusters: int, threshold: float = 0.75) -> Mask:
-    """Return whether each cluster (c,) of the labels `before` (n,) is found among those `after`."""
+    """Return whether each cluster (c,) of the labels `before` (n,) is found in the labels `after`."""
     groups = np.unique(after, return_inverse=True)[1]
     both = np.zeros((n_clusters, int(groups.max()) + 1))
     np.add.at(both, (before, groups), 1)
