@@ -1,16 +1,16 @@
-"""Where views are searched, and the optima of equation 2 there at one α and μ: what a point of a path is, and all there
-is where both are given.
+"""The optima of equation 2 at one α and μ, and the coordinates W in which they are searched.
 
     V = lift(W),   W (q, k) orthonormal;      f(V) = tr M − tr(VᵀMV) + μ·κ(ZV)  with M, Z in the coordinates of W
 
-Up to 64 columns are searched whole and on all rows, up to 20,000 of them: what is found there is an optimum of equation
-2 and nothing less. Beyond, views lie in the leading principal axes of a sample, with at least 15 rows for each axis: a
-kurtosis can be made small by chance in directions enough (on 784 pixels deeper optima separated worse).
+Tables with at most 64 columns and 20,000 rows are searched in all directions and rows, and the result is an optimum of
+equation 2. Otherwise, the search uses the leading principal axes of a sample, with at least 15 rows for each axis,
+because chance lowers the kurtosis if there are many directions (on 784 pixels deeper optima separated worse).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,78 +26,74 @@ from imapce.rows.standardized import QuadraticForm, StandardizedRows
 from imapce.rows.subspace import RowsWithin, Subspace
 from imapce.search.descent import squared_distances, with_fixed_signs
 from imapce.search.objective import Objective, paper_mu
-from imapce.search.race import Optimum, Progress, Solution, minimize
+from imapce.search.race import Callback, Optimum, Solution, minimize
 from imapce.search.starts import WHITENED_AXES, contrastive_axes, starting_frames
-
-Callback = Callable[[Progress], None] | None
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The coordinates that views are searched in, with everything the objective needs there."""
+    """The terms of the objective in the coordinates of a search; `priors` are the weight and YᵀY of each prior."""
 
     Z: StandardizedRows
     X: QuadraticForm
-    known: list[tuple[float, QuadraticForm]]
+    priors: list[tuple[float, QuadraticForm]]
     lift: Callable[[Array], Array]
-    is_whole: bool
+    is_reduced: bool
 
     @classmethod
-    def of(cls, problem: Problem, settings: ClusterSettings = SETTINGS.clusters) -> Domain:
-        """The domain of a search that chooses its setting."""
+    def from_problem(cls, problem: Problem, settings: ClusterSettings = SETTINGS.clusters) -> Domain:
+        """Return all directions of a small problem, otherwise the leading axes of a sample."""
         Z = problem.Z
         if Z.n_rows <= settings.many_rows and int(Z.informative.sum()) <= WHITENED_AXES:
-            return cls.whole(problem)
-        basis = searched_axes(problem, settings)
+            return cls.unreduced(problem)
+        basis = search_axes(problem, settings)
         rows = Z.project(basis, Z.content_mask(settings.many_rows))
 
-        def within(form: QuadraticForm) -> QuadraticForm:
+        def restrict(form: QuadraticForm) -> QuadraticForm:
             inner = basis.T @ (form @ basis)
             return QuadraticForm.of_matrix((inner + inner.T) / 2)
 
         return cls(
             StandardizedRows(open_rows(rows, n_components=problem.n_components), standardize=False),
-            within(problem.X.second_moment),
-            [(weight, within(form)) for weight, form in problem.Y.second_moments],
+            restrict(problem.X.second_moment),
+            [(weight, restrict(form)) for weight, form in problem.Y.second_moments],
             lambda W: basis @ W,
-            is_whole=False,
+            is_reduced=True,
         )
 
     @classmethod
-    def whole(cls, problem: Problem) -> Domain:
-        """All directions that nothing erased bars, on all rows: what a given setting is searched in."""
-        X, known = problem.X.second_moment, problem.Y.second_moments
+    def unreduced(cls, problem: Problem) -> Domain:
+        """Return all rows, and all directions in which no erased prior is correlated with a view."""
+        X, priors = problem.X.second_moment, problem.Y.second_moments
         if problem.Y.erased is None:
-            # Columns that do not vary, as the known ones given themselves, would have a weight of rounding.
+            # Constant columns, such as covariates adjusted for themselves, would have a weight of rounding errors.
             varies = problem.Z.informative[:, None]
-            return cls(problem.Z, X, known, (lambda W: W) if varies.all() else (lambda W: W * varies), is_whole=True)
+            return cls(problem.Z, X, priors, lambda W: W * varies, is_reduced=False)
         inside = problem.directions_left()
-        known = [(weight, inside.form(form)) for weight, form in known]
-        return cls(RowsWithin(problem.Z, inside), inside.form(X), known, inside.lift, is_whole=True)
+        priors = [(weight, inside.form(form)) for weight, form in priors]
+        return cls(RowsWithin(problem.Z, inside), inside.form(X), priors, inside.lift, is_reduced=False)
 
     def contrast(self, alpha: float) -> QuadraticForm:
-        """M = XᵀX − α Σ wⱼYⱼᵀYⱼ; where no rows are known α has nothing to weigh."""
-        if not self.known:
-            return self.X
-        return QuadraticForm.combine([(1.0, self.X), *((-alpha * weight, form) for weight, form in self.known)])
+        """Return M = XᵀX − α Σ wⱼYⱼᵀYⱼ."""
+        return QuadraticForm.combine([(1.0, self.X), *((-alpha * weight, form) for weight, form in self.priors)])
 
 
-def searched_axes(
+def search_axes(
     problem: Problem, settings: ClusterSettings = SETTINGS.clusters, excluded: Array | None = None
 ) -> Array:
-    """Return the leading axes (d, q) of the rows to explore, free of `excluded` directions and what is erased."""
+    """Return the leading axes (d, q) of the rows to explore, orthogonal to `excluded` and to erased directions."""
     Z = problem.Z
     inside = problem.directions_left(excluded)
     if not inside.n_erased:
-        # ZᵀZ is zero along columns that do not vary, so they need not be taken out.
+        # ZᵀZ is zero along constant columns, which need not be removed.
         inside = Subspace(np.ones(Z.n_features, dtype=bool))
-    # If nothing is left, the largest eigenvalue is rounding and nothing would look small beside it.
+    # Without any direction, the largest eigenvalue is a rounding error and no axis is small relative to it.
     if inside.size < 1:
         return np.zeros((Z.n_features, 0))
     fewest = max(settings.fewest_axes, problem.n_components + 1)
     most = max(fewest, min(settings.most_axes, Z.n_rows // settings.rows_per_axis))
     axes = noise_free_axes(inside.form(Z.second_moment), Z.n_rows, Z.rows.resolution, most, fewest)
-    # Signs are fixed, so that the random starts mean the same however the eigenvectors were found.
+    # Signs are fixed so that the random starts do not depend on how the eigenvectors are computed.
     return with_fixed_signs(inside.lift(axes))
 
 
@@ -112,21 +108,21 @@ def solve_at(
     max_iter: int = 500,
     callback: Callback = None,
 ) -> Solution:
-    """The optima of a problem at a given α and μ, or at the paper's μ for that α; best objective first."""
-    domain = Domain.whole(problem)
+    """Return the optima of a problem at a given α and μ, or at the paper's μ for this α; best objective first."""
+    domain = Domain.unreduced(problem)
     M = domain.contrast(alpha)
     axes = contrastive_axes(M, problem.n_components)
     mu = paper_mu(M, domain.X, axes) if isinstance(mu, str) else float(mu)
-    # Without kurtosis the closed form is the answer and no other start can add to it.
+    # Without kurtosis the closed form is the optimum.
     starts = starting_frames(axes, domain.Z, 1 if mu == 0 else n_starts, np.random.default_rng(seed))
-    solution = optima_at(M, domain.Z, mu, starts, tol=tol, max_iter=max_iter, callback=callback)
+    solution = find_optima(M, domain.Z, mu, starts, tol=tol, max_iter=max_iter, callback=callback)
     if not np.isfinite(solution.optima[0].kurtosis):
         raise FlatRowsError.of_views(problem.n_components)
-    optima = [replace(one, components=domain.lift(one.V).T, alpha=alpha) for one in solution.optima]
+    optima = [replace(optimum, components=domain.lift(optimum.V).T, alpha=alpha) for optimum in solution.optima]
     return replace(solution, optima=optima)
 
 
-def optima_at(
+def find_optima(
     M: QuadraticForm,
     Z: StandardizedRows,
     mu: float,
@@ -138,10 +134,9 @@ def optima_at(
     newton: bool = False,
     callback: Callback = None,
 ) -> Solution:
-    """The optima of tr M − tr(VᵀMV) + μ·κ(ZV) that the `starts` (R, d, k) end in, each with its κ."""
+    """Return the optima of tr M − tr(VᵀMV) + μ·κ(ZV) that are reached from the `starts` (R, d, k)."""
     objective = Objective(M, Z, mu)
-    # Rows on a card are multiplied there, and what is left for the host is small whatever their number.
-    with one_thread() if Z.rows.folded or Z.rows.xp is not np else threads_for(Z.n_rows, Z.n_features):
+    with threads_for_passes(Z):
         solution = minimize(
             objective,
             objective.starts_in_range(starts),
@@ -156,11 +151,16 @@ def optima_at(
     return replace(solution, optima=optima, n_evaluations=objective.n_evaluations)
 
 
-def distinct(ranked: Sequence[Optimum], *, apart: float = SETTINGS.choice.sketch) -> list[Optimum]:
-    """The views without those that show nearly an earlier one: Σ sin² between them is below `apart`."""
-    kept: list[Optimum] = []
-    for view in ranked:
-        others = [other.V for other in kept]
-        if not others or squared_distances(view.V[None], np.stack(others)).min() >= apart:
-            kept.append(view)
-    return kept
+def threads_for_passes(Z: StandardizedRows) -> AbstractContextManager[None]:
+    """Return a context with the threads for passes over the rows."""
+    # Rows on a GPU are multiplied there, and the remaining work on the host is small for any number of rows.
+    return one_thread() if Z.rows.folded or Z.rows.xp is not np else threads_for(Z.n_rows, Z.n_features)
+
+
+def distinct(ranked: Sequence[Optimum], *, min_distance: float = SETTINGS.choice.sketch) -> list[Optimum]:
+    """Return the optima whose Σ sin² to each better one is at least `min_distance`."""
+    chosen: list[Optimum] = []
+    for optimum in ranked:
+        if not chosen or squared_distances(optimum.V[None], np.stack([c.V for c in chosen])).min() >= min_distance:
+            chosen.append(optimum)
+    return chosen

@@ -56,7 +56,7 @@ class ViewScore:
         return float(self.preservation_of_rows.mean())
 
     @property
-    def known_preservation(self) -> float:
+    def computed_preservation(self) -> float:
         """Return the neighborhood preservation if it was computed, else NaN."""
         return self.neighborhood_preservation if "preservation_of_rows" in self.__dict__ else np.nan
 
