@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imapce.choice.point import distinct
+from imapce.choice.path import distinct
 from imapce.choice.separation import (
     ONE_GAUSSIAN,
     chance_separation,

@@ -89,9 +89,9 @@ class PriorPredictor:
     def __init__(self, prior: Array, settings: ClusterSettings = SETTINGS.clusters):
         classes = np.unique(prior.round(9), axis=0, return_inverse=True)[1].ravel()
         self.class_sizes = np.bincount(classes)
-        self.has_classes = len(self.class_sizes) <= settings.most_classes
-        self.chance = 1.0 / len(self.class_sizes) if self.has_classes else 0.0
-        self.values = np.eye(len(self.class_sizes))[classes] if self.has_classes else prior
+        n_classes = len(self.class_sizes)
+        self.chance = 1.0 / n_classes if n_classes <= settings.most_classes else 0.0
+        self.values = np.eye(n_classes)[classes] if self.chance else prior
         self.n_neighbors = settings.neighbours
 
     def from_view(self, view: Array) -> float:
@@ -99,7 +99,7 @@ class PriorPredictor:
         spread = view.std(axis=0)
         points = jittered((view - view.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
         neighbors = nearest(points, min(self.n_neighbors, len(view) - 1))
-        return self._accuracy(self.values[neighbors].sum(axis=1), neighbors.shape[1])
+        return self._accuracy(self.values[neighbors.T].sum(axis=0), neighbors.shape[1])
 
     def from_clusters(self, clusters: Codes) -> float:
         """Return the accuracy of predictions from the rows of the same cluster 0, 1, ... (m,)."""
@@ -108,7 +108,7 @@ class PriorPredictor:
 
     def _accuracy(self, sums: Array, counts: int | Codes) -> float:
         """Return the accuracy of predictions by the sums (m, c) of the values of `counts` rows each."""
-        if self.has_classes:
+        if self.chance:
             is_right = np.argmax(sums / self.class_sizes, axis=1) == np.argmax(self.values, axis=1)
             return float(np.mean(is_right @ self.values / self.class_sizes))
         error = np.sum((self.values - sums / counts) ** 2, axis=0)
@@ -136,23 +136,21 @@ def measure_leakage(
     labels = np.full(Z.n_rows, -1)
     if candidate is not None:
         labels[candidate.sample.indices] = candidate.labels
-        values, rows = _prior_of_rows(problem, labels >= 0)
-        predictor = PriorPredictor(values, settings)
+        predictor, rows = _predictor_of_rows(problem, labels >= 0, settings)
         clusters = predictor.from_clusters(labels[rows])
     if V is not None:
         sample = Z.content_mask(settings.many_rows)
         if not np.array_equal(sample, labels >= 0):
-            values, rows = _prior_of_rows(problem, sample)
-            predictor = PriorPredictor(values, settings)
+            predictor, rows = _predictor_of_rows(problem, sample, settings)
         view = predictor.from_view(Z.project(V, rows))
     return PriorLeakage(view, clusters, predictor.chance, prior)
 
 
-def _prior_of_rows(problem: Problem, sample: Mask) -> tuple[Array, Mask]:
-    """Return the prior of the rows in a sample that have a label, and their mask; all rows if fewer than four have."""
+def _predictor_of_rows(problem: Problem, sample: Mask, settings: ClusterSettings) -> tuple[PriorPredictor, Mask]:
+    """Return a predictor for the rows in a sample that have a label and their mask; for all if fewer than four have."""
     values, has_label = problem.known_values(sample)
-    if has_label.sum() < FEWEST_ROWS:
-        return values, sample
     rows = sample.copy()
-    rows[sample] = has_label
-    return values[has_label], rows
+    if has_label.sum() >= FEWEST_ROWS:
+        rows[sample] = has_label
+        values = values[has_label]
+    return PriorPredictor(values, settings), rows

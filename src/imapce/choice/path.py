@@ -1,43 +1,201 @@
-"""Search over a few α and μ, for `alpha="auto"` and `mu="auto"`: all optima are compared, and the best one is the view.
+"""Optima of equation 2 at a given α and μ, or at a few points (α, μ), of which the best optimum becomes the view.
 
-μ takes 0 (PCA), 0.1, 1, 10 and 100 times the paper's value, and −1 and −10 times if a cluster is a minority, because a
-high kurtosis separates clusters with less than 21 % of the rows and a low one cannot. The best optimum of each point
-(α, μ), and then of all points, is selected by cluster accuracy and neighborhood preservation (`choice/scores.py`).
+With `mu="auto"`, μ takes 0 (PCA), 0.1, 1, 10 and 100 times the paper's value, and −1 and −10 times if a cluster is a
+minority, because a high kurtosis separates clusters with less than 21 % of the rows and a low one cannot. The best
+optimum of each point, and then of all points, is selected by cluster accuracy and neighborhood preservation
+(`choice/scores.py`). Rows given as prior have the weight of the data, α = tr XᵀX / tr YᵀY.
 
-Rows given as prior have the weight of the data, α = tr XᵀX / tr YᵀY, and the clusters of the other rows select the
-view. With background data, α takes multiples of this weight, and the view with the best separation relative to the
-background is selected (`choice/separation.py`), because the clusters in all dimensions do not depend on the background.
-With categories, μ also takes 0 and 0.1 times the paper's value: each larger one ends in the directions of two values.
+With background data, α takes multiples of this weight, and separation relative to the background selects the view
+(`choice/separation.py`), because the clusters in all dimensions do not depend on the background. With categories, μ
+also takes 0 and 0.1 times the paper's value: each larger one ends in the directions of two values.
 
-The starts do not depend on the seed, so a table has one view. In a later step of an exploration, the view of the
-previous step is one more start; there are fewer other starts, and no μ < 0.
+The starts do not depend on the seed, so a table has one view. Later steps of an exploration start at the view of the
+previous step, too, but have fewer starts and no μ < 0.
+
+Optima are searched in coordinates W of a domain:
+
+    V = lift(W),   W (q, k) orthonormal;      f(V) = tr M − tr(VᵀMV) + μ·κ(ZV)  with M, Z in the coordinates of W
+
+Tables with at most 64 columns and 20,000 rows are searched in all directions and rows, and the result is an optimum of
+equation 2. Otherwise, the search uses the leading principal axes of a sample, with at least 15 rows for each axis,
+because chance lowers the kurtosis if there are many directions (on 784 pixels deeper optima separated worse).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
 
-from imapce.choice.point import Domain, distinct, find_optima, solve_at, threads_for_passes
 from imapce.choice.scores import ViewScore, ViewScorer, best_view
 from imapce.choice.separation import LARGEST_MINORITY, SeparationScorer, chance_separation
-from imapce.clusters.axes import leading_axes, sphering
+from imapce.clusters.axes import leading_axes, noise_free_axes, sphering
 from imapce.clusters.clustering import SampleClusters
 from imapce.common.arrays import Array, Codes
-from imapce.common.settings import SETTINGS, Settings
+from imapce.common.settings import SETTINGS, ClusterSettings, Settings
+from imapce.common.work import one_thread, threads_for
 from imapce.priors.problem import FlatRowsError, Problem
-from imapce.rows.standardized import QuadraticForm
+from imapce.rows.open import open_rows
+from imapce.rows.standardized import QuadraticForm, StandardizedRows
+from imapce.rows.subspace import RowsWithin, Subspace
+from imapce.search.descent import squared_distances, with_fixed_signs
 from imapce.search.objective import Objective, paper_mu, reconstruction_error
-from imapce.search.race import Callback, Optimum, Solution, Trace, converge, sketch
-from imapce.search.starts import contrastive_axes, starting_frames
+from imapce.search.race import Callback, Optimum, Solution, Trace, converge, minimize, sketch
+from imapce.search.starts import WHITENED_AXES, contrastive_axes, starting_frames
 
 # Tangent dimensions up to which Newton's method converges sooner than L-BFGS: breast cancer (56) in 8 ms instead of
 # 200, digits (124) in 50 ms instead of 25.
 MOST_NEWTON = 64
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The terms of the objective in the coordinates of a search; `priors` are the weight and YᵀY of each prior."""
+
+    Z: StandardizedRows
+    X: QuadraticForm
+    priors: list[tuple[float, QuadraticForm]]
+    lift: Callable[[Array], Array]
+    is_reduced: bool
+
+    @classmethod
+    def from_problem(cls, problem: Problem, settings: ClusterSettings = SETTINGS.clusters) -> Domain:
+        """Return all directions of a small problem, otherwise the leading axes of a sample."""
+        Z = problem.Z
+        if Z.n_rows <= settings.many_rows and int(Z.informative.sum()) <= WHITENED_AXES:
+            return cls.unreduced(problem)
+        basis = search_axes(problem, settings)
+        rows = Z.project(basis, Z.content_mask(settings.many_rows))
+
+        def restrict(form: QuadraticForm) -> QuadraticForm:
+            inner = basis.T @ (form @ basis)
+            return QuadraticForm.of_matrix((inner + inner.T) / 2)
+
+        return cls(
+            StandardizedRows(open_rows(rows, n_components=problem.n_components), standardize=False),
+            restrict(problem.X.second_moment),
+            [(weight, restrict(form)) for weight, form in problem.Y.second_moments],
+            lambda W: basis @ W,
+            is_reduced=True,
+        )
+
+    @classmethod
+    def unreduced(cls, problem: Problem) -> Domain:
+        """Return all rows, and all directions in which no erased prior is correlated with a view."""
+        X, priors = problem.X.second_moment, problem.Y.second_moments
+        if problem.Y.erased is None:
+            # Constant columns, such as covariates adjusted for themselves, would have a weight of rounding errors.
+            varies = problem.Z.informative[:, None]
+            return cls(problem.Z, X, priors, lambda W: W * varies, is_reduced=False)
+        inside = problem.directions_left()
+        return cls(
+            RowsWithin(problem.Z, inside),
+            inside.form(X),
+            [(weight, inside.form(form)) for weight, form in priors],
+            inside.lift,
+            is_reduced=False,
+        )
+
+    def contrast(self, alpha: float) -> QuadraticForm:
+        """Return M = XᵀX − α Σ wⱼYⱼᵀYⱼ."""
+        return QuadraticForm.combine([(1.0, self.X), *((-alpha * weight, form) for weight, form in self.priors)])
+
+
+def search_axes(
+    problem: Problem, settings: ClusterSettings = SETTINGS.clusters, excluded: Array | None = None
+) -> Array:
+    """Return the leading axes (d, q) of the rows to explore, orthogonal to `excluded` and to erased directions."""
+    Z = problem.Z
+    inside = problem.directions_left(excluded)
+    if not inside.n_erased:
+        # ZᵀZ is zero along constant columns, which need not be removed.
+        inside = Subspace(np.ones(Z.n_features, dtype=bool))
+    # Without any direction, the largest eigenvalue is a rounding error and no axis is small relative to it.
+    if inside.size < 1:
+        return np.zeros((Z.n_features, 0))
+    fewest = max(settings.fewest_axes, problem.n_components + 1)
+    most = max(fewest, min(settings.most_axes, Z.n_rows // settings.rows_per_axis))
+    axes = noise_free_axes(inside.form(Z.second_moment), Z.n_rows, Z.rows.resolution, most, fewest)
+    # Signs are fixed so that the random starts do not depend on how the eigenvectors are computed.
+    return with_fixed_signs(inside.lift(axes))
+
+
+def solve_at(
+    problem: Problem,
+    alpha: float,
+    mu: float | Literal["paper"],
+    *,
+    seed: int,
+    n_starts: int = 10,
+    tol: float = 1e-6,
+    max_iter: int = 500,
+    callback: Callback = None,
+) -> Solution:
+    """Return the optima of a problem at a given α and μ, or at the paper's μ for this α; best objective first."""
+    domain = Domain.unreduced(problem)
+    M = domain.contrast(alpha)
+    axes = contrastive_axes(M, problem.n_components)
+    mu = paper_mu(M, domain.X, axes) if isinstance(mu, str) else float(mu)
+    # Without kurtosis the closed form is the optimum.
+    starts = starting_frames(axes, domain.Z, 1 if mu == 0 else n_starts, np.random.default_rng(seed))
+    solution = find_optima(M, domain.Z, mu, starts, tol=tol, max_iter=max_iter, callback=callback)
+    if not np.isfinite(solution.optima[0].kurtosis):
+        raise FlatRowsError.of_views(problem.n_components)
+    return replace(
+        solution,
+        optima=[replace(optimum, components=domain.lift(optimum.V).T, alpha=alpha) for optimum in solution.optima],
+    )
+
+
+def find_optima(
+    M: QuadraticForm,
+    Z: StandardizedRows,
+    mu: float,
+    starts: Array,
+    *,
+    tol: float,
+    max_iter: int,
+    polish: bool = True,
+    newton: bool = False,
+    callback: Callback = None,
+) -> Solution:
+    """Return the optima of tr M − tr(VᵀMV) + μ·κ(ZV) that are reached from the `starts` (R, d, k)."""
+    objective = Objective(M, Z, mu)
+    with threads_for_passes(Z):
+        solution = minimize(
+            objective,
+            objective.starts_in_range(starts),
+            tol=tol,
+            max_iter=max_iter,
+            preconditioner=objective.preconditioner(starts.shape[2]),
+            newton=newton or Z.rows.folded,
+            polish=polish,
+            callback=callback,
+        )
+    return replace(
+        solution,
+        optima=[replace(optimum, mu=mu) for optimum in solution.optima],
+        n_evaluations=objective.n_evaluations,
+    )
+
+
+def threads_for_passes(Z: StandardizedRows) -> AbstractContextManager[None]:
+    """Return a context with the threads for passes over the rows."""
+    # Rows on a GPU are multiplied there, and the remaining work on the host is small for any number of rows.
+    return one_thread() if Z.rows.folded or Z.rows.xp is not np else threads_for(Z.n_rows, Z.n_features)
+
+
+def distinct(ranked: Sequence[Optimum], *, min_distance: float = SETTINGS.choice.sketch) -> list[Optimum]:
+    """Return the optima whose Σ sin² to each better one is at least `min_distance`."""
+    chosen: list[Optimum] = []
+    for optimum in ranked:
+        if not chosen or squared_distances(optimum.V[None], np.stack([c.V for c in chosen])).min() >= min_distance:
+            chosen.append(optimum)
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -56,10 +214,8 @@ class PathOptimum:
 class PathSearch:
     """Search over all (α, μ) of a problem; a number instead of "auto" is the only value of its parameter.
 
-    Parameters
-    ----------
-    candidate : clusters that select the view; None selects it by separation.
-    before : axes (k, d) of the view of the previous step, in a later step of an exploration.
+    The clusters `candidate` select the view; without them, separation does. `before` are the axes (k, d) of the view of
+    the previous step of an exploration.
     """
 
     def __init__(
@@ -86,24 +242,27 @@ class PathSearch:
         self.domain = Domain.from_problem(problem, settings.clusters)
         if self.domain.Z.n_features < self.k:
             raise FlatRowsError.of_views(self.k)
+        # The sample of the clusters in the coordinates of the domain.
+        basis = self.domain.lift(np.eye(self.domain.Z.n_features))
+        self._rows = basis[:0] if candidate is None else candidate.sample.project(problem.Z, basis)
         # All μ at one α have the same M and the same starts.
         self._contrast = cache(self.domain.contrast)
         self.starts = cache(self._find_starts)
         self.n_evaluations = 0
-        # Categories whose levels are the only clusters in the selected view.
+        # Categories with levels that are the only clusters in the selected view.
         self.islands: tuple[int, ...] = ()
 
     def run(self) -> Solution:
         """Return the distinct optima, converged and with the selected one first, and all optima as `path`."""
         views, criterion = self._by_separation() if self.candidate is None else self._by_clusters(self.candidate)
         # Listed optima are evaluated on all rows; for 27 views of 40,000,000 rows this took twice as long as reading.
-        n_listed = self.choice.listed if self.before is None else self.choice.later_listed
+        limit = self.choice.listed if self.before is None else self.choice.later_listed
         # An optimum that has not converged would move to another view, which has another score.
         converged = [view.optimum for view in views if view is views[0] or view.optimum.converged]
-        listed = distinct(converged, min_distance=self.choice.apart)[:n_listed]
-        chosen, *others = self._converge([view for view in views if any(view.optimum is optimum for optimum in listed)])
+        shortlist = distinct(converged, min_distance=self.choice.apart)[:limit]
+        chosen, *rest = self._converge([view for view in views if any(view.optimum is o for o in shortlist)])
         solution, best = self._solve_chosen(chosen)
-        optima = [best, *(view.optimum for view in others if view.optimum.converged)]
+        optima = [best, *(view.optimum for view in rest if view.optimum.converged)]
         if self.domain.is_reduced:
             optima = self._evaluate_on_all_rows(optima)
         weight = f", alpha {best.alpha:.4g}" if np.isfinite(best.alpha) and best.alpha else ""
@@ -126,7 +285,7 @@ class PathSearch:
         """
         # Clusters that do not improve the held-out likelihood of one component select no view.
         labels = candidate.labels if candidate.found.gain > 0 else np.zeros_like(candidate.labels)
-        scorer = ViewScorer(self._sample_rows, candidate.sample, labels, self.settings)
+        scorer = ViewScorer(self._rows, candidate.sample, labels, self.settings)
         # Rows given as prior have the weight of the data: other weights did not improve views selected by clusters.
         alpha = self._alphas((1.0,))[0] if self.problem.Y.any_known else np.inf
         sizes = np.unique(candidate.labels, return_counts=True)[1]
@@ -141,15 +300,17 @@ class PathSearch:
             rest += scored
         chosen = best.pop(best_view([score for _, score in best]))
         self.islands = chosen[1].islands
-        first, *others = (
+        first, *remaining = (
             view.with_values(seen=score.cluster_accuracy, kept=score.computed_preservation)
             for view, score in (chosen, *best, *rest)
         )
-        others.sort(key=lambda view: -np.nan_to_num(view.optimum.seen, nan=view.optimum.kept))
-        criterion = f"the one that separates {len(sizes)} clusters best (15-NN accuracy {first.optimum.seen:.2f})"
-        if np.isnan(first.optimum.seen):
-            criterion = f"the one that preserves neighborhoods best ({first.optimum.kept:.2f}; chance 0)"
-        return [first, *others], criterion
+        remaining.sort(key=lambda view: -np.nan_to_num(view.optimum.seen, nan=view.optimum.kept))
+        criterion = (
+            f"the one that preserves neighborhoods best ({first.optimum.kept:.2f}; chance 0)"
+            if np.isnan(first.optimum.seen)
+            else f"the one that separates {len(sizes)} clusters best (15-NN accuracy {first.optimum.seen:.2f})"
+        )
+        return [first, *remaining], criterion
 
     def _by_separation(self) -> tuple[list[PathOptimum], str]:
         """Return all optima, the one with the best score first, and the criterion for the stop reason."""
@@ -200,12 +361,12 @@ class PathSearch:
         tol, max_iter = max(self.tol, self.choice.sketch), min(self.max_iter, self.choice.sketch_iterations)
         # Later steps evaluate all μ ≠ 0 in the same passes over the rows.
         joint = [mu for mu in mus if mu != 0 and self.before is not None]
-        found: list[tuple[list[Optimum], Trace]] = []
-        for mu in mus:
-            if mu not in joint:
-                frames = starts[:1] if mu == 0 else starts
-                solution = self._minimize(alpha, mu, frames, tol=tol, max_iter=max_iter, polish=False)
-                found.append((solution.optima, solution.trace))
+        solutions = [
+            self._minimize(alpha, mu, starts[:1] if mu == 0 else starts, tol=tol, max_iter=max_iter, polish=False)
+            for mu in mus
+            if mu not in joint
+        ]
+        found = [(solution.optima, solution.trace) for solution in solutions]
         if joint:
             objectives = [Objective(self._contrast(alpha), self.domain.Z, mu) for mu in joint]
             with threads_for_passes(self.domain.Z):
@@ -215,13 +376,13 @@ class PathSearch:
         return [self._compared(alpha, optima, trace) for optima, trace in found]
 
     def _compared(self, alpha: float, optima: list[Optimum], trace: Trace) -> list[PathOptimum]:
-        """Return the optima of a point that are compared with others, best objective first."""
+        """Return the optima of a point that take part in the selection, best objective first."""
         if not np.isfinite(optima[0].kurtosis):
             raise FlatRowsError.of_views(self.k)
-        # Sketches that end in the same basin would replace others, and a given μ has no other points.
+        # Sketches of one basin would displace those of other basins, and a given μ has no other points.
         if self.candidate is None and self.mu != "auto" and optima[0].mu >= 0:
             optima = distinct(optima, min_distance=self.choice.apart)
-        count = 1 if self._has_one_optimum(optima[0].mu) else self.choice.compared
+        count = 1 if self._has_single_optimum(optima[0].mu) else self.choice.compared
         return [
             PathOptimum(
                 replace(optimum, components=self.domain.lift(optimum.V).T.copy(), alpha=alpha), optimum.V, trace
@@ -242,21 +403,15 @@ class PathSearch:
             starts.append(self.before.T[None])
         return np.concatenate(starts)
 
-    def _discriminant_axes(self, labels: Codes, others: Array) -> Array:
-        """Return k axes (q, k) with the largest distances between clusters, completed by others if there are fewer."""
-        rows = self._sample_rows
+    def _discriminant_axes(self, labels: Codes, completion: Array) -> Array:
+        """Return axes (q, k) with the largest distances between clusters, completed by `completion` if necessary."""
+        rows = self._rows
         means = np.stack([rows[labels == c].mean(axis=0) for c in range(int(labels.max()) + 1)])[labels]
         to_axes = sphering(rows - means)
         found = leading_axes(means @ to_axes, self.k)
-        return np.linalg.qr(np.concatenate([to_axes @ found, others], axis=1))[0][:, : self.k]
+        return np.linalg.qr(np.concatenate([to_axes @ found, completion], axis=1))[0][:, : self.k]
 
-    @cached_property
-    def _sample_rows(self) -> Array:
-        """The sample of the clusters (m, q) in the coordinates of the domain."""
-        assert self.candidate is not None
-        return self.candidate.sample.project(self.problem.Z, self.domain.lift(np.eye(self.domain.Z.n_features)))
-
-    def _has_one_optimum(self, mu: float) -> bool:
+    def _has_single_optimum(self, mu: float) -> bool:
         """Return whether only the lowest optimum of a point is compared: if rows or columns have a weight.
 
         Exceptions are minorities and reduced domains, in which lower optima fit chance.
@@ -267,9 +422,8 @@ class PathSearch:
 
     def _solve_chosen(self, chosen: PathOptimum) -> tuple[Solution, Optimum]:
         """Return the chosen optimum converged; with weighted rows, as found by a fit at its α and μ."""
-        if self.before is not None or not self._has_one_optimum(chosen.optimum.mu):
-            solution, refined = self._refine(chosen)
-            return solution, refined.optimum
+        if self.before is not None or not self._has_single_optimum(chosen.optimum.mu):
+            return self._refine(chosen)
         solution = solve_at(
             self.problem,
             chosen.optimum.alpha,
@@ -287,7 +441,7 @@ class PathSearch:
     def _converge(self, views: list[PathOptimum]) -> list[PathOptimum]:
         """Return the views converged, by Newton's method or in joint passes for all μ ≠ 0 at one α."""
         if views[0].W.size - self.k**2 <= MOST_NEWTON:
-            return [views[0], *(self._refine(view, newton=True)[1] for view in views[1:])]
+            return [views[0], *(replace(view, optimum=self._refine(view, newton=True)[1]) for view in views[1:])]
         converged = dict(enumerate(views))
         for alpha in {view.optimum.alpha for view in views if view.optimum.mu != 0}:
             joint = {i: v for i, v in enumerate(views) if v.optimum.alpha == alpha and v.optimum.mu != 0}
@@ -297,30 +451,28 @@ class PathSearch:
             with threads_for_passes(self.domain.Z):
                 found = converge(objectives, frames, tol=self.tol, max_iter=max_iter, callback=self.callback)
             self.n_evaluations += sum(objective.n_evaluations for objective in objectives)
-            for i, optimum in zip(joint, found, strict=True):
-                converged[i] = self._moved(views[i], optimum)
+            converged |= {i: self._moved(views[i], optimum) for i, optimum in zip(joint, found, strict=True)}
         return list(converged.values())
 
-    def _refine(self, view: PathOptimum, *, newton: bool = False) -> tuple[Solution, PathOptimum]:
-        """Return the view converged."""
-        solution = self._minimize(view.optimum.alpha, view.optimum.mu, view.W[None], newton=newton)
-        return solution, self._moved(view, solution.optima[0])
+    def _refine(self, view: PathOptimum, *, newton: bool = False) -> tuple[Solution, Optimum]:
+        """Return the optimum converged."""
+        alpha, mu = view.optimum.alpha, view.optimum.mu
+        solution = self._minimize(alpha, mu, view.W[None], tol=self.tol, max_iter=self.max_iter, newton=newton)
+        return solution, self._moved(view, solution.optima[0]).optimum
 
     def _moved(self, view: PathOptimum, optimum: Optimum) -> PathOptimum:
         """Return a view with the frame of another optimum and the same scores."""
-        moved = view.with_values(
+        return replace(view, W=optimum.V).with_values(
             components=self.domain.lift(optimum.V).T.copy(),
             objective=optimum.objective,
             kurtosis=optimum.kurtosis,
             relative_gradient=optimum.relative_gradient,
             converged=optimum.converged,
         )
-        return replace(moved, W=optimum.V)
 
     def _minimize(self, alpha: float, mu: float, starts: Array, **options: Any) -> Solution:
-        """Return the optima of the domain at one point; `options` replace the tolerance and other options."""
-        options = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback} | options
-        solution = find_optima(self._contrast(alpha), self.domain.Z, mu, starts, **options)
+        """Return the optima of the domain at one point, with the `options` of `find_optima`."""
+        solution = find_optima(self._contrast(alpha), self.domain.Z, mu, starts, callback=self.callback, **options)
         self.n_evaluations += solution.n_evaluations
         return solution
 
@@ -328,10 +480,10 @@ class PathSearch:
         """Return the optima of a reduced domain with equation 2 and κ on all columns and rows."""
         X = self.problem.X.second_moment
         # One pass for all views, because to fold the rows would take longer.
-        frames = np.stack([optimum.V for optimum in optima])
-        kurtoses = Objective(X, self.problem.Z.unfolded, 1.0).kurtosis(frames).tolist()
+        objective = Objective(X, self.problem.Z.unfolded, 1.0)
+        kurtoses = objective.kurtosis(np.stack([optimum.V for optimum in optima])).tolist()
+        # If the prior determines the rows, a view consists of rounding errors.
         if not np.isfinite(kurtoses[0]):
-            # If the prior determines the rows, a view consists of rounding errors.
             raise FlatRowsError.of_views(self.k)
         evaluated = []
         for optimum, kurtosis in zip(optima, kurtoses, strict=True):

@@ -47,6 +47,7 @@ BINS_PER_UNIT = 32
 BINS = 2 * REACH * BINS_PER_UNIT
 # A low kurtosis separates two clusters if the smaller one has more than (3 − √3)/6 of the rows, a high one if less.
 LARGEST_MINORITY = (3 - 3**0.5) / 6
+# Folds and least ridge of the regressions that predict categories.
 FOLDS, RIDGE = 5, 1e-3
 
 
@@ -59,31 +60,30 @@ class SeparationScorer:
         self._moment = problem.X.second_moment
         self._covariates = covariate_moments(self._moment, problem.known_columns, problem.Y.weighed_labels)
         self._tables = (problem.Z, *problem.Y.backgrounds)
-        categories = np.zeros(problem.X.n_features, dtype=bool)
-        if problem.Y.backgrounds and problem.categories is not None:
-            categories = problem.categories
-        self.has_categories = bool(categories.any())
-        self._decorrelated: list[Array] = []
-        if self.has_categories and len(categories) <= settings.clusters.columns:
+        categories = problem.categories if problem.Y.backgrounds else None
+        self.has_categories = categories is not None and bool(categories.any())
+        self._samples: list[Array] = []
+        if categories is not None and self.has_categories and len(categories) <= settings.clusters.columns:
             samples = [sample_by_content(rows, settings.clusters.many_rows) for rows in self._tables]
-            self._decorrelated = [decorrelate_categories(rows, problem.sources, categories) for rows in samples]
+            self._samples = [decorrelate_categories(sample, problem.sources, categories) for sample in samples]
 
     def score(self, frames: Sequence[Array], *, minorities: bool) -> list[tuple[float, float]]:
         """Return the separation and the leakage of the views with the axes V (d, k)."""
-        # One projection for all views: to draw the sample from 40,000,000 rows took longer than the scores.
-        projected = [np.split(rows, len(frames), axis=1) for rows in self._project(np.concatenate(frames, axis=1))]
-        scores = []
-        for V, view, *backgrounds in zip(frames, *projected, strict=True):
-            clear = separation(view, backgrounds, minorities=minorities, chance=self._chance, settings=self._settings)
-            scores.append((clear, leakage(V, self._moment, self._covariates)))
-        return scores
-
-    def _project(self, V: Array) -> list[Array]:
-        """Return samples of the rows to explore and of each background along the axes V (d, c)."""
-        if self._decorrelated:
-            return [rows @ V for rows in self._decorrelated]
-        # With all 400,000 rows of a background the scores took longer than the search.
-        return [rows.project(V, rows.content_mask(self._settings.clusters.many_rows)) for rows in self._tables]
+        axes = np.concatenate(frames, axis=1)
+        # With all 400,000 rows of a background the scores took longer than the search. One projection for all views,
+        # because to draw the sample from 40,000,000 rows took longer than the scores.
+        most = self._settings.clusters.many_rows
+        projected = [sample @ axes for sample in self._samples] or [
+            rows.project(axes, rows.content_mask(most)) for rows in self._tables
+        ]
+        views = [np.split(rows, len(frames), axis=1) for rows in projected]
+        return [
+            (
+                separation(view, backgrounds, minorities=minorities, chance=self._chance, settings=self._settings),
+                leakage(V, self._moment, self._covariates),
+            )
+            for V, view, *backgrounds in zip(frames, *views, strict=True)
+        ]
 
 
 # --- separation -------------------------------------------------------------------------------------------------------
@@ -103,18 +103,17 @@ def separation(
     cuts that separate a minority count too, and cuts into halves only above `chance`.
     """
     centered = view - view.mean(axis=0)
-    values, vectors = np.linalg.eigh(centered.T @ centered / len(view))
-    if values[0] <= 1e-12 * values[-1]:
+    whitening = _inverse_root(centered.T @ centered / len(view), 1e-12)
+    if whitening.shape[1] < view.shape[1]:
         return -np.inf
-    whitening = vectors / np.sqrt(values)
     axes = whitening @ _clearest_axes(centered @ whitening, minorities, settings)
     counts = histograms(centered @ axes)
     halves = clarity_of_halves(counts, settings)
-    excess = halves - chance * (np.arange(len(values)) > 0)
+    excess = halves - chance * (np.arange(len(halves)) > 0)
     if minorities:
         excess = np.maximum(halves - chance, clarity_of_minorities(counts, settings))
     in_backgrounds = [clarity(Y @ axes, minorities, settings) for Y in backgrounds]
-    excess = excess - np.max([np.zeros(len(values)), *in_backgrounds], axis=0)
+    excess = excess - np.max([np.zeros(len(halves)), *in_backgrounds], axis=0)
     return float(excess[0] + settings.choice.across * np.maximum(excess[1:], 0.0).sum())
 
 
@@ -139,9 +138,7 @@ def histograms(projections: Array) -> Array:
     spread = np.sqrt(np.mean(centered**2, axis=0))
     scaled = np.divide(centered, spread, out=np.zeros_like(centered), where=spread > 0)
     bins = np.clip(((scaled + REACH) * BINS_PER_UNIT).astype(np.intp), 0, BINS - 1)
-    p = projections.shape[1]
-    counts = np.bincount((bins + BINS * np.arange(p)).ravel(), minlength=BINS * p)
-    return counts.reshape(p, BINS).astype(np.float64)
+    return np.stack([np.bincount(column, minlength=BINS) for column in bins.T]).astype(np.float64)
 
 
 def clarity_of_halves(counts: Array, settings: Settings = SETTINGS) -> Array:
@@ -253,9 +250,7 @@ def _inverse_root(moment: Array, tolerance: float) -> Array:
 def sample_by_content(rows: StandardizedRows, most: int) -> Array:
     """Return at most so many rows (m, d) in the order of their values, so that the order of a table has no effect."""
     order = rows.content_sample(most)
-    sample = np.zeros(rows.n_rows, dtype=bool)
-    sample[order] = True
-    return rows.sampled(sample)[order.argsort().argsort()]
+    return rows.sampled(rows.content_mask(most))[order.argsort().argsort()]
 
 
 def decorrelate_categories(rows: Array, groups: Codes, categories: Mask) -> Array:

@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from imapce.choice.leakage import measure_leakage
-from imapce.choice.path import PathSearch
-from imapce.choice.point import solve_at
+from imapce.choice.path import PathSearch, solve_at
 from imapce.clusters.clustering import SampleClusters, find_clusters
 from imapce.common.arrays import Array, Mask, is_dask, on_host
 from imapce.common.checks import (

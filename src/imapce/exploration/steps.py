@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.choice.point import search_axes
+from imapce.choice.path import search_axes
 from imapce.clusters.axes import project_rows
 from imapce.clusters.clustering import SampleClusters
 from imapce.clusters.significance import Structure

@@ -11,7 +11,7 @@ import pytest
 
 from helpers import angle_between, literal_objective, standardised
 from imapce import Attributes, Samples, Subset
-from imapce.choice.point import Domain, find_optima, solve_at
+from imapce.choice.path import Domain, find_optima, solve_at
 from imapce.common.settings import SETTINGS
 from imapce.priors.problem import Problem, pose
 from imapce.rows.open import open_rows
