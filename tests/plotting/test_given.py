@@ -101,7 +101,7 @@ def test_how_a_search_ended_is_told_without_the_known(model: IMAPCE, tmp_path: P
     assert without_leakage(model.stop_reason_) == model.stop_reason_[: model.stop_reason_.index(" The prior")]
     model.save(tmp_path / "view.imapce")
     assert load_model(tmp_path / "view.imapce").stop_reason_ == model.stop_reason_
-    message = "The known (a; b) is predicted from the view with R² -0.02, from the clusters 0.00; chance 0.00."
+    message = "The known (a; b) is read back from the view with R² -0.02, from the clusters 0.00; chance 0.00."
     saved = f"Converged. {message} 1 row"
     assert without_leakage(saved) == "Converged. 1 row"
     assert without_leakage("Converged.") == "Converged."
