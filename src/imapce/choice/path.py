@@ -322,7 +322,7 @@ class PathSearch:
         for alpha in alphas:
             at_alpha = [self._paper_mu(self._contrast(alpha))] if self.mu == "paper" else mus
             views += [view for found in self._sketch(alpha, at_alpha) for view in found]
-        views = _with_separation(views, scorer, minorities=mus[0] < 0)
+        views = _with_separation(views, scorer, minorities=not isinstance(self.mu, str) and self.mu < 0)
         is_clear = max(view.optimum.score for view in views) >= chance + self.choice.clear
         if self.mu == "auto" and any(mus) and not is_clear:
             # If no cut into halves is clear, a high kurtosis may separate a minority.

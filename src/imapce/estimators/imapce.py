@@ -308,7 +308,6 @@ class IMAPCE(HalvedFits, LinearView):
             replace(one, components=canonical_frame(one.V, C_X @ one.V).T.copy()) for one in solution.optima
         )
         self.path_ = Views(solution.path)
-        # With a number for alpha nothing was explained away, and no clusters were looked for.
         prior, settings = self._known_in_words(problem), self.settings.clusters
         leakage = measure_leakage(problem, self.optima_[0].V, candidate, prior=prior, settings=settings)
         self.read_back_ = None if leakage is None else leakage.to_dict()
