@@ -85,7 +85,7 @@ def test_axes_and_panels_tell_what_is_left_given_the_known(door: str) -> None:
         assert not any("make" in one["name"] for one in axis["features"])
     assert view["arrows"]
     assert not any("make" in one["name"] for one in view["arrows"])
-    assert talk.state["read_back"].startswith("The known (make) is read back from the view with accuracy")
+    assert talk.state["read_back"].startswith("The prior (make) can be predicted from the view with accuracy")
     assert talk.state["known"] == [{"name": "make", "came": "explained away"}]
     assert talk.state["known_beside"] == []
     number = talk.conversation.scene.clusters[KIND == 2][0]
@@ -102,7 +102,7 @@ def test_axes_and_panels_tell_what_is_left_given_the_known(door: str) -> None:
     assert not any(one["name"] == "make" for one in taken["features"])
     talk.done("look_back", step=0)
     assert talk.said("view")[-1][0]["axes"][0]["given"] == "given make"
-    assert talk.state["read_back"].startswith("The known (make)")
+    assert talk.state["read_back"].startswith("The prior (make)")
     talk.done("three")
     assert talk.said("view")[-1][0]["axes"][2]["given"] == "given make"
     assert talk.state["read_back"] is None

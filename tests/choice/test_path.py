@@ -273,7 +273,7 @@ def test_the_trace_is_that_of_the_starts_that_found_the_view() -> None:
     assert np.isfinite(model.trace_.objectives).any(axis=0).all()
     assert len(model.trace_.outcomes) > 1
     assert plot_trace(model) is not None
-    assert model.stop_reason_.startswith(f"Converged: of {len(model.path_)} optima the one in which")
+    assert model.stop_reason_.startswith(f"Converged: of {len(model.path_)} optima, the one that separates")
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -313,7 +313,7 @@ def test_a_later_step_tries_less_and_shows_as_much() -> None:
 def test_a_later_step_begins_at_the_view_before_too() -> None:
     before = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 2)))[0].T
     walk, solution = later_step(before)
-    starts = walk._starts(solution.optima[0].alpha)
+    starts = walk.starts(solution.optima[0].alpha)
     # One more start lies along the axes between the clusters.
     assert len(starts) == CHOICE.later_starts + 2
     assert sum(np.array_equal(start.T, before) for start in starts) == 1
@@ -321,4 +321,4 @@ def test_a_later_step_begins_at_the_view_before_too() -> None:
 
 def test_a_view_before_of_other_axes_is_no_start() -> None:
     walk, solution = later_step(np.eye(3, 6))
-    assert len(walk._starts(solution.optima[0].alpha)) == CHOICE.later_starts + 1
+    assert len(walk.starts(solution.optima[0].alpha)) == CHOICE.later_starts + 1

@@ -104,7 +104,7 @@ def test_what_nobody_asked_about_neighbourhoods_is_not_computed() -> None:
     here = Neighborhoods(np.random.default_rng(0).standard_normal((100, 2)))
     one = ViewScore(np.zeros((100, 2)), np.ones(100), here)
     assert best_view([one]) == 0
-    assert np.isnan(one.known_preservation)
+    assert np.isnan(one.computed_preservation)
 
 
 def test_the_view_is_an_optimum_at_its_mu_and_leads_all_others_by_what_is_seen() -> None:
@@ -117,7 +117,7 @@ def test_the_view_is_an_optimum_at_its_mu_and_leads_all_others_by_what_is_seen()
     factors = np.array(sorted({one.mu for one in model.path_ if one.mu >= 0}))
     assert factors[0] == 0.0
     assert factors[2:] / factors[1] == pytest.approx([10.0, 100.0, 1000.0])
-    assert "3 clusters are seen best" in model.stop_reason_
+    assert "separates 3 clusters best" in model.stop_reason_
     assert metrics.knn_accuracy(model.transform(X), truth) >= 0.97
 
 
@@ -137,7 +137,7 @@ def test_where_there_is_one_cluster_neighbourhoods_decide_and_it_is_said() -> No
     model = IMAPCE().fit(np.random.default_rng(0).standard_normal((400, 5)))
     assert np.isnan(model.optima_[0].seen)
     assert model.optima_[0].kept == max(one.kept for one in model.path_) or model.optima_[0].kept > 0
-    assert "keeps most of the neighbourhoods" in model.stop_reason_
+    assert "preserves neighborhoods best" in model.stop_reason_
 
 
 def test_pca_s_plane_is_the_optimum_at_mu_zero() -> None:

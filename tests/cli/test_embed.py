@@ -62,7 +62,7 @@ def test_the_report_of_embed_says_why_the_view_was_chosen_where_it_was(rows: Pat
         "Why this view",
         "the nearest rows tell the cluster of",
         "2 columns are known",
-        "The rows are shown given d_0, d_1, whose effect was explained away. The known (d_0, d_1) is read back from",
+        "The rows are shown given d_0, d_1, whose effect was explained away. The prior (d_0, d_1) can be predicted",
     ):
         assert told in chosen
     assert chosen.count("data:image/png;base64,") == 4

@@ -20,7 +20,7 @@ def test_info_in_words_and_in_json(model: Path) -> None:
         "strongest features given d_0, d_1",
         "10 (d_0, d_1",
         "Converged",
-        "The known (d_0, d_1) is read back from the view with R²",
+        "The prior (d_0, d_1) can be predicted from the view with R²",
     ):
         assert words in " ".join(told.split())
     facts = json.loads(succeed("info", model, "--json"))

@@ -27,7 +27,7 @@ def test_a_known_label_leaves_the_features_and_cannot_be_read_from_the_view(rows
     assert "the label batch is known" in told
     model, table = load_model(tmp_path / "view.imapce"), read_table(tmp_path / "view.parquet")
     assert list(model.feature_names_in_) == FEATURES
-    assert "is read back from the view" in model.stop_reason_
+    assert "can be predicted from the view" in model.stop_reason_
     view = np.column_stack([table.column(f"imapce{axis}") for axis in range(2)])
     read = residual_predictability(view, table.column("batch").to_numpy())
     assert read["score"] - read["chance"] < 0.15
@@ -39,17 +39,18 @@ def test_a_known_label_leaves_the_features_and_cannot_be_read_from_the_view(rows
 def test_the_summary_and_the_object_say_what_is_left_of_the_label(rows: Path) -> None:
     asked = ("embed", rows, "--known", "batch", "--labels", "celltype", "--drop", "number,batch", *QUICK)
     told = " ".join(succeed(*asked, "--details").split())
-    assert "explained away batch known read back The known (batch) is read back from the view with accuracy" in told
+    assert "explained away batch known read back The prior (batch) can be predicted from the view with accuracy" in told
     assert "strongest features given batch" in told
     # The sentence on the search does not repeat it.
-    assert told.count("read back from the view") == 1
+    assert told.count("can be predicted from the view") == 1
     assert "alpha nothing is weighed (rule 'auto')" in told
     fitted = json.loads(succeed(*asked, "--json"))["model"]["fitted"]
     assert fitted["explained_away"] == ["batch"]
     assert set(fitted["read_back"]) == {"view", "clusters", "chance"}
     assert fitted["read_back"]["chance"] == 0.5
     assert (
-        f"accuracy {fitted['read_back']['view']:.2f}, from the clusters {fitted['read_back']['clusters']:.2f};" in told
+        f"accuracy {fitted['read_back']['view']:.2f}, from the clusters with {fitted['read_back']['clusters']:.2f};"
+        in told
     )
     assert fitted["clusters"] > 1
 
@@ -83,7 +84,7 @@ def test_an_erased_column_is_said_to_be_erased(rows: Path, tmp_path: Path) -> No
     assert "What is known" in told
     page = (tmp_path / "view.html").read_text()
     assert "What is known colours it too: batch was erased; the other labels that colour it were not used." in page
-    assert "The known is read back from the view with accuracy" in page
+    assert "The prior can be predicted from the view with accuracy" in page
 
 
 def test_the_report_of_an_exploration_says_that_its_label_was_explained_away(rows: Path, tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_compare_scores_the_known_label_and_colours_by_all_labels(rows: Path, tm
     assert "It can be told of known columns and known rows, not of known labels." in " ".join(told.split())
     scores = read_table(tmp_path / "comparison" / "scores.csv").to_pylist()
     told = " ".join(told.split())
-    assert "IMAPCE explained batch away: the known is read back from the view with accuracy" in told
+    assert "IMAPCE explained batch away: the prior can be predicted from the view with accuracy" in told
     assert "IMAPCE explained batch away" in (tmp_path / "comparison" / "report.html").read_text()
     assert "IMAPCE explained batch away" in (tmp_path / "comparison" / "scores.json").read_text()
     assert scores[0]["prior_chance"] == 0.5

@@ -48,11 +48,11 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def test_a_remark_says_what_imapce_explained_away_and_what_is_left_of_it() -> None:
     result = compare(table(batch=BATCH), Attributes(["batch"]), "IMAPCE,PCA").results
     (remark,) = result[0].remarks
-    assert remark.startswith("IMAPCE explained batch away: the known is read back from the view with accuracy ")
+    assert remark.startswith("IMAPCE explained batch away: the prior can be predicted from the view with accuracy ")
     assert remark.endswith("; chance 0.50.")
     assert result[1].remarks == ()
     (erased,) = compare(table(batch=BATCH), Attributes(["batch"], erase=True), "IMAPCE").results[0].remarks
-    assert erased.startswith("IMAPCE: the known is read back from the view with accuracy ")
+    assert erased.startswith("IMAPCE: the prior can be predicted from the view with accuracy ")
 
 
 # --- scores ------------------------------------------------------------------------------------------------------

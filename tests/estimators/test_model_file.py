@@ -52,7 +52,7 @@ def test_a_model_with_something_known_comes_back_to_the_bit(known: str, tmp_path
 
 
 def test_a_file_of_another_day_opens(tmp_path: Path) -> None:
-    """Of the days of `rank`, when the known was weighed and read back from the view alone."""
+    """Of the days of `rank`, when the known was weighed and predicted from the view alone."""
     model, path = saved("nothing", tmp_path)
     header, arrays = unpacked(path)
     del header["effect"]

@@ -12,7 +12,7 @@ import pytest
 
 from helpers import grouped
 from imapce import IMAPCE, Exploration, Labels
-from imapce.choice.read_back import KnownReader
+from imapce.choice.leakage import PriorPredictor
 from imapce.errors import InvalidValueError
 from imapce.plotting import plot_path, write_view_report
 from imapce.search.objective import Objective
@@ -110,7 +110,7 @@ def test_kurtosis_and_what_is_left_of_the_known_are_computed_once(monkeypatch: p
 
     count(Objective, "kurtosis")
     for name in ("__init__", "from_view", "from_clusters"):
-        count(KnownReader, name)
+        count(PriorPredictor, name)
     monkeypatch.setattr(Objective, "evaluate", evaluated)
     data = grouped(120)
     model = IMAPCE().fit(data.X, prior=Labels(data.batch))

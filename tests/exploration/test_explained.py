@@ -221,7 +221,10 @@ def test_the_read_back_of_the_known_is_told_of_steps_and_kept(tmp_path: Path) ->
     exploration.save(tmp_path / "s.imapce")
     assert Exploration.load(tmp_path / "s.imapce", TABLE).steps[0].read_back == step.read_back
     exploration.report(tmp_path / "page.html")
-    assert "At step 1 the known (make) is read back from the view with accuracy" in (tmp_path / "page.html").read_text()
+    assert (
+        "At step 1 the prior (make) can be predicted from the view with accuracy"
+        in (tmp_path / "page.html").read_text()
+    )
     assert Exploration(TABLE, random_state=0).propose(clusters=False).read_back is None
 
 

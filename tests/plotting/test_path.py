@@ -307,10 +307,10 @@ def test_a_report_names_what_is_left_given_the_known(models: dict[str, IMAPCE], 
     assert f"The rows are shown given {known}, whose effect was explained away." in page
     read = model.read_back_
     assert read is not None
-    assert f"The known ({known}) is read back from the view with" in page
-    assert f"{read['view']:.2f}, from the clusters {read['clusters']:.2f}; chance {read['chance']:.2f}." in page
+    assert f"The prior ({known}) can be predicted from the view with" in page
+    assert f"{read['view']:.2f}, from the clusters with {read['clusters']:.2f}; chance {read['chance']:.2f}." in page
     # It is told once, and the table has the other columns alone.
-    assert page.count("read back from the view") == 1
+    assert page.count("predicted from the view") == 1
     assert f'<th scope="col">feature given {known}</th>' in page
     rows = page.split(f'<th scope="col">feature given {known}</th>')[1].split("</table>")[0]
     absent = [f"x{place}" for place in range(8) if f"<td>x{place}</td>" not in rows]

@@ -122,7 +122,7 @@ def test_the_label_cannot_be_read_back_and_the_rest_is_shown_whatever_the_way() 
         assert model.read_back_ is not None
         for place in ("view", "clusters"):
             assert model.read_back_[place] - model.read_back_["chance"] < 0.06  # type: ignore[operator]
-        assert "The known (labels) is read back from the view with accuracy" in model.stop_reason_
+        assert "The prior (labels) can be predicted from the view with accuracy" in model.stop_reason_
         # The table keeps its columns.
         assert model.n_features_in_ == model.components_.shape[1] == len(model.loadings()) == 8
 
@@ -132,7 +132,7 @@ def test_a_number_is_erased_along_its_line_beside_classes_and_columns() -> None:
     assert np.abs(np.corrcoef(view.T, DEPTH)[:2, 2]).max() < 1e-9
     assert np.abs(np.corrcoef(view.T, BATCH)[:2, 2]).max() < 1e-9
     model = IMAPCE(random_state=0).fit(GRADED, prior=[DEPTH, Attributes([0]), Subset(np.arange(30))])
-    assert "The known (x0, labels) is read back from the view with R²" in model.stop_reason_
+    assert "The prior (x0, labels) can be predicted from the view with R²" in model.stop_reason_
 
 
 def test_a_label_that_has_nothing_to_do_with_the_rows_takes_nothing_from_the_view() -> None:

@@ -1,6 +1,6 @@
-"""Scores of views: how well a view shows the clusters, and how much of the neighborhoods it preserves.
+"""Scores of views: how well a view separates the clusters, and how much of the neighborhoods it preserves.
 
-    cluster accuracy = share of the rows whose cluster is that of most of their 15 nearest neighbors in the view
+    cluster accuracy = share of the rows with the same cluster as most of their 15 nearest neighbors in the view
     R_NX(K) = ((n − 1)·Q(K) − K)/(n − 1 − K)       Q(K) the mean share of the K nearest neighbors preserved (Lee et al.)
     neighborhood preservation = mean of R_NX(K) over K = 15, 30, 60, ... up to a quarter of the rows; 0 is chance
 
@@ -24,15 +24,15 @@ from imapce.common.settings import SETTINGS, Settings
 
 # Fewer rows have no neighborhoods.
 FEWEST_ROWS = 4
-# Share of the rows outside the most common level whose level the neighbors predict, from which a view shows the levels
-# of a category; NMI with the clusters from which these are the clusters; and what puts such views last.
+# Accuracy of the level of a category predicted by neighbors, relative to the most common level, from which a view
+# separates its levels; NMI with the clusters from which the levels are the clusters; penalty of such views.
 ISLANDS, SAME_AS_LEVELS, LAST = 0.9, 0.5, 2.0
 
 
 class ViewScore:
     """Scores of a view (m, k) of a sample: `right` (m,) is 1 if the neighbors of a clustered row have its cluster.
 
-    `islands` are the input columns, one or two categories other than the clusters, whose levels the view shows.
+    `islands` are the one or two categories, other than the clusters, with levels that the view separates.
     """
 
     def __init__(self, view: Array, right: Array, neighborhoods: Neighborhoods | None, islands: tuple[int, ...] = ()):
@@ -41,7 +41,7 @@ class ViewScore:
 
     @property
     def cluster_accuracy(self) -> float:
-        """Return the share of rows whose neighbors have their cluster; NaN if there is only one cluster."""
+        """Return the share of rows with neighbors of the same cluster; NaN if there is only one cluster."""
         return float(self.right.mean()) if len(self.right) else np.nan
 
     @cached_property
@@ -51,26 +51,20 @@ class ViewScore:
         return np.zeros(1) if neighborhoods is None else neighborhoods.preservation(self._view[neighborhoods.base])
 
     @property
-    def neighborhood_preservation(self) -> float:
-        """Return the mean share of the neighborhoods that is preserved, relative to chance."""
-        return float(self.preservation_of_rows.mean())
-
-    @property
-    def known_preservation(self) -> float:
-        """Return the neighborhood preservation if it was computed, else NaN."""
-        return self.neighborhood_preservation if "preservation_of_rows" in self.__dict__ else np.nan
+    def computed_preservation(self) -> float:
+        """Return the mean preservation if a comparison of views computed it, else NaN."""
+        return float(self.preservation_of_rows.mean()) if "preservation_of_rows" in self.__dict__ else np.nan
 
 
 def best_view(scores: Sequence[ViewScore]) -> int:
-    """Return the index of the best view; views that show the levels of a category come last."""
+    """Return the index of the best view; views that separate the levels of a category come last."""
     by_row = [score.right if len(score.right) else score.preservation_of_rows for score in scores]
     ranks = [rows.mean() - LAST * bool(score.islands) for rows, score in zip(by_row, scores, strict=True)]
-    best, close = int(np.argmax(ranks)), []
-    for i, rows in enumerate(by_row):
-        lost = by_row[best] - rows
-        if lost.mean() <= lost.std() / np.sqrt(len(lost)) + 1e-12 and not scores[i].islands:
-            close.append(i)
-    return max(close, key=lambda i: scores[i].neighborhood_preservation) if len(close) > 1 else best
+    best = int(np.argmax(ranks))
+    losses = [by_row[best] - rows for rows in by_row]
+    margins = [loss.std() / np.sqrt(len(loss)) + 1e-12 for loss in losses]
+    close = [i for i, loss in enumerate(losses) if loss.mean() <= margins[i] and not scores[i].islands]
+    return max(close, key=lambda i: scores[i].preservation_of_rows.mean()) if len(close) > 1 else best
 
 
 class ViewScorer:
@@ -87,13 +81,12 @@ class ViewScorer:
     def score(self, W: Array) -> ViewScore:
         """Return the scores of the view with the axes W (q, k)."""
         view, compared = self._rows @ W, self._is_compared
-        right = np.zeros(0)
-        if compared.any():
-            right = neighbors_agree(view[compared], self._clusters[compared], self._settings)
+        clusters = self._clusters[compared]
+        right = neighbors_agree(view[compared], clusters, self._settings) if len(clusters) else np.zeros(0)
         return ViewScore(view, right, self._neighborhoods, self._islands(view))
 
     def _islands(self, view: Array) -> tuple[int, ...]:
-        """Return the one or two categories whose levels the neighbors in a view predict, unless the clusters do."""
+        """Return the one or two categories, except the clusters, with levels that neighbors in a view predict."""
         if not self._categories or len(view) < FEWEST_ROWS:
             return ()
         from sklearn.metrics import normalized_mutual_info_score
@@ -104,11 +97,9 @@ class ViewScorer:
             accuracy = np.mean(votes(neighbors, codes, int(codes.max()) + 1).argmax(axis=1) == codes)
             if accuracy - chance >= ISLANDS * (1 - chance) > 0:
                 found.append(source)
-        if len(found) > 2:
-            return ()
         # Clusters that differ in a category are not its levels.
         similarity = {c: normalized_mutual_info_score(self._categories[c], self._clusters) for c in found}
-        return tuple(c for c in found if similarity[c] < SAME_AS_LEVELS)
+        return tuple(c for c in found if similarity[c] < SAME_AS_LEVELS) if len(found) <= 2 else ()
 
 
 def neighbors_agree(view: Array, clusters: Codes, settings: Settings = SETTINGS) -> Array:
@@ -149,8 +140,8 @@ class Neighborhoods:
         points = points - points.mean(axis=0)
         # Without a unit of their own, columns that are not standardized overflow single precision.
         points = jittered(points / max(float(np.abs(points).max(initial=0.0)), np.finfo(np.float64).tiny))
-        some, norms = points[self.queries], np.einsum("ij,ij->i", points, points)
-        distances = norms[self.queries][:, None] + norms[None] - 2 * some @ points.T
+        norms = np.einsum("ij,ij->i", points, points)
+        distances = norms[self.queries][:, None] + norms[None] - 2 * points[self.queries] @ points.T
         distances[np.arange(len(self.queries)), self.queries] = -np.inf
         # Single precision is sorted in half the time.
         distances = distances.astype(np.float32)

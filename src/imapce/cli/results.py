@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from imapce.choice.read_back import how_it_ended, told_by
+from imapce.choice.leakage import PriorLeakage, without_leakage
 from imapce.cli.messages import named, note
 from imapce.clusters.significance import Structure
 from imapce.common.whole_files import writable_target
@@ -251,10 +251,10 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
     rule = f" (rule {model.mu!r})" if isinstance(model.mu, str) else ""
     chosen = f" (rule {model.alpha!r})" if isinstance(model.alpha, str) else ""
     variance = ", ".join(f"{100 * ratio:.1f} %" for ratio in model.explained_variance_ratio_)
-    known, read = explained_away(model), told_by(model)
+    known, read = explained_away(model), PriorLeakage.from_model(model)
     facts: dict[str, str] = {"explained away": listing(known, 10)} if known else {}
     if read is not None:
-        facts["known read back"] = read.sentence
+        facts["known read back"] = read.message
     return facts | {
         "alpha": f"{model.alpha_:g}{chosen}" if np.isfinite(model.alpha_) else f"nothing is weighed{chosen}",
         "mu": f"{model.mu_:.6g}{rule}",
@@ -262,7 +262,7 @@ def fit_facts(model: IMAPCE) -> dict[str, str]:
         "kurtosis": f"{model.kurtosis_:.4f}",
         "variance kept": f"{variance} on {' and '.join(axis_names(len(model.components_)))}",
         "outliers": f"{counted(len(model.outliers_), 'row')} set aside" if len(model.outliers_) else "none set aside",
-        "search": how_it_ended(model),
+        "search": without_leakage(model.stop_reason_),
     }
 
 

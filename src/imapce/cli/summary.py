@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from imapce.choice.read_back import ReadBack, told_by
+from imapce.choice.leakage import PriorLeakage
 from imapce.clusters.significance import Structure
 from imapce.common.arrays import Array
 from imapce.common.words import counted, enumerated, listing
@@ -48,7 +48,7 @@ def view_in_sentences(model: IMAPCE, known: Sequence[str] | None = None) -> list
     whole, groups = np.zeros(len(names)), model.reader_.groups
     np.add.at(whole, np.arange(len(share)) if groups is None else groups, share)
     made = f"It is made of {_columns(whole, names)}."
-    return [there, made, _known(told_by(model), known)]
+    return [there, made, _known(PriorLeakage.from_model(model), known)]
 
 
 def _how_well(model: IMAPCE) -> str:
@@ -83,7 +83,7 @@ def session_in_sentences(
     share = np.mean([np.mean(step.components**2, axis=0) for step in steps], axis=0)
     told = steps[0].read_back
     titles = [str(name) for prior in record.priors for name in ([prior.title] if prior.title else prior.listed)]
-    read = None if told is None else ReadBack.of(told, listing(titles, MOST_KNOWN) if titles else "")
+    read = None if told is None else PriorLeakage.from_dict(told, listing(titles, MOST_KNOWN) if titles else "")
     made = [f"The views that show {'it' if len(clusters) == 1 else 'them'} are made of {_columns(share, names)}."]
     return [there, *made, _known(read, known)]
 
@@ -98,13 +98,14 @@ def _columns(share: Array, names: Sequence[str]) -> str:
     return f"{enumerated(told)}{f', then {rest} more' if rest else ''}"
 
 
-def _known(read: ReadBack | None, known: Sequence[str] | None) -> str:
+def _known(read: PriorLeakage | None, known: Sequence[str] | None) -> str:
     """Whether the known is gone from the view."""
     if read is None:
         if known is None:
             return "Of known columns or labels nothing is told."
         return "What is known has no value for each row that could be read back." if known else "Nothing was known."
-    what = f"What is known ({read.what})" if read.what else "What is known"
+    assert read.view is not None
+    what = f"What is known ({read.prior})" if read.prior else "What is known"
     left = (read.view - read.chance) / (1.0 - read.chance)
     measure = "accuracy" if read.chance else "R²"
     numbers = f"{measure} {read.view:.2f}, chance {read.chance:.2f}"

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from imapce.choice.read_back import told_by
+from imapce.choice.leakage import PriorLeakage
 from imapce.common.arrays import Array, Codes, Mask, require_in_memory
 from imapce.common.checks import as_codes, as_labels, as_matrix, is_whole, random_generator
 from imapce.common.progress import Progress, watching
@@ -434,11 +434,11 @@ def remarks_on_known(title: str, estimator: Any) -> tuple[str, ...]:
     """
     if getattr(estimator, "read_back_", None) is None:
         return ()
-    names, told = explained_away(estimator), told_by(estimator)
+    names, told = explained_away(estimator), PriorLeakage.from_model(estimator)
     lead = f"{title} explained {listing(names, 5)} away" if names else title
     if told is None:
         return ()
-    sentence = replace(told, what="").sentence
+    sentence = replace(told, prior="").message
     return (f"{lead}: {sentence[0].lower()}{sentence[1:]}",)
 
 

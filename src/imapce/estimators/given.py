@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.choice.read_back import read_from_clusters
+from imapce.choice.leakage import measure_leakage
 from imapce.clusters.clustering import find_clusters
 from imapce.common.arrays import Array, Codes, as_array, is_dask, put_beside, shifted
 from imapce.common.checks import require_choice, require_truth
@@ -209,8 +209,8 @@ class Given(ExplainedRows):
             self.effect_ = candidate.effect
             assert candidate.effect is not None
             # The sample of the clusters is that of the rows with their labels beside them.
-            told = read_from_clusters(problem.given(candidate.effect), candidate)
-            self.read_back_ = None if told is None else {"view": None, "clusters": told[0], "chance": told[1]}
+            leakage = measure_leakage(problem.given(candidate.effect), None, candidate)
+            self.read_back_ = None if leakage is None else leakage.to_dict()
         self.mean_, self.scale_ = problem.X.mean, problem.X.scale
         self.outliers_ = np.flatnonzero(problem.set_aside)
         self.engine_ = problem.X.rows.engine

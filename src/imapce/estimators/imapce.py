@@ -12,9 +12,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from imapce.choice.path import PathSearch
-from imapce.choice.point import solve_at
-from imapce.choice.read_back import READ_BACK, read_back
+from imapce.choice.leakage import measure_leakage
+from imapce.choice.path import PathSearch, solve_at
 from imapce.clusters.clustering import SampleClusters, find_clusters
 from imapce.common.arrays import Array, Mask, is_dask, on_host
 from imapce.common.checks import (
@@ -30,7 +29,7 @@ from imapce.common.progress import watching
 from imapce.common.settings import SETTINGS, Settings
 from imapce.common.words import counted, listing
 from imapce.common.work import UNWATCHED, Tell, Watch
-from imapce.errors import InvalidValueError, Phrase, Sentence
+from imapce.errors import InvalidValueError
 from imapce.estimators.base import (
     LinearView,
     check_common,
@@ -309,12 +308,9 @@ class IMAPCE(HalvedFits, LinearView):
             replace(one, components=canonical_frame(one.V, C_X @ one.V).T.copy()) for one in solution.optima
         )
         self.path_ = Views(solution.path)
-        # In the paper's way nothing was explained away, and nobody looked for clusters.
-        told = None
-        if problem.hides:
-            what, settings = self._known_in_words(problem), self.settings.clusters
-            told = read_back(problem, self.optima_[0].V, candidate, what=what, settings=settings)
-        self.read_back_ = None if told is None else told.numbers
+        prior, settings = self._known_in_words(problem), self.settings.clusters
+        leakage = measure_leakage(problem, self.optima_[0].V, candidate, prior=prior, settings=settings)
+        self.read_back_ = None if leakage is None else leakage.to_dict()
         self.n_clusters_ = None if candidate is None else len(np.unique(candidate.labels))
         self.effect_ = (
             None if problem.with_known is None or problem.effect is None else problem.with_known.shown(problem.effect)
@@ -327,13 +323,13 @@ class IMAPCE(HalvedFits, LinearView):
         keep_view(self, best.components, problem.X)
         self.n_iter_ = max(1, solution.n_iterations)
         self.n_evaluations_ = solution.n_evaluations
-        known = "" if told is None else Phrase(READ_BACK, f" {told.sentence}")
         column, names = "", self.reader_.columns or self.reader_.names
         if candidate is not None and names_column:
             hidden = np.unique(problem.sources[problem.hidden_columns]).tolist()
             column = candidate.determining_column(names, hidden)
         remarks = [*([f"{column[0].upper()}{column[1:]}."] if column else []), *problem.remarks]
-        self.stop_reason_ = Sentence(solution.stop_reason, known, *(f" {remark}" for remark in remarks))
+        messages = [solution.stop_reason, *([] if leakage is None else [leakage.message]), *remarks]
+        self.stop_reason_ = " ".join(messages)
         self.trace_ = solution.trace
         if not solution.converged:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=7)

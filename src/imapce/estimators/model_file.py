@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.choice.read_back import READ_BACK
 from imapce.common.archive import in_json, read_archive, write_archive
 from imapce.common.arrays import Array
 from imapce.common.checks import is_whole
-from imapce.errors import FileFormatError, Phrase, Sentence
+from imapce.errors import FileFormatError
 from imapce.estimators.imapce import IMAPCE
 from imapce.priors.effect import Effect
 from imapce.priors.labels import LabelCode
@@ -40,10 +39,6 @@ def write_model(path: str | os.PathLike[str], model: IMAPCE) -> None:
         "n_iter_": model.n_iter_,
         "n_evaluations_": model.n_evaluations_,
         "stop_reason_": model.stop_reason_,
-        "stop_reason_parts": [
-            {"known": str(part)} if isinstance(part, Phrase) else str(part)
-            for part in Sentence(model.stop_reason_).parts
-        ],
         "engine_": model.engine_,
         "read_back_": model.read_back_,
         "n_clusters_": model.n_clusters_,
@@ -221,11 +216,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, NDArray]) -> IMAPCE:
     model.axis_correlation_ = arrays["axis_correlation"]
     model.explained_variance_ratio_ = arrays["explained_variance_ratio"]
     model.n_iter_, model.n_evaluations_ = int(header["n_iter_"]), int(header["n_evaluations_"])
-    # Files written before the parts were told apart have one text.
-    parts = header.get("stop_reason_parts", [header["stop_reason_"]])
-    model.stop_reason_ = Sentence(
-        *(Phrase(READ_BACK, str(part["known"])) if isinstance(part, dict) else str(part) for part in parts)
-    )
+    model.stop_reason_ = str(header["stop_reason_"])
     model.engine_ = str(header.get("engine_", "dense"))
     model.read_back_ = _read_back(header.get("read_back_"))
     model.effect_ = _effect(header.get("effect"), arrays.get("effect_weights"), d)

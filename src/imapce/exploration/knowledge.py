@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.choice.read_back import ReadBack
+from imapce.choice.leakage import PriorLeakage
 from imapce.common.axes import LETTERS, axis_in_words, features_of_axis
 from imapce.common.words import axis_names, counted, listing
 from imapce.exploration.data import Data
@@ -169,6 +169,6 @@ def read_back_in_words(read_back: dict[str, float | None], names: Sequence[str])
     """How well the known, called so, is read from a view and from the clusters.
 
     >>> read_back_in_words({"view": 0.36, "clusters": None, "chance": 0.25}, ["make"])
-    'The known (make) is read back from the view with accuracy 0.36; chance 0.25.'
+    'The prior (make) can be predicted from the view with accuracy 0.36; chance 0.25.'
     """
-    return ReadBack.of(read_back, listing(names, MOST_GIVEN) if names else "").sentence
+    return PriorLeakage.from_dict(read_back, listing(names, MOST_GIVEN) if names else "").message

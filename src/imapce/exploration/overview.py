@@ -33,7 +33,7 @@ def overview_of(views: Sequence[View], rows: Rows, problem: Problem, at_start: M
     scorer = ViewScorer(sample.project(problem.Z, frames), sample, clusters)
     scores = [scorer.score(W) for W in np.split(np.eye(frames.shape[1]), len(views), axis=1)]
     best = best_view(scores)
-    accuracy, preservation = scores[best].cluster_accuracy, scores[best].known_preservation
+    accuracy, preservation = scores[best].cluster_accuracy, scores[best].computed_preservation
     optimum = replace(views[best].optimum, seen=accuracy, kept=preservation)
     # Somebody may have taken a gross outlier.
     view = replace(views[best], optimum=optimum, set_aside=views[best].set_aside & (labels < 0))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from imapce.choice.point import searched_axes
+from imapce.choice.path import search_axes
 from imapce.clusters.axes import project_rows
 from imapce.clusters.clustering import SampleClusters
 from imapce.clusters.significance import Structure
@@ -308,7 +308,7 @@ class Look:
         units = np.zeros((problem.X.n_features, len(weighed)))
         units[weighed, np.arange(len(weighed))] = 1.0
         labels = problem.label_directions[:, : None if self.chosen.alpha > 0 else 0]
-        return searched_axes(problem, excluded=np.column_stack([units, labels]))
+        return search_axes(problem, excluded=np.column_stack([units, labels]))
 
     @cached_property
     def points(self) -> Array:

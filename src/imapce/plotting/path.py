@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from imapce.choice.point import distinct
+from imapce.choice.path import distinct
 from imapce.common.words import counted
 from imapce.errors import InvalidTypeError, InvalidValueError
 from imapce.plotting.cloud import Group, draw_groups

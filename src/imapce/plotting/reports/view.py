@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from imapce.choice.read_back import how_it_ended, told_by
+from imapce.choice.leakage import PriorLeakage, without_leakage
 from imapce.common.words import axis_names, close_matches, given, listing
 from imapce.errors import InvalidValueError
 from imapce.plotting.biplot import plot_loadings
@@ -93,7 +93,7 @@ def write_view_report(
         trace += f", at the {at} of the chosen view; the gap counts the directions searched"
     trace += "."
     drawn = [(trace, plot_trace(model))] if np.isfinite(model.trace_.objectives).any() else []
-    sections.append(Section("The search", how_it_ended(model), drawn))
+    sections.append(Section("The search", without_leakage(model.stop_reason_), drawn))
     # Clouds of many points hardly compress: at a lower resolution, still above that of the page, they stay small.
     dpi = 105.0 if len(view) > CROWDED else 150.0
     rows = _hovered(model, X, color=color, color_name=color_name, names=hover, n_rows=len(view))
@@ -144,9 +144,9 @@ def _columns_of(X: Any, places: NDArray[np.intp]) -> NDArray[np.float64]:
 
 def _left_of_the_known(model: Any) -> str:
     """What was explained away, and how much of the known is left; nothing where no column or label is known."""
-    names, read = explained_away(model), told_by(model)
+    names, read = explained_away(model), PriorLeakage.from_model(model)
     told = [f"The rows are shown given {listing(names, 10)}, whose effect was explained away."] if names else []
-    return " ".join([*told, *([] if read is None else [read.sentence])])
+    return " ".join([*told, *([] if read is None else [read.message])])
 
 
 def _came_of(told: Collection[str], explained: Collection[str]) -> dict[str, str]:

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from imapce import IMAPCE, Samples
-from imapce.choice.footing import FairRows, on_fair_footing
-from imapce.choice.score import separation
+from imapce.choice.separation import decorrelate_categories, separation
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import StandardizedRows, levels_as_in
 
@@ -58,19 +57,18 @@ def test_a_category_alone_does_not_fall_apart_and_one_that_others_agree_with_doe
             (2.0 * group - 1) * np.where(rng.random(1000) < 0.02, -1, 1),
         ]
     )
-    fair = on_fair_footing(rows, np.arange(3), np.ones(3, dtype=bool))
+    decorrelated = decorrelate_categories(rows, np.arange(3), np.ones(3, dtype=bool))
     assert separation(rows[:, :1], []) > 0.9
-    assert separation(fair[:, :1], []) < 0.1
-    assert separation(fair[:, 1:2], []) > 0.5
-    assert fair.std(axis=0) == pytest.approx(rows.std(axis=0), abs=0.1)
+    assert separation(decorrelated[:, :1], []) < 0.1
+    assert separation(decorrelated[:, 1:2], []) > 0.5
+    assert decorrelated.std(axis=0) == pytest.approx(rows.std(axis=0), abs=0.1)
 
 
-def test_numbers_are_scored_as_they_are():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 4))
-    rows, V = StandardizedRows(DenseRows(X)), np.linalg.qr(rng.normal(size=(4, 2)))[0]
-    numbers = FairRows(rows, np.arange(4), np.zeros(4, dtype=bool))
-    assert np.abs(numbers.project(V) - rows.project(V)).max() < 1e-10
+def test_numeric_columns_are_not_changed():
+    rows = np.column_stack([2.0 * (np.arange(300) % 2) - 1, np.random.default_rng(0).normal(size=(300, 3))])
+    decorrelated = decorrelate_categories(rows, np.arange(4), np.arange(4) < 1)
+    assert np.array_equal(decorrelated[:, 1:], rows[:, 1:])
+    assert len(np.unique(decorrelated[:, 0])) == 300
 
 
 def test_levels_of_a_background_are_as_large_as_those_of_the_data():

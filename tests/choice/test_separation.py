@@ -1,12 +1,21 @@
-"""Scores of a view without labels: separation rewards clusters of the data's own, leakage finds the known."""
+"""Scores of a view without labels: separation rewards clusters of the data alone, leakage detects the prior."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from imapce.choice.point import distinct
-from imapce.choice.score import ONE_GAUSSIAN, Cuts, Leakage, reached_by_chance, separation
+from imapce.choice.path import distinct
+from imapce.choice.separation import (
+    ONE_GAUSSIAN,
+    chance_separation,
+    clarity_of_halves,
+    clarity_of_minorities,
+    covariate_moments,
+    histograms,
+    leakage,
+    separation,
+)
 from imapce.rows.dense import DenseRows
 from imapce.rows.standardized import StandardizedRows
 from imapce.search.race import Optimum
@@ -17,10 +26,14 @@ SIDES = np.repeat([-1.0, 1.0], 2000)[:, None]
 TWO = np.column_stack([SIDES[:, 0] + 0.3 * RNG.standard_normal(4000), RNG.standard_normal(4000)])
 
 
+def halves(projections: np.ndarray) -> np.ndarray:
+    return clarity_of_halves(histograms(projections))
+
+
 def test_one_gaussian_has_its_known_share_and_two_points_have_all() -> None:
-    assert Cuts(GAUSSIAN).balanced == pytest.approx([0.0] * 2, abs=0.05)
-    assert Cuts(SIDES).balanced == pytest.approx([1.0])
-    assert Cuts(np.ones((5, 1))).balanced == pytest.approx([-ONE_GAUSSIAN / (1 - ONE_GAUSSIAN)])
+    assert halves(GAUSSIAN) == pytest.approx([0.0] * 2, abs=0.05)
+    assert halves(SIDES) == pytest.approx([1.0])
+    assert halves(np.ones((5, 1))) == pytest.approx([-ONE_GAUSSIAN / (1 - ONE_GAUSSIAN)])
 
 
 def test_the_share_is_that_of_the_best_cut_tried_one_by_one() -> None:
@@ -31,7 +44,7 @@ def test_the_share_is_that_of_the_best_cut_tried_one_by_one() -> None:
         for i in range(1, 300)
     ]
     assert np.abs(values - values.mean()).max() < 4 * values.std() or max(shares) < 1
-    found = ONE_GAUSSIAN + (1 - ONE_GAUSSIAN) * Cuts(values[:, None]).balanced[0]
+    found = ONE_GAUSSIAN + (1 - ONE_GAUSSIAN) * halves(values[:, None])[0]
     assert found == pytest.approx(max(shares), abs=0.03)
 
 
@@ -82,10 +95,10 @@ def test_a_small_part_behind_a_valley_counts_where_minorities_are_asked_for(shar
 
 def test_a_long_tail_is_no_minority() -> None:
     tail = np.column_stack([RNG.exponential(size=4000), RNG.standard_normal(4000)])
-    assert Cuts(tail).minority.max() < 0.1
+    assert clarity_of_minorities(histograms(tail)).max() < 0.1
     three = np.column_stack([GAUSSIAN[:, 0], GAUSSIAN[:, 1]])
     three[:9, 0] += 30  # fewer rows than a part may have
-    assert Cuts(three).minority.max() < 0.1
+    assert clarity_of_minorities(histograms(three)).max() < 0.1
 
 
 def test_what_chance_reaches_is_what_gaussian_rows_show_in_their_best_direction() -> None:
@@ -94,8 +107,8 @@ def test_what_chance_reaches_is_what_gaussian_rows_show_in_their_best_direction(
     direction = rng.standard_normal(30)
     for _ in range(50):  # the direction that agrees best with its own cut
         direction = rows.T @ np.sign(rows @ direction)
-    best = Cuts((rows @ direction)[:, None]).balanced[0]
-    assert best == pytest.approx(reached_by_chance(1000, 30), abs=0.08)
+    best = halves((rows @ direction)[:, None])[0]
+    assert best == pytest.approx(chance_separation(1000, 30), abs=0.08)
 
 
 def test_a_flat_view_is_the_worst_of_all() -> None:
@@ -108,17 +121,18 @@ def test_leakage_is_the_sum_of_the_squared_canonical_correlations() -> None:
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     V = np.linalg.qr(RNG.standard_normal((5, 2)))[0]
     known = np.array([True, False, False, True, False])
-    leakage = Leakage(Xs.second_moment, known)
+    covariates = covariate_moments(Xs.second_moment, known)
     U, A = np.linalg.qr(Z @ V)[0], np.linalg.qr(Z[:, known])[0]
-    assert leakage.of(V) == pytest.approx(np.sum((U.T @ A) ** 2), rel=1e-9)
+    assert leakage(V, Xs.second_moment, covariates) == pytest.approx(np.sum((U.T @ A) ** 2), rel=1e-9)
 
 
 def test_a_column_leaks_itself_wholly_and_an_independent_one_hardly() -> None:
     X = np.random.default_rng(5).standard_normal((2000, 4))
-    leakage = Leakage(StandardizedRows(DenseRows(X)).second_moment, np.arange(4) < 2)
-    assert leakage.of(np.eye(4)[:, 2:]) < 0.02
-    assert leakage.of(np.eye(4)[:, 1:3]) == pytest.approx(1.0, abs=0.02)
-    assert leakage.of(np.eye(4)[:, :2]) == pytest.approx(2.0)
+    moment = StandardizedRows(DenseRows(X)).second_moment
+    covariates = covariate_moments(moment, np.arange(4) < 2)
+    assert leakage(np.eye(4)[:, 2:], moment, covariates) < 0.02
+    assert leakage(np.eye(4)[:, 1:3], moment, covariates) == pytest.approx(1.0, abs=0.02)
+    assert leakage(np.eye(4)[:, :2], moment, covariates) == pytest.approx(2.0)
 
 
 def test_a_clear_view_of_the_known_scores_below_a_less_clear_one_of_the_rest() -> None:
@@ -129,8 +143,8 @@ def test_a_clear_view_of_the_known_scores_below_a_less_clear_one_of_the_rest() -
 
 
 def test_no_known_columns_leak_nothing() -> None:
-    leakage = Leakage(StandardizedRows(DenseRows(GAUSSIAN)).second_moment, np.zeros(2, dtype=bool))
-    assert leakage.of(np.eye(2)) == 0.0
+    moment = StandardizedRows(DenseRows(GAUSSIAN)).second_moment
+    assert leakage(np.eye(2), moment, covariate_moments(moment, np.zeros(2, dtype=bool))) == 0.0
 
 
 def test_views_that_are_the_same_subspace_are_kept_once() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from helpers import angle_between, literal_objective, standardised
 from imapce import Attributes, Samples, Subset
-from imapce.choice.point import Domain, optima_at, solve_at
+from imapce.choice.path import Domain, find_optima, solve_at
 from imapce.common.settings import SETTINGS
 from imapce.priors.problem import Problem, pose
 from imapce.rows.open import open_rows
@@ -29,16 +29,16 @@ def posed(table: np.ndarray, priors: Sequence[Any] = ()) -> Problem:
 
 def test_few_columns_are_searched_whole() -> None:
     problem = posed(X)
-    domain = Domain.of(problem)
-    assert domain.is_whole
+    domain = Domain.from_problem(problem)
+    assert not domain.is_reduced
     assert domain.Z is problem.Z
     assert domain.contrast(1.0) is domain.X
 
 
 @pytest.mark.parametrize("table", [RNG.standard_normal((300, 80)), RNG.standard_normal((500, 6))])
 def test_many_columns_and_many_rows_are_searched_in_leading_axes(table: np.ndarray) -> None:
-    domain = Domain.of(posed(table), replace(SETTINGS.clusters, many_rows=400))
-    assert not domain.is_whole
+    domain = Domain.from_problem(posed(table), replace(SETTINGS.clusters, many_rows=400))
+    assert domain.is_reduced
     assert domain.Z.n_rows <= 400
     assert domain.Z.n_features <= 10
     frame = np.linalg.qr(RNG.standard_normal((domain.Z.n_features, 2)))[0]
@@ -46,7 +46,7 @@ def test_many_columns_and_many_rows_are_searched_in_leading_axes(table: np.ndarr
 
 
 def test_erased_columns_bar_their_directions() -> None:
-    domain = Domain.whole(posed(X, [Attributes([0, 1], erase=True)]))
+    domain = Domain.unreduced(posed(X, [Attributes([0, 1], erase=True)]))
     assert domain.Z.n_features == 4
     Z = standardised(X)
     lifted = domain.lift(np.eye(4)[:, :2])
@@ -55,7 +55,7 @@ def test_erased_columns_bar_their_directions() -> None:
 
 def test_a_background_is_taken_from_the_data_by_its_weight() -> None:
     background = RNG.standard_normal((100, 6))
-    domain = Domain.whole(posed(X, [Samples(background)]))
+    domain = Domain.unreduced(posed(X, [Samples(background)]))
     contrast = domain.contrast(2.0).matrix
     Z, Y = standardised(X), standardised(background)
     np.testing.assert_allclose(contrast, Z.T @ Z - 2 * Y.T @ Y, atol=1e-8)
@@ -76,7 +76,7 @@ def test_the_optima_of_a_point_are_those_of_equation_two_best_first(mu: Any) -> 
 
 
 def test_without_kurtosis_the_closed_form_is_the_optimum() -> None:
-    domain = Domain.whole(posed(X))
+    domain = Domain.unreduced(posed(X))
     axes = contrastive_axes(domain.X, 2)
-    solution = optima_at(domain.X, domain.Z, 0.0, axes[None], tol=1e-6, max_iter=50)
+    solution = find_optima(domain.X, domain.Z, 0.0, axes[None], tol=1e-6, max_iter=50)
     assert angle_between(solution.optima[0].components, axes.T) < 1e-7
