@@ -19,7 +19,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from experiments import table_suite
 from experiments.running import Run
 from experiments.table_blocks import Block, Cell, Wanted, leave_one_out, mean
-from imapce.clusters.clustering import find_clusters
+from imapce.clusters.clustering import assign_rows, find_clusters
 from imapce.common.settings import SETTINGS
 from imapce.priors.problem import pose
 from imapce.rows.open import open_rows
@@ -42,6 +42,13 @@ CONSTANTS: dict[str, tuple[float, ...]] = {
     "fewest": (5.0, 15.0),
     "leaning": (0.3, 3.0),
 }
+# Numbers that decide whether clusters are accepted; rows of tables without structure are one cluster.
+EVIDENCE: dict[str, tuple[float, ...]] = {
+    "significance": (0.003, 0.03),
+    "weak_significance": (0.02, 0.1),
+    "most_overlap": (0.05, 0.2),
+    "least_stability": (0.3, 0.7),
+}
 SCORES = ("nmi", "ari")
 WITHIN = 0.01
 
@@ -52,7 +59,7 @@ def values_of(name: str, default: float) -> tuple[float, ...]:
     >>> values_of("exponent", 0.3)
     (0.3, 0.2, 0.25, 0.35, 0.4)
     """
-    return tuple(dict.fromkeys((default, *CONSTANTS[name])))
+    return tuple(dict.fromkeys((default, *{**CONSTANTS, **EVIDENCE}[name])))
 
 
 def measure(run: Run, tables: Sequence[str] = table_suite.NAMES) -> tuple[list[Block], list[Wanted]]:
@@ -61,10 +68,12 @@ def measure(run: Run, tables: Sequence[str] = table_suite.NAMES) -> tuple[list[B
     suite = [table_suite.read(name) for name in tables]
     rows: list[list[Cell]] = []
     lines = []
-    for name in CONSTANTS:
-        usual = getattr(default, name)
+    for name in (*CONSTANTS, *EVIDENCE):
+        usual, is_accepted = getattr(default, name), name in EVIDENCE
         tried = values_of(name, usual)
-        scores = {value: _scores(run, suite, dataclasses.replace(default, **{name: value})) for value in tried}
+        scores = {
+            value: _scores(run, suite, dataclasses.replace(default, **{name: value}), is_accepted) for value in tried
+        }
         for value, found in scores.items():
             title = f"{value}{' (default)' * (value == usual)}"
             rows.append([f"{name} = {title}", *(mean(list(found[score].values())) for score in SCORES)])
@@ -76,30 +85,37 @@ def measure(run: Run, tables: Sequence[str] = table_suite.NAMES) -> tuple[list[B
             what = f"{name}: {score.upper()} with one table left out, from the default's"
             lines.append(Wanted(what, WITHIN, gap, at_most=True))
     title = f"Constants: mean NMI and ARI of the candidates, {len(suite)} tables"
-    note = "Leave-one-table-out: for each table the value that is best on the others, its score there, averaged."
+    note = "Leave-one-table-out: for each table the value that is best on the others, its score there, averaged. "
+    note += f"{', '.join(EVIDENCE)}: of the clusters that are accepted."
     return [Block(title, ("constant", "NMI", "ARI"), rows, note)], lines
 
 
-def _scores(run: Run, suite: Sequence[table_suite.Table], settings: Any) -> Mapping[str, Mapping[str, float]]:
-    """{score: {table: value}} of the candidates found by these settings."""
-    cells = {table.name: _cell(run, table, settings) for table in suite}
+def _scores(
+    run: Run, suite: Sequence[table_suite.Table], settings: Any, is_accepted: bool
+) -> Mapping[str, Mapping[str, float]]:
+    """{score: {table: value}} of the candidates found by these settings, or of the clusters that are accepted."""
+    cells = {table.name: _cell(run, table, settings, is_accepted) for table in suite}
     return {score: {name: float(cell[score]) for name, cell in cells.items()} for score in SCORES}
 
 
-def _cell(run: Run, table: table_suite.Table, settings: Any) -> dict[str, Any]:
+def _cell(run: Run, table: table_suite.Table, settings: Any, is_accepted: bool) -> dict[str, Any]:
     asked = {"suite": "constants", "table": table.name, "data": table.digest, "settings": repr(settings)}
-    return run.cells.recall(asked, CODE, lambda: candidate_scores(table, settings=settings))
+    asked |= {"accepted": True} if is_accepted else {}
+    return run.cells.recall(asked, CODE, lambda: candidate_scores(table, is_accepted=is_accepted, settings=settings))
 
 
-def candidate_scores(table: table_suite.Table, **options: Any) -> dict[str, float]:
-    """NMI and ARI of the candidate clusters among the rows they were found in."""
+def candidate_scores(table: table_suite.Table, *, is_accepted: bool = False, **options: Any) -> dict[str, float]:
+    """NMI and ARI of the candidate clusters, or of those that are accepted, among the rows they were found in."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         reader, matrix = Reader.learn(table.as_given, missing="mean")
-        problem = pose(open_rows(matrix), [], reader, n_components=2, missing="mean")
-        found = find_clusters(problem, np.ones(len(table.X), dtype=bool), **options)
-    classes = table.classes[found.sample.positions]
+        rows, all_rows = open_rows(matrix), np.ones(len(table.X), dtype=bool)
+        problem = pose(rows, [], reader, n_components=2, missing="mean")
+        found = find_clusters(problem, all_rows, **options)
+        labels, classes = found.labels, table.classes[found.sample.positions]
+        if is_accepted and not assign_rows(found, all_rows, rows).structure.is_taken:
+            labels = np.zeros_like(labels)
     return {
-        "nmi": float(normalized_mutual_info_score(classes, found.labels)),
-        "ari": float(adjusted_rand_score(classes, found.labels)),
+        "nmi": float(normalized_mutual_info_score(classes, labels)),
+        "ari": float(adjusted_rand_score(classes, labels)),
     }

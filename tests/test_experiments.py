@@ -313,7 +313,7 @@ def test_ours_gives_back_the_columns_a_batch_was_planted_in() -> None:
     before = batch_scores.column_errors(case.X, case.truth, case.shifted)
     assert ours["shifted"] < 0.5 * before["shifted"]
     assert before["others"] < 1e-12 < before["shifted"]
-    assert "read back" in words
+    assert "can be predicted from the view" in words
 
 
 def test_what_is_not_installed_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import ast
 import csv
 import importlib.util
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -237,11 +238,13 @@ def test_two_random_parts_agree_where_clusters_are_far_apart(tmp_path: Path) -> 
 
 
 def test_constants_are_judged_by_the_tables_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def scores(table: table_suite.Table, settings: ClusterSettings) -> dict[str, float]:
+    def scores(table: table_suite.Table, *, is_accepted: bool, settings: ClusterSettings) -> dict[str, float]:
+        assert not is_accepted
         # A value that wins by one table alone.
         return {"nmi": 0.9 if settings.exponent == 0.4 and table.name == "iris" else 0.5, "ari": settings.exponent}
 
     monkeypatch.setattr(table_constants, "CONSTANTS", {"exponent": (0.2, 0.4)})
+    monkeypatch.setattr(table_constants, "EVIDENCE", {})
     monkeypatch.setattr(table_constants, "candidate_scores", scores)
     run = Run(Cells(tmp_path), tmp_path, Console(file=io.StringIO()))
     (block,), lines = table_constants.measure(run, ("iris", "wine"))
@@ -256,13 +259,18 @@ def test_constants_are_judged_by_the_tables_left_out(tmp_path: Path, monkeypatch
 
 def test_a_candidate_is_scored_in_the_rows_it_was_found_in() -> None:
     X, classes = planted_tables.three_gaussians(0, 150, 4, distance=12.0)
-    scores = table_constants.candidate_scores(table_suite.Table("small", X, classes))
-    assert scores == pytest.approx({"nmi": 1.0, "ari": 1.0}, abs=1e-12)
+    table = table_suite.Table("small", X, classes)
+    for is_accepted in (False, True):
+        scores = table_constants.candidate_scores(table, is_accepted=is_accepted)
+        assert scores == pytest.approx({"nmi": 1.0, "ari": 1.0}, abs=1e-12)
+    strict = replace(ClusterSettings(), significance=0.0, weak_significance=0.0)
+    assert table_constants.candidate_scores(table, is_accepted=True, settings=strict)["ari"] == 0.0
+    assert table_constants.candidate_scores(table, settings=strict)["ari"] == pytest.approx(1.0)
 
 
 def test_every_constant_is_a_setting_and_other_values_are_tried() -> None:
     default = ClusterSettings()
-    for name, values in table_constants.CONSTANTS.items():
+    for name, values in {**table_constants.CONSTANTS, **table_constants.EVIDENCE}.items():
         assert getattr(default, name) not in values
         assert table_constants.values_of(name, getattr(default, name))[1:] == values
 

@@ -313,7 +313,7 @@ def test_a_later_step_tries_less_and_shows_as_much() -> None:
 def test_a_later_step_begins_at_the_view_before_too() -> None:
     before = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 2)))[0].T
     walk, solution = later_step(before)
-    starts = walk.starts(solution.optima[0].alpha)
+    starts = walk.find_starts(solution.optima[0].alpha)
     # One more start lies along the axes between the clusters.
     assert len(starts) == CHOICE.later_starts + 2
     assert sum(np.array_equal(start.T, before) for start in starts) == 1
@@ -321,4 +321,4 @@ def test_a_later_step_begins_at_the_view_before_too() -> None:
 
 def test_a_view_before_of_other_axes_is_no_start() -> None:
     walk, solution = later_step(np.eye(3, 6))
-    assert len(walk.starts(solution.optima[0].alpha)) == CHOICE.later_starts + 1
+    assert len(walk.find_starts(solution.optima[0].alpha)) == CHOICE.later_starts + 1

@@ -245,9 +245,8 @@ class PathSearch:
         # The sample of the clusters in the coordinates of the domain.
         basis = self.domain.lift(np.eye(self.domain.Z.n_features))
         self._rows = basis[:0] if candidate is None else candidate.sample.project(problem.Z, basis)
-        # All μ at one α have the same M and the same starts.
+        # All μ at one α have the same M.
         self._contrast = cache(self.domain.contrast)
-        self.starts = cache(self._find_starts)
         self.n_evaluations = 0
         # Categories with levels that are the only clusters in the selected view.
         self.islands: tuple[int, ...] = ()
@@ -357,7 +356,7 @@ class PathSearch:
 
     def _sketch(self, alpha: float, mus: Sequence[float]) -> list[list[PathOptimum]]:
         """Return the optima at each μ, best objective first, as far converged as a comparison needs."""
-        starts = self.starts(alpha)
+        starts = self.find_starts(alpha)
         tol, max_iter = max(self.tol, self.choice.sketch), min(self.max_iter, self.choice.sketch_iterations)
         # Later steps evaluate all μ ≠ 0 in the same passes over the rows.
         joint = [mu for mu in mus if mu != 0 and self.before is not None]
@@ -390,7 +389,7 @@ class PathSearch:
             for optimum in optima[:count]
         ]
 
-    def _find_starts(self, alpha: float) -> Array:
+    def find_starts(self, alpha: float) -> Array:
         """Return the frames (R, q, k) at which the search for each μ starts."""
         limit = self.choice.later_starts
         if self.before is None:
