@@ -124,7 +124,9 @@ def held_out(
     if len(resp) > 1:
         training = np.tile(fold != 0, (len(resp), 1))
         probabilities, density = posteriors(fit_mixtures(rows, resp, training, settings)[1])
-        best, first = int(density[:, fold == 0].mean(axis=1).argmax()), 1
+        # Of starts that end in the same optimum, the first one is the fastest.
+        scores, first = density[:, fold == 0].mean(axis=1), 1
+        best = int((scores >= scores.max() - settings.tolerance).argmax())
         heldout, densities = probabilities[best], density[best]
     training = np.array([fold != f for f in range(first, n_folds or settings.folds)])
     if len(training):
