@@ -201,7 +201,7 @@ def assign_rows(
         resp = cluster_probabilities(found.heldout, start.clusters)
         overlap, groups = overlap_matrix(resp).sum(axis=1), overlapping_groups(resp, sample.settings)
         stability = stability_of(sample, found, start.labels, is_fixed=start.is_fixed, progress=progress)
-        structure = assess_structure(sample, found, start.labels, groups, stability, progress)
+        structure = assess_structure(sample, found, groups, stability, progress)
         labels, clusters, mixture = _assign(start, unexplored, rows, min_cluster_size, progress)
     partition = Partition(
         labels,

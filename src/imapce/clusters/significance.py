@@ -10,10 +10,9 @@ Columns are decorrelated by the nearest sphering (ZCA). It would mix the values 
 the rows have one value) or missing values; these columns and categories are drawn with the correlations of their normal
 scores. The gain is computed with other folds than the selection, where it is the largest of many.
 
-"clear": both are rejected at 1 %, there are at least two groups of clusters that overlap by at most 10 %, two of which
-have stable clusters, and half of the rows are in stable clusters. "possible": there are such groups, but both are
-rejected at 5 % only; or both are rejected at 1 %, but clusters overlap (a continuum) or most are unstable. "none":
-all else, and if no cluster is stable.
+"clear": both are rejected at 1 %, and two groups of clusters that overlap by at most 10 % have stable clusters.
+"possible": there are such groups, but both are rejected at 5 % only; or both are rejected at 1 %, but clusters overlap
+(a continuum) or only one group is stable. "none": all else, and if no cluster is stable.
 """
 
 from __future__ import annotations
@@ -81,12 +80,11 @@ class Structure:
 def assess_structure(
     sample: Sample,
     found: Selection,
-    labels: Codes,
     groups: Codes,
     stability: Array,
     progress: Tell = UNWATCHED.tell,
 ) -> Structure:
-    """Return the evidence for clusters `labels` (m,) of a sample with these `groups` and `stability` (c,)."""
+    """Return the evidence for clusters of a sample with these `groups` and `stability` (c,)."""
     if found.gain <= 0:
         return Structure("none", "a mixture explains held-out rows no better than one component")
     if len(groups) < 2:
@@ -94,7 +92,7 @@ def assess_structure(
     settings, is_stable = sample.settings, stability >= sample.settings.least_stability
     if not is_stable.any():
         return Structure("none", "no cluster reappears in half of the resamples")
-    is_separate = len(np.unique(groups[is_stable])) > 1 and is_stable[labels].mean() >= 0.5
+    is_separate = len(np.unique(groups[is_stable])) > 1
     level = settings.weak_significance if is_separate else settings.significance
     tests: list[Evidence] = []
     for model, description in NULL_MODELS.items():
@@ -108,7 +106,7 @@ def assess_structure(
         return Structure("possible", f"{reason}: a continuum", tuple(tests))
     reason = f"{describe_groups(groups)} (p = {p_value:.2g})"
     if not is_separate:
-        return Structure("possible", f"{reason}, mostly unstable", tuple(tests))
+        return Structure("possible", f"{reason}, fewer than two of which are stable", tuple(tests))
     return Structure("clear" if p_value <= settings.significance else "possible", reason, tuple(tests))
 
 
